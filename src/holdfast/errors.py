@@ -1,0 +1,90 @@
+"""Every error that Holdfast raises on purpose.
+
+    HoldfastError
+    ├── InputError        an argument is not what it must be
+    ├── SchemaError       a declaration contradicts itself
+    ├── QueryError        a question is outside the language; .text, .position
+    ├── DataError         rows cannot be read as declared
+    │   └── StoreError    a saved store is broken, foreign or too new
+    ├── BudgetError       the budget would be overspent; .requested, .remaining, .within
+    ├── MechanismError    the session may not use that mechanism
+    ├── NoRuleError       no theorem covers this event in this notion of privacy
+    └── LedgerError       the record of charges cannot be read or written
+
+A message says what was expected, what came, and what to do. What came is a parameter, a name or a piece of
+the question's text; it is never a value from the data.
+"""
+
+from __future__ import annotations
+
+
+class HoldfastError(Exception):
+    """Root of the tree. `str(error)` is "expected, got, hint" in plain words."""
+
+
+class InputError(HoldfastError, ValueError):
+    """An argument is not what it must be."""
+
+
+class SchemaError(HoldfastError, ValueError):
+    """A declaration contradicts itself."""
+
+
+class QueryError(HoldfastError, ValueError):
+    """A question is outside the language. `position` is the 0-based offset into `text`, if known."""
+
+    def __init__(self, message: str, text: str | None = None, position: int | None = None) -> None:
+        self.text = text
+        self.position = position
+        super().__init__(message + _pointer(text, position))
+
+
+class DataError(HoldfastError):
+    """Rows cannot be read as declared."""
+
+
+class StoreError(DataError):
+    """A saved store is broken, foreign, or made by a newer version."""
+
+
+class BudgetError(HoldfastError):
+    """The request would overspend. Nothing was charged.
+
+    `requested` and `remaining` are in the currency named by the message; `within` is the tightest
+    half-width that is still affordable, or None.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        requested: float | None = None,
+        remaining: float | None = None,
+        within: float | None = None,
+    ) -> None:
+        self.requested = requested
+        self.remaining = remaining
+        self.within = within
+        super().__init__(message)
+
+
+class MechanismError(HoldfastError):
+    """The session may not use that mechanism."""
+
+
+class NoRuleError(HoldfastError):
+    """No theorem covers this event in this notion of privacy; unknown means no."""
+
+
+class LedgerError(HoldfastError):
+    """The record of charges cannot be read or written."""
+
+
+def _pointer(text: str | None, position: int | None) -> str:
+    """Two lines that show the place: a window of the text, and a caret below it."""
+    if text is None or position is None:
+        return ""
+    start, end = max(0, position - 30), min(len(text), position + 30)
+    window = "".join(c if c.isprintable() else " " for c in text[start:end])
+    head, tail = ("…" if start else ""), ("…" if end < len(text) else "")
+    return f"\n  {head}{window}{tail}\n  {' ' * (len(head) + position - start)}^"
