@@ -1,0 +1,1 @@
+"""Public questions: what may be asked, what it means, and nothing about the rows."""

@@ -1,0 +1,334 @@
+"""What one column may hold: five declared types, each with a fixed code for every value and for NULL.
+
+Rows reach the evaluator as *codes*. A discrete type with `codes` values uses 0 .. codes-1 in the smallest
+unsigned dtype that also holds `null_code` = codes, so NULL is always the largest code. A Real is its own
+float64 code and NULL is NaN. Codes keep the order of the values.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import operator
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.errors import DataError, SchemaError
+from holdfast.query import reading
+
+Codes: TypeAlias = NDArray[Any]
+
+INTEGER_LIMIT = 2**62
+MAX_LABELS = 2**20
+MAX_STEPS = 2**32  # a sum of 2^31 rows, each at most this many steps, still fits int64
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """Whole numbers in [lo, hi]; code = value - lo. Others are clamped, fractions round half up."""
+
+    lo: int
+    hi: int
+    kind: ClassVar[str] = "integer"
+
+    def __post_init__(self) -> None:
+        for side in ("lo", "hi"):
+            object.__setattr__(self, side, _whole(getattr(self, side), f"Integer {side}"))
+        _in_order(self.lo, self.hi, "Integer")
+        if self.lo < -INTEGER_LIMIT or self.hi > INTEGER_LIMIT or self.hi - self.lo >= INTEGER_LIMIT:
+            raise SchemaError(
+                "an Integer needs bounds within ±2^62 and hi - lo below 2^62; use closer bounds"
+            )
+
+    @property
+    def codes(self) -> int:
+        return self.hi - self.lo + 1
+
+    @property
+    def null_code(self) -> int:
+        return self.codes
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return _smallest(self.codes)
+
+    def encode_array(self, values: NDArray[Any]) -> Codes:
+        """Codes of an array of any number, text or object dtype. Total on values.
+
+        A fraction x becomes floor(x) + (x - floor(x) >= 1/2), which is exact where floor(x + 0.5) is not.
+        """
+        whole, null = reading.integers(_flat(values), self.lo, self.hi, self.kind)
+        whole -= self.lo
+        codes = whole.astype(self.dtype)
+        codes[null] = self.null_code
+        return codes
+
+    def decode(self, codes: Codes) -> list[int | None]:
+        null, lo = self.null_code, self.lo
+        return [None if c == null else c + lo for c in codes.tolist()]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"type": self.kind, "lo": self.lo, "hi": self.hi}
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    """False, true or NULL: codes 0, 1 and 2. A number is true unless it is zero."""
+
+    lo: ClassVar[int] = 0
+    hi: ClassVar[int] = 1
+    codes: ClassVar[int] = 2
+    null_code: ClassVar[int] = 2
+    dtype: ClassVar[np.dtype[Any]] = np.dtype(np.uint8)
+    kind: ClassVar[str] = "boolean"
+
+    def encode_array(self, values: NDArray[Any]) -> Codes:
+        """Codes of an array of any number, text or object dtype. Total on values."""
+        return reading.truths(_flat(values), self.kind)
+
+    def decode(self, codes: Codes) -> list[bool | None]:
+        return [(False, True, None)[c] for c in codes.tolist()]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"type": self.kind}
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Category:
+    """One of the declared labels; code = place in the declaration. Any other value becomes NULL."""
+
+    labels: tuple[str, ...]
+    kind: ClassVar[str] = "category"
+    lo: ClassVar[int] = 0
+
+    def __init__(self, *labels: str | int) -> None:
+        if not labels:
+            raise SchemaError("a Category needs at least one label, got none; write Category('no', 'yes')")
+        if len(labels) > MAX_LABELS:
+            raise SchemaError(f"a Category may have at most {MAX_LABELS} labels, got {len(labels)}")
+        texts = tuple(_label(label) for label in labels)
+        if len(set(texts)) < len(texts):
+            twice = next(t for i, t in enumerate(texts) if t in texts[:i])
+            raise SchemaError(f"the labels of a Category must be distinct, got {twice!r} twice")
+        object.__setattr__(self, "labels", texts)
+
+    @property
+    def hi(self) -> int:
+        return len(self.labels) - 1
+
+    @property
+    def codes(self) -> int:
+        return len(self.labels)
+
+    @property
+    def null_code(self) -> int:
+        return len(self.labels)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return _smallest(self.codes)
+
+    def encode_array(self, values: NDArray[Any]) -> Codes:
+        """Codes of an array of any number, text or object dtype. Total on values.
+
+        A number stands for its shortest decimal text (3.0 for "3"), a truth value for "true" or "false".
+        """
+        return reading.labels(_flat(values), self.labels, self.dtype, self.kind)
+
+    def decode(self, codes: Codes) -> list[str | None]:
+        texts = (*self.labels, None)
+        return [texts[c] for c in codes.tolist()]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"type": self.kind, "labels": list(self.labels)}
+
+    def __repr__(self) -> str:
+        return f"Category({', '.join(map(repr, self.labels))})"
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Date:
+    """Days from lo to hi, both included; code = days since lo. Others are clamped, times of day dropped.
+
+    `lo` and `hi` are days since 1970-01-01; `first` and `last` are the same as dates.
+    """
+
+    lo: int
+    hi: int
+    kind: ClassVar[str] = "date"
+
+    def __init__(self, lo: str | datetime.date, hi: str | datetime.date) -> None:
+        object.__setattr__(self, "lo", _day(lo, "Date lo"))
+        object.__setattr__(self, "hi", _day(hi, "Date hi"))
+        _in_order(self.lo, self.hi, "Date")
+
+    @property
+    def first(self) -> datetime.date:
+        return reading.date_of(self.lo)
+
+    @property
+    def last(self) -> datetime.date:
+        return reading.date_of(self.hi)
+
+    @property
+    def codes(self) -> int:
+        return self.hi - self.lo + 1
+
+    @property
+    def null_code(self) -> int:
+        return self.codes
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return _smallest(self.codes)
+
+    def encode_array(self, values: NDArray[Any]) -> Codes:
+        """Codes of an array of datetime64, text (YYYY-MM-DD...) or object dtype. Total on values."""
+        days, null = reading.days(_flat(values), self.kind)
+        codes = (np.clip(days, self.lo, self.hi) - self.lo).astype(self.dtype)
+        codes[null] = self.null_code
+        return codes
+
+    def decode(self, codes: Codes) -> list[datetime.date | None]:
+        null, lo = self.null_code, self.lo
+        return [None if c == null else reading.date_of(c + lo) for c in codes.tolist()]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"type": self.kind, "lo": self.first.isoformat(), "hi": self.last.isoformat()}
+
+    def __repr__(self) -> str:
+        return f"Date({self.first.isoformat()!r}, {self.last.isoformat()!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Real:
+    """Numbers in [lo, hi] as float64; others are clamped, -0.0 becomes 0.0, NULL is NaN.
+
+    `step` is the grid on which sums are exact integers; by default (hi - lo) / 2^20.
+    """
+
+    lo: float
+    hi: float
+    step: float | None = None
+    kind: ClassVar[str] = "real"
+    codes: ClassVar[None] = None
+    null_code: ClassVar[float] = math.nan
+    dtype: ClassVar[np.dtype[Any]] = np.dtype(np.float64)
+
+    def __post_init__(self) -> None:
+        for side in ("lo", "hi"):
+            object.__setattr__(self, side, _finite(getattr(self, side), f"Real {side}"))
+        _in_order(self.lo, self.hi, "Real")
+        width = self.hi - self.lo
+        if not 0 < width < math.inf:
+            raise SchemaError(
+                f"a Real needs lo < hi and a finite hi - lo, got [{self.lo!r}, {self.hi!r}]; "
+                "use Integer for a column with one value, closer bounds for a wide one"
+            )
+        step = width / 2**20 if self.step is None else _finite(self.step, "Real step")
+        if not (step > 0 and 1 <= width / step <= MAX_STEPS):
+            raise SchemaError(
+                f"a Real's step must be positive and fit between 1 and 2^32 times into hi - lo = {width!r}, "
+                f"got {step!r}"
+            )
+        object.__setattr__(self, "step", step)
+
+    @property
+    def grid(self) -> float:
+        """`step`, typed as the number it always is."""
+        assert self.step is not None
+        return self.step
+
+    def encode_array(self, values: NDArray[Any]) -> Codes:
+        """Clamped float64 values of an array of any number, text or object dtype. Total on values."""
+        return reading.reals(_flat(values), self.lo, self.hi, self.kind)
+
+    def decode(self, codes: Codes) -> list[float | None]:
+        return [None if c != c else c for c in codes.tolist()]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"type": self.kind, "lo": self.lo, "hi": self.hi, "step": self.grid}
+
+
+ColumnType: TypeAlias = Integer | Boolean | Category | Date | Real
+
+
+def column_from_json(fields: object) -> ColumnType:
+    """The column type that `to_json` wrote."""
+    if not isinstance(fields, dict):
+        raise SchemaError(f"a column is declared by a table of settings, got {type(fields).__name__}")
+    rest = dict(fields)
+    kind = rest.pop("type", None)
+    try:
+        match kind:
+            case "integer":
+                return Integer(**rest)
+            case "boolean":
+                return Boolean(**rest)
+            case "real":
+                return Real(**rest)
+            case "date":
+                return Date(**rest)
+            case "category" if set(rest) == {"labels"} and isinstance(rest["labels"], list | tuple):
+                return Category(*rest["labels"])
+    except TypeError:
+        pass  # a setting is missing or unknown: the message below names them all
+    raise SchemaError(
+        "a column is type='integer' with lo, hi; 'real' with lo, hi and perhaps step; 'date' with lo, hi; "
+        f"'category' with labels; or 'boolean'; got type={kind!r} with {sorted(map(str, rest))}"
+    )
+
+
+def _flat(values: NDArray[Any]) -> NDArray[Any]:
+    if not isinstance(values, np.ndarray) or values.ndim != 1:
+        raise DataError(f"expected a one-dimensional NumPy array, got {type(values).__name__}")
+    return values
+
+
+def _smallest(code: int) -> np.dtype[Any]:
+    return np.min_scalar_type(code)
+
+
+def _whole(value: Any, name: str) -> int:
+    if isinstance(value, bool | np.bool_):
+        raise SchemaError(f"{name} must be a whole number, got a truth value")
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise SchemaError(f"{name} must be a whole number, got {value!r}") from None
+
+
+def _finite(value: Any, name: str) -> float:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+        raise SchemaError(f"{name} must be a number, got {value!r}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise SchemaError(f"{name} must be finite, got {number!r}")
+    return number + 0.0  # -0.0 becomes 0.0
+
+
+def _day(value: Any, name: str) -> int:
+    day = reading.day_of(value)
+    if day is None:
+        raise SchemaError(f"{name} must be a date or a 'YYYY-MM-DD' text, got {value!r}")
+    return day
+
+
+def _in_order(lo: float, hi: float, name: str) -> None:
+    if lo > hi:
+        raise SchemaError(f"{name} bounds are the wrong way round: lo={lo!r} is above hi={hi!r}")
+
+
+def _label(label: object) -> str:
+    if isinstance(label, bool | np.bool_) or not isinstance(label, str | int | np.integer):
+        raise SchemaError(f"a Category's labels are texts or whole numbers, got {label!r}")
+    text = str(label)
+    if "\0" in text or not reading.is_utf8(text):
+        raise SchemaError(f"a label must be valid text without NUL characters, got {text!r}")
+    return text

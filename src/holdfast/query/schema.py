@@ -1,0 +1,156 @@
+"""The owner's declaration of a table: column names, types and bounds. All of it is public."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from holdfast.errors import SchemaError
+from holdfast.query.column import (
+    Boolean,
+    Category,
+    ColumnType,
+    Date,
+    Integer,
+    Real,
+    column_from_json,
+)
+from holdfast.query.reading import is_utf8
+
+__all__ = ["Boolean", "Category", "ColumnType", "Date", "Integer", "Real", "Schema"]
+
+
+class Schema(Mapping[str, ColumnType]):
+    """Columns by name, in the declared order. Frozen and hashable; two are equal if written the same way.
+
+    >>> Schema(age=Integer(0, 120), smoker=Category("no", "yes"))["age"].hi
+    120
+    """
+
+    __slots__ = ("_columns", "_hash")
+    _columns: dict[str, ColumnType]
+    _hash: int
+
+    def __init__(self, /, **columns: ColumnType) -> None:
+        self._fill(columns)
+
+    @classmethod
+    def from_mapping(cls, columns: Mapping[str, ColumnType]) -> Schema:
+        """A schema with any column names, also those that are not Python identifiers."""
+        if not isinstance(columns, Mapping):
+            raise SchemaError(f"expected a mapping from names to column types, got {type(columns).__name__}")
+        schema = cls.__new__(cls)
+        schema._fill(dict(columns))
+        return schema
+
+    def _fill(self, columns: dict[str, ColumnType]) -> None:
+        if not columns:
+            raise SchemaError(
+                "a schema needs at least one column, got none; write Schema(age=Integer(0, 120))"
+            )
+        for name, column in columns.items():
+            _check_name(name)
+            if not isinstance(column, ColumnType):
+                raise SchemaError(
+                    f"column {name!r} must be Integer, Real, Category, Boolean or Date, got "
+                    f"{column if isinstance(column, type) else type(column).__name__}"
+                )
+        object.__setattr__(self, "_columns", columns)
+        object.__setattr__(self, "_hash", hash(tuple(columns.items())))
+
+    def __getitem__(self, name: str) -> ColumnType:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Schema):
+            return NotImplemented
+        return self is other or (
+            self._hash == other._hash and list(self._columns.items()) == list(other._columns.items())
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Schema is frozen; {name!r} cannot be set")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Schema.from_mapping, (self._columns,)
+
+    def __repr__(self) -> str:
+        return f"Schema({', '.join(f'{name}={column!r}' for name, column in self.items())})"
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON value; columns are a list, so that the order survives sorted keys."""
+        return {"columns": [{"name": name, **column.to_json()} for name, column in self.items()]}
+
+    @classmethod
+    def from_json(cls, value: object) -> Schema:
+        """The schema that `to_json` wrote."""
+        if not isinstance(value, Mapping) or not isinstance(value.get("columns"), list):
+            raise SchemaError("expected a JSON object with a list of columns")
+        columns: dict[str, ColumnType] = {}
+        for entry in value["columns"]:
+            fields = dict(entry) if isinstance(entry, Mapping) else {}
+            name = fields.pop("name", None)
+            _check_name(name)
+            if name in columns:
+                raise SchemaError(f"column names must be distinct, got {name!r} twice")
+            columns[name] = _named(name, fields)
+        return cls.from_mapping(columns)
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Schema:
+        """Read a schema file: one table `[columns.NAME]` with `type` and its settings for each column."""
+        import tomllib
+
+        try:
+            tree = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise SchemaError(f"{path} is not a TOML file: {error}") from None
+        except OSError as error:
+            raise SchemaError(f"{path} cannot be read: {error.strerror}") from None
+        columns = tree.get("columns")
+        if not isinstance(columns, dict) or set(tree) != {"columns"}:
+            raise SchemaError(f"{path} must hold [columns.NAME] tables only, got {sorted(tree)}")
+        return cls.from_mapping({name: _named(name, fields) for name, fields in columns.items()})
+
+    def to_toml(self) -> str:
+        """The text of a schema file that `from_toml` reads back."""
+        lines: list[str] = []
+        for name, column in self.items():
+            lines.append(f"[columns.{_toml(name)}]")
+            lines += [f"{key} = {_toml(value)}" for key, value in column.to_json().items()]
+            lines.append("")
+        return "\n".join(lines)
+
+
+def _named(name: str, fields: object) -> ColumnType:
+    try:
+        return column_from_json(fields)
+    except SchemaError as error:
+        raise SchemaError(f"column {name!r}: {error}") from None
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not name or not is_utf8(name):
+        raise SchemaError(f"a column name must be a non-empty text, got {name!r}")
+    if any(unicodedata.category(c) == "Cc" for c in name):
+        raise SchemaError(f"a column name may not hold control characters, got {name!r}")
+
+
+def _toml(value: str | float | list[Any]) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, str):  # JSON's escapes are TOML's; only DEL is legal in one and not in the other
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value)
