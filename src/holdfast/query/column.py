@@ -10,14 +10,16 @@ from __future__ import annotations
 import datetime
 import math
 import operator
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.errors import DataError, SchemaError
+from holdfast.errors import DataError, HoldfastError, InputError, SchemaError
 from holdfast.query import reading
+from holdfast.query.wording import listed
 
 Codes: TypeAlias = NDArray[Any]
 
@@ -66,6 +68,13 @@ class Integer:
         codes[null] = self.null_code
         return codes
 
+    def code(self, value: int) -> int:
+        """The code of a whole number; outside 0 .. codes-1 if the number is out of bounds."""
+        return _whole(value, "a value of an Integer column", InputError) - self.lo
+
+    def value(self, code: int) -> int:
+        return code + self.lo
+
     def decode(self, codes: Codes) -> list[int | None]:
         null, lo = self.null_code, self.lo
         return [None if c == null else c + lo for c in codes.tolist()]
@@ -89,6 +98,14 @@ class Boolean:
         """Codes of an array of any number, text or object dtype. Total on values."""
         return reading.truths(_flat(values), self.kind)
 
+    def code(self, value: bool) -> int:
+        if not isinstance(value, bool | np.bool_):
+            raise InputError(f"expected True or False, got {value!r}")
+        return int(value)
+
+    def value(self, code: int) -> bool:
+        return code == 1
+
     def decode(self, codes: Codes) -> list[bool | None]:
         return [(False, True, None)[c] for c in codes.tolist()]
 
@@ -101,6 +118,7 @@ class Category:
     """One of the declared labels; code = place in the declaration. Any other value becomes NULL."""
 
     labels: tuple[str, ...]
+    _places: dict[str, int] = field(compare=False)
     kind: ClassVar[str] = "category"
     lo: ClassVar[int] = 0
 
@@ -111,9 +129,10 @@ class Category:
             raise SchemaError(f"a Category may have at most {MAX_LABELS} labels, got {len(labels)}")
         texts = tuple(_label(label) for label in labels)
         if len(set(texts)) < len(texts):
-            twice = next(t for i, t in enumerate(texts) if t in texts[:i])
+            twice = Counter(texts).most_common(1)[0][0]
             raise SchemaError(f"the labels of a Category must be distinct, got {twice!r} twice")
         object.__setattr__(self, "labels", texts)
+        object.__setattr__(self, "_places", {text: code for code, text in enumerate(texts)})
 
     @property
     def hi(self) -> int:
@@ -137,6 +156,15 @@ class Category:
         A number stands for its shortest decimal text (3.0 for "3"), a truth value for "true" or "false".
         """
         return reading.labels(_flat(values), self.labels, self.dtype, self.kind)
+
+    def code(self, value: str | int) -> int:
+        """The code of a declared label."""
+        if str(value) not in self._places:
+            raise InputError(f"expected one of the labels {listed(self.labels)}, got {value!r}")
+        return self._places[str(value)]
+
+    def value(self, code: int) -> str:
+        return self.labels[code]
 
     def decode(self, codes: Codes) -> list[str | None]:
         texts = (*self.labels, None)
@@ -191,6 +219,13 @@ class Date:
         codes = (np.clip(days, self.lo, self.hi) - self.lo).astype(self.dtype)
         codes[null] = self.null_code
         return codes
+
+    def code(self, value: str | datetime.date) -> int:
+        """The code of a date; outside 0 .. codes-1 if the date is out of bounds."""
+        return _day(value, "a value of a Date column", InputError) - self.lo
+
+    def value(self, code: int) -> datetime.date:
+        return reading.date_of(code + self.lo)
 
     def decode(self, codes: Codes) -> list[datetime.date | None]:
         null, lo = self.null_code, self.lo
@@ -292,13 +327,13 @@ def _smallest(code: int) -> np.dtype[Any]:
     return np.min_scalar_type(code)
 
 
-def _whole(value: Any, name: str) -> int:
+def _whole(value: Any, name: str, error: type[HoldfastError] = SchemaError) -> int:
     if isinstance(value, bool | np.bool_):
-        raise SchemaError(f"{name} must be a whole number, got a truth value")
+        raise error(f"{name} must be a whole number, got a truth value")
     try:
         return operator.index(value)
     except TypeError:
-        raise SchemaError(f"{name} must be a whole number, got {value!r}") from None
+        raise error(f"{name} must be a whole number, got {value!r}") from None
 
 
 def _finite(value: Any, name: str) -> float:
@@ -313,10 +348,10 @@ def _finite(value: Any, name: str) -> float:
     return number + 0.0  # -0.0 becomes 0.0
 
 
-def _day(value: Any, name: str) -> int:
+def _day(value: Any, name: str, error: type[HoldfastError] = SchemaError) -> int:
     day = reading.day_of(value)
     if day is None:
-        raise SchemaError(f"{name} must be a date or a 'YYYY-MM-DD' text, got {value!r}")
+        raise error(f"{name} must be a date or a 'YYYY-MM-DD' text, got {value!r}")
     return day
 
 

@@ -1,0 +1,47 @@
+"""How names and values are spelt in the text of a question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+KEYWORDS = frozenset(
+    ("AND", "OR", "NOT", "IN", "BETWEEN", "IS", "NULL", "TRUE", "FALSE", "DATE")
+    + ("ABS", "LEAST", "GREATEST", "SELECT", "FROM", "WHERE", "GROUP", "BY", "AS")
+)
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def quoted(name: str) -> str:
+    """A column name as an identifier: bare where that is unmistakable, else in double quotes."""
+    if _PLAIN.fullmatch(name) and name.upper() not in KEYWORDS:
+        return name
+    return always_quoted(name)
+
+
+def always_quoted(name: str) -> str:
+    """A column name in double quotes."""
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def string(value: str) -> str:
+    """A text in single quotes."""
+    doubled = value.replace("'", "''")
+    return f"'{doubled}'"
+
+
+def listed(names: Iterable[str], limit: int = 12) -> str:
+    """Names for an error message, at most `limit` of them."""
+    shown = [repr(name) for name in names]
+    rest = len(shown) - limit
+    return ", ".join(shown[:limit]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def near(word: str, names: Iterable[str]) -> str:
+    """ "; did you mean ...?" for a misspelt name, or nothing."""
+    from difflib import get_close_matches
+
+    folded = {name.casefold(): name for name in names}
+    found = get_close_matches(word.casefold()[:100], folded, n=3, cutoff=0.6)
+    return f"; did you mean {' or '.join(folded[f] for f in found)}?" if found else ""
