@@ -103,8 +103,9 @@ def height(expression: Expression) -> int:
 def range(expression: Expression, schema: Schema) -> tuple[float, float]:
     """The least and greatest value, by interval arithmetic on the declared bounds.
 
-    Guarantee: every value of `compute` on declared values lies within. Integers bound integers. Float rounding
-    is monotone, so bounds computed in float64 hold for values computed in float64. A Date counts days.
+    Guarantee: every value of `compute` on declared values lies within. Integers bound integers. Float
+    rounding is monotone, so bounds computed in float64 hold for values computed in float64. A Date counts
+    days.
     Raises QueryError if a column has no arithmetic, or an integer may leave ±2^62, or a float be infinite.
     """
     match expression:
@@ -198,8 +199,9 @@ def order(expression: Expression) -> tuple[bool, int, str]:
 
 def constant(value: int | float | Fraction) -> Constant:
     """A number in its one form."""
-    if value == int(value) and abs(value) <= INTEGER_LIMIT:
-        return Constant(int(value))
+    whole = int(value)
+    if value == whole and -INTEGER_LIMIT <= whole <= INTEGER_LIMIT:
+        return Constant(whole)
     try:
         return Constant(float(value))
     except OverflowError:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-KEYWORDS = frozenset(
-    ("AND", "OR", "NOT", "IN", "BETWEEN", "IS", "NULL", "TRUE", "FALSE", "DATE")
-    + ("ABS", "LEAST", "GREATEST", "SELECT", "FROM", "WHERE", "GROUP", "BY", "AS")
+KEYWORDS = re.compile(
+    "and|or|not|in|between|is|null|true|false|date|abs|least|greatest|select|from|where|group|by|as",
+    re.IGNORECASE,
 )
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def quoted(name: str) -> str:
     """A column name as an identifier: bare where that is unmistakable, else in double quotes."""
-    if _PLAIN.fullmatch(name) and name.upper() not in KEYWORDS:
+    if _PLAIN.fullmatch(name) and not KEYWORDS.fullmatch(name):
         return name
     return always_quoted(name)
 
