@@ -1,0 +1,289 @@
+"""What an event costs: one theorem, one small function, chosen by (type of event, notion of loss).
+
+    pure     epsilon of epsilon-DP
+    zcdp     rho of zCDP
+    gdp      mu squared of Gaussian differential privacy
+    squares  sum of epsilon squared, what the (epsilon, delta) filter and the odometers add up
+    failure  the delta that comes with zcdp and squares
+
+Each notion adds up under fully adaptive choice, so `Sequence` and `Repeat` are written once. A leaf returns a
+Fraction (exact) or a float (already rounded up); sums are taken in grains, exactly. A missing rule raises
+NoRuleError: unknown means no.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Literal
+
+from holdfast.errors import NoRuleError
+from holdfast.privacy import event as events
+from holdfast.privacy.conversion import pure_to_zcdp
+from holdfast.privacy.event import Event
+from holdfast.privacy.loss import Gdp, Pure, Zcdp
+from holdfast.privacy.rounding import float_up, from_grains, grains, up
+from holdfast.privacy.subsampling import subsampled, subsampled_with_replacement
+
+Notion = Literal["pure", "zcdp", "gdp", "squares", "failure"]
+Rule = Callable[[Any], Fraction | float]
+
+_RULES: dict[tuple[type, Notion], Rule] = {}
+
+
+def theorem(kind: type, *notions: Notion) -> Callable[[Rule], Rule]:
+    """Register a function as the rule of one type of event in the notions named."""
+
+    def register(rule: Rule) -> Rule:
+        for notion in notions:
+            _RULES[kind, notion] = rule
+        return rule
+
+    return register
+
+
+def amount(event: Event, notion: Notion) -> int:
+    """The loss of an event in grains, rounded up: the one place where losses are added.
+
+    Cost: one rule per distinct leaf of the event.
+    """
+    match event:
+        case events.Nothing():
+            return 0
+        case events.Sequence(parts):
+            return sum(amount(part, notion) for part in parts)
+        case events.Repeat(inner, count):
+            return count * amount(inner, notion)
+    rule = _RULES.get((type(event), notion))
+    if rule is None:
+        raise NoRuleError(
+            f"expected an event with a theorem for {notion}, got {type(event).__name__}; "
+            "use another mechanism or another kind of budget"
+        )
+    return grains(rule(event))
+
+
+def pure(event: Event) -> Pure:
+    """The event's epsilon-DP loss. NoRuleError if it has none."""
+    return Pure(number(event, "pure"))
+
+
+def zcdp(event: Event) -> Zcdp:
+    """The event's zCDP loss, by the best rule we have. NoRuleError if it has none."""
+    return Zcdp(number(event, "zcdp"), min(1.0, number(event, "failure")))
+
+
+def gdp(event: Event) -> Gdp:
+    """The event's Gaussian loss: Gaussian noise only, and groups, sequences and repetitions of it."""
+    return Gdp(number(event, "gdp"))
+
+
+def number(event: Event, notion: Notion) -> float:
+    """`amount` as a float, rounded up."""
+    return float_up(from_grains(amount(event, notion)))
+
+
+@theorem(events.Laplace, "pure")
+def _laplace(event: events.Laplace) -> Fraction:
+    """Dwork, McSherry, Nissim and Smith 2006; discrete: Ghosh, Roughgarden and Sundararajan 2009."""
+    return event.sensitivity / event.scale
+
+
+@theorem(events.Gaussian, "zcdp")
+def _gaussian(event: events.Gaussian) -> Fraction:
+    """Canonne, Kamath and Steinke 2020, Thm 14: sensitivity^2/(2 variance), as for continuous noise."""
+    return event.sensitivity_squared / (2 * event.variance)
+
+
+@theorem(events.Gaussian, "gdp")
+def _gaussian_gdp(event: events.Gaussian) -> Fraction:
+    """Theory 2.5: mu^2 = sensitivity^2/(variance - 4).
+
+    Discrete Gaussian noise is, up to a factor 1 + 1e-33 on each probability, a continuous Gaussian of
+    variance s^2 - 4 followed by a draw on the integers that sees only the sum: post-processing. The factor
+    moves epsilon by less than 1e-33 a coordinate, which the margin of `up` in the profile covers. Requires:
+    values and noise are integers, so a squared sensitivity that is not an integer is in other units and is
+    refused.
+    """
+    if event.variance <= 4 or event.sensitivity_squared.denominator != 1:
+        raise NoRuleError(
+            "expected a discrete Gaussian in grid units, variance above 4, integer squared sensitivity, "
+            "got another; use a finer grid, more noise, or a budget that is not Gaussian-only"
+        )
+    return event.sensitivity_squared / (event.variance - 4)
+
+
+@theorem(events.Votes, "pure")
+def _votes(event: events.Votes) -> Fraction:
+    """Theory 1.2, 2.3: ln(1 + (1-2a)/(a n)) a vote, exactly."""
+    return event.votes * _vote(event)
+
+
+@theorem(events.Votes, "squares")
+def _votes_squares(event: events.Votes) -> Fraction:
+    """Each vote is a charge of its own, so the squares of single votes add up."""
+    return event.votes * _vote(event) ** 2
+
+
+@theorem(events.Votes, "zcdp")
+def _votes_zcdp(event: events.Votes) -> Fraction:
+    """Theory 2.3 T4v: a vote is eta-bounded-range, eta = ln[(a+B)(1-a)/(a(1-a-B))] with B = (1-2a)/n."""
+    a = event.flip
+    b = (1 - 2 * a) / event.rows
+    odds = (a + b) * (1 - a) / (a * (1 - a - b))
+    eta = Fraction(up(math.log1p(float_up(odds - 1))))
+    return event.votes * min(_range_to_zcdp(eta), Fraction(pure_to_zcdp(_vote(event))))
+
+
+def _vote(event: events.Votes) -> Fraction:
+    a = event.flip
+    return Fraction(up(math.log1p(float_up((1 - 2 * a) / (a * event.rows)))))
+
+
+@theorem(events.BoundedRange, "pure")
+@theorem(events.PureMechanism, "pure")
+def _declared_pure(event: events.BoundedRange | events.PureMechanism) -> Fraction:
+    """The declaration itself; epsilon-bounded-range implies epsilon-DP (Durfee and Rogers 2019)."""
+    return event.epsilon
+
+
+@theorem(events.BoundedRange, "zcdp")
+def _bounded_range_zcdp(event: events.BoundedRange) -> Fraction:
+    """Cesar and Rogers 2021: bounded range implies epsilon^2/8-zCDP; past epsilon = 8 pure DP is better."""
+    return _range_to_zcdp(event.epsilon)
+
+
+def _range_to_zcdp(eta: Fraction) -> Fraction:
+    return min(eta * eta / 8, Fraction(pure_to_zcdp(eta)))
+
+
+@theorem(events.ConcentratedMechanism, "zcdp")
+def _declared_zcdp(event: events.ConcentratedMechanism) -> Fraction:
+    """The declaration itself."""
+    return event.rho
+
+
+@theorem(events.ApproxMechanism, "zcdp")
+def _approximate_zcdp(event: events.ApproxMechanism) -> float:
+    """An (epsilon, delta)-DP pair is, but for an event of chance delta, post-processed randomized response.
+
+    Kairouz, Oh and Viswanath 2015, Thm 3.3; Bun and Steinke 2016, Lemma 8.8, with the tight pure conversion.
+    """
+    return pure_to_zcdp(event.epsilon)
+
+
+@theorem(events.ApproxMechanism, "squares")
+def _approximate_squares(event: events.ApproxMechanism) -> Fraction:
+    """Whitehouse et al. 2023, Thm 1: the filter takes (epsilon, delta)-DP charges; delta is counted apart."""
+    return event.epsilon**2
+
+
+@theorem(events.ApproxMechanism, "failure")
+@theorem(events.ConcentratedMechanism, "failure")
+def _declared_failure(event: events.ApproxMechanism | events.ConcentratedMechanism) -> Fraction:
+    """The declared delta."""
+    return event.delta
+
+
+@theorem(events.Laplace, "zcdp")
+@theorem(events.PureMechanism, "zcdp")
+@theorem(events.SubsampledWithReplacement, "zcdp")
+def _pure_zcdp(event: Event) -> float:
+    """epsilon-DP implies epsilon tanh(epsilon/2)-zCDP."""
+    return pure_to_zcdp(from_grains(amount(event, "pure")))
+
+
+@theorem(events.Laplace, "squares")
+@theorem(events.BoundedRange, "squares")
+@theorem(events.PureMechanism, "squares")
+@theorem(events.Subsampled, "squares")
+@theorem(events.SubsampledWithReplacement, "squares")
+def _pure_squares(event: Event) -> Fraction:
+    """One charge of its pure epsilon."""
+    return from_grains(amount(event, "pure")) ** 2
+
+
+@theorem(events.Laplace, "failure")
+@theorem(events.Gaussian, "failure")
+@theorem(events.Votes, "failure")
+@theorem(events.BoundedRange, "failure")
+@theorem(events.PureMechanism, "failure")
+def _never_fails(event: Event) -> Fraction:
+    """Nothing but the loss itself."""
+    return Fraction(0)
+
+
+@theorem(events.Subsampled, "pure")
+def _subsampled(event: events.Subsampled) -> float:
+    """`subsampling.subsampled`."""
+    return subsampled(number(event.event, "pure"), event.rows, event.of)
+
+
+@theorem(events.SubsampledWithReplacement, "pure")
+def _subsampled_with_replacement(event: events.SubsampledWithReplacement) -> float:
+    """`subsampling.subsampled_with_replacement`."""
+    return subsampled_with_replacement(number(event.event, "pure"), event.rows, event.of)
+
+
+@theorem(events.Subsampled, "zcdp")
+def _subsampled_zcdp(event: events.Subsampled) -> Fraction:
+    """The amplified pure loss, or the inner zCDP loss as it is: Rényi divergences are jointly quasi-convex
+    (van Erven and Harremoës 2014, Thm 13), and given the subset the inner tables are equal or neighbours.
+    """
+    inner = attempt(event.event, "zcdp")
+    through_pure = attempt(event, "pure")
+    found = [] if inner is None else [inner]
+    found += [] if through_pure is None else [Fraction(pure_to_zcdp(through_pure))]
+    if not found:
+        raise NoRuleError("expected a subsampled event with a pure or zCDP loss inside, got one with neither")
+    return min(found)
+
+
+@theorem(events.Subsampled, "failure")
+@theorem(events.SubsampledWithReplacement, "failure")
+@theorem(events.Group, "failure")
+def _inner_never_fails(
+    event: events.Subsampled | events.SubsampledWithReplacement | events.Group,
+) -> Fraction:
+    """These theorems are for losses without a delta; with one they would need another formula."""
+    if amount(event.event, "failure"):
+        raise NoRuleError(
+            f"expected an event without a delta inside {type(event).__name__}, got one with; "
+            "charge it by `approx`, or take the delta outside"
+        )
+    return Fraction(0)
+
+
+@theorem(events.Group, "pure")
+def _group_pure(event: events.Group) -> Fraction:
+    """size * epsilon: `group.group`."""
+    return event.size * from_grains(amount(event.event, "pure"))
+
+
+@theorem(events.Group, "zcdp")
+def _group_zcdp(event: events.Group) -> Fraction:
+    """size^2 * rho (Bun and Steinke 2016, Prop. 1.9), or through the group's pure loss if that is less."""
+    squared = event.size**2 * from_grains(amount(event.event, "zcdp"))
+    through_pure = attempt(event, "pure")
+    return squared if through_pure is None else min(squared, Fraction(pure_to_zcdp(through_pure)))
+
+
+@theorem(events.Group, "gdp")
+def _group_gdp(event: events.Group) -> Fraction:
+    """mu-GDP is (size * mu)-GDP for groups (Dong, Roth and Su 2019, Thm 2.14)."""
+    return event.size**2 * from_grains(amount(event.event, "gdp"))
+
+
+@theorem(events.Group, "squares")
+def _group_squares(event: events.Group) -> Fraction:
+    """Every single charge's epsilon is multiplied by size."""
+    return event.size**2 * from_grains(amount(event.event, "squares"))
+
+
+def attempt(event: Event, notion: Notion) -> Fraction | None:
+    """`amount` as an exact number, or None where no theorem applies."""
+    try:
+        return from_grains(amount(event, notion))
+    except NoRuleError:
+        return None
