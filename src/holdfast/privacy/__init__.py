@@ -1,4 +1,4 @@
-"""The arithmetic of privacy: what was run, what it costs by which theorem, budgets. No data, no randomness."""
+"""The arithmetic of privacy: what was run, what it costs by which theorem, budgets; no data, no chance."""
 
 from __future__ import annotations
 
@@ -11,13 +11,20 @@ from holdfast.privacy.composition import (
     lecture_composition,
     optimal_composition,
 )
-from holdfast.privacy.conversion import approx_to_zcdp, pure_to_zcdp, zcdp_delta, zcdp_to_approx
+from holdfast.privacy.conversion import (
+    approx_to_gdp,
+    approx_to_zcdp,
+    gdp_delta,
+    gdp_epsilon,
+    pure_to_zcdp,
+    zcdp_delta,
+    zcdp_to_approx,
+)
 from holdfast.privacy.event import Event, from_json, to_json
 from holdfast.privacy.filter import Filter
 from holdfast.privacy.group import group, group_zcdp
 from holdfast.privacy.loss import Approx, Gdp, Loss, Pure, Zcdp
 from holdfast.privacy.odometer import Odometer
-from holdfast.privacy.profile import approx_to_gdp, gdp_delta, gdp_epsilon
 from holdfast.privacy.rule import gdp, pure, zcdp
 from holdfast.privacy.subsampling import before_subsampling, subsampled, subsampled_with_replacement
 

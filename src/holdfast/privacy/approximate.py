@@ -7,12 +7,11 @@ from fractions import Fraction
 
 from holdfast.errors import NoRuleError
 from holdfast.privacy import event as events
-from holdfast.privacy.conversion import zcdp_to_approx
+from holdfast.privacy.conversion import gdp_epsilon, zcdp_to_approx
 from holdfast.privacy.event import Event
 from holdfast.privacy.group import group_delta
 from holdfast.privacy.loss import Approx
 from holdfast.privacy.number import Number, chance
-from holdfast.privacy.profile import gdp_epsilon
 from holdfast.privacy.rounding import float_down, float_up, from_grains, up
 from holdfast.privacy.rule import amount, attempt
 from holdfast.privacy.subsampling import subsampled

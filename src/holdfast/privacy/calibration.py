@@ -24,7 +24,7 @@ def gaussian_variance(sensitivity_squared: Number, *, rho: Number) -> Fraction:
 
 def gaussian_variance_gdp(sensitivity_squared: Number, *, mu_squared: Number) -> Fraction:
     (
-        """The variance, in grid units, for which the discrete Gaussian is mu-GDP: 4 more than for the continuous."""
+        """The variance, in grid units, for which the discrete Gaussian is mu-GDP: the continuous one plus 4."""
         ""
     )
     return positive("sensitivity_squared", sensitivity_squared) / _target("mu_squared", mu_squared) + 4

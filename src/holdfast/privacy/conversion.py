@@ -6,7 +6,18 @@ import math
 
 from holdfast.errors import InputError
 from holdfast.privacy.number import LARGEST, Number, chance, exact, positive, show
+from holdfast.privacy.profile import approx_to_gdp, gdp_delta, gdp_epsilon
 from holdfast.privacy.rounding import down, float_up, up
+
+__all__ = [
+    "approx_to_gdp",
+    "approx_to_zcdp",
+    "gdp_delta",
+    "gdp_epsilon",
+    "pure_to_zcdp",
+    "zcdp_delta",
+    "zcdp_to_approx",
+]
 
 _TINIEST = 1e-290  # smaller rho are treated as this one, so that no intermediate step overflows
 

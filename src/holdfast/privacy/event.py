@@ -49,7 +49,7 @@ class Gaussian:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Votes:
-    """`votes` bits, each of a row drawn afresh with replacement out of `rows`, each flipped by chance `flip`."""
+    """`votes` bits, each of a row drawn afresh with replacement from `rows`, each flipped by chance."""
 
     rows: int
     votes: int

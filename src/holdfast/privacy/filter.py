@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
+from typing import Literal
 
 from holdfast.errors import BudgetError, InputError
 from holdfast.privacy.event import Event
@@ -13,21 +14,24 @@ from holdfast.privacy.number import Number, positive, show, whole, written
 from holdfast.privacy.rounding import GRAINS, down, float_up
 from holdfast.privacy.rule import Notion, amount
 
+Currency = Literal["pure", "zcdp", "approx", "gdp"]
+
 UNITS = 10**9  # one unit is 1e-9 in the filter's currency
 DELTA_UNITS = 10**18  # one unit of delta is 1e-18
 _HIGHEST = 10**9  # a larger limit protects nobody, and its units would not fit 63 bits
 
-_CURRENCIES: dict[str, Notion] = {
-    "epsilon": "pure",
-    "rho": "zcdp",
-    "epsilon squared": "squares",
-    "mu squared": "gdp",
+_CURRENCIES: dict[Currency, Notion] = {
+    "pure": "pure",
+    "zcdp": "zcdp",
+    "approx": "squares",
+    "gdp": "gdp",
 }
+_AMOUNTS = {"pure": "epsilon", "zcdp": "rho", "approx": "epsilon squared", "gdp": "mu squared"}
 _PROMISES: dict[str, type[Loss]] = {
-    "epsilon": Pure,
-    "rho": Zcdp,
-    "epsilon squared": Approx,
-    "mu squared": Gdp,
+    "pure": Pure,
+    "zcdp": Zcdp,
+    "approx": Approx,
+    "gdp": Gdp,
 }
 
 
@@ -37,6 +41,7 @@ class Filter:
 
     Guarantee: as long as every release was charged first, the whole transcript satisfies `promise`, although
     each event (its mechanism, its noise, whether there is one) was chosen after seeing the earlier answers.
+    `currency` names what is added: "pure" epsilon, "zcdp" rho, "approx" epsilon squared, "gdp" mu squared.
     Limits are rounded down, costs up; a charge that touches rows costs at least one unit. A float limit is
     read as the decimal it prints as, so that ten charges of 1/10 fit a limit of 1.0.
     Reference: pure: Rogers et al. 2016. zCDP: Whitehouse et al. 2023, Thm 2 (sum of rho at most rho, sum of
@@ -45,7 +50,7 @@ class Filter:
     Cost: a charge is O(1), the thousandth as the first.
     """
 
-    currency: str
+    currency: Currency
     promise: Loss
     limit_units: int
     delta_limit_units: int = 0
@@ -56,14 +61,14 @@ class Filter:
     def pure(epsilon: Number) -> Filter:
         """Charges of pure epsilon; the transcript is epsilon-DP."""
         limit = _limit("epsilon", epsilon)
-        return Filter("epsilon", Pure(_printed(epsilon)), math.floor(limit * UNITS))
+        return Filter("pure", Pure(_printed(epsilon)), math.floor(limit * UNITS))
 
     @staticmethod
     def zcdp(rho: Number, delta: Number = 0.0) -> Filter:
-        """Charges of rho (and delta, if a mechanism has one); the transcript is delta-approximate rho-zCDP."""
+        """Charges of rho, and delta if a mechanism has one; the transcript is delta-approximate rho-zCDP."""
         limit, delta_limit = _limit("rho", rho), _failure("delta", delta)
         promise = Zcdp(_printed(rho), _printed(delta))
-        return Filter("rho", promise, math.floor(limit * UNITS), math.floor(delta_limit * DELTA_UNITS))
+        return Filter("zcdp", promise, math.floor(limit * UNITS), math.floor(delta_limit * DELTA_UNITS))
 
     @staticmethod
     def approx(epsilon: Number, delta: Number, *, reserve: Number = 0.0) -> Filter:
@@ -82,7 +87,7 @@ class Filter:
         v = down((2.0 * eps / (root + math.sqrt(root * root + 2.0 * eps))) ** 2)
         promise = Approx(_printed(epsilon), _printed(delta))
         limit_units, delta_units = math.floor(Fraction(v) * UNITS), math.floor(kept * DELTA_UNITS)
-        return Filter("epsilon squared", promise, limit_units, delta_units)
+        return Filter("approx", promise, limit_units, delta_units)
 
     @staticmethod
     def gdp(mu_squared: Number) -> Filter:
@@ -91,7 +96,7 @@ class Filter:
         Requires: the session is Gaussian-only from its first release to its last (theory 2.5).
         """
         limit = _limit("mu_squared", mu_squared)
-        return Filter("mu squared", Gdp(_printed(mu_squared)), math.floor(limit * UNITS))
+        return Filter("gdp", Gdp(_printed(mu_squared)), math.floor(limit * UNITS))
 
     def cost(self, event: Event) -> int:
         """What the event costs here, in units, rounded up. NoRuleError if it has no loss in this currency."""
@@ -99,7 +104,7 @@ class Filter:
 
     def delta_cost(self, event: Event) -> int:
         """The event's own delta, in units of 1e-18, rounded up; 0 for nearly every mechanism."""
-        if self.currency in ("epsilon", "mu squared"):
+        if self.currency in ("pure", "gdp"):
             return 0
         return -(-amount(event, "failure") * DELTA_UNITS // GRAINS)
 
@@ -179,7 +184,7 @@ class Filter:
         if self.spent_units + units > self.limit_units:
             requested, remaining = units / UNITS, self.remaining
             return (
-                f"expected a charge of at most {remaining:.9g} {self.currency}, got {requested:.9g}; "
+                f"expected a charge of at most {remaining:.9g} in {_AMOUNTS[self.currency]}, got {requested:.9g}; "
                 "ask with less accuracy, or open a larger budget"
             )
         left = (self.delta_limit_units - self.delta_spent_units) / DELTA_UNITS

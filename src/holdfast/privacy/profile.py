@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 
-from holdfast.privacy.conversion import approx_to_zcdp, zcdp_to_approx
 from holdfast.privacy.normal import density, mills, mills_slope, tail
 from holdfast.privacy.number import Number, chance, exact, positive
 from holdfast.privacy.rounding import MARGIN, down, float_up, up
@@ -37,7 +36,8 @@ def gdp_epsilon(mu: Number, delta: Number) -> float:
     m, d = float_up(exact("mu", mu)), chance("delta", delta)
     if m == 0.0 or _delta(0.0, m) <= d:
         return 0.0
-    low, high = 0.0, zcdp_to_approx(up(m * m / 2), d)
+    # delta(epsilon) <= Q(a) <= exp(-a^2/2), which is d at this upper end.
+    low, high = 0.0, m * m / 2 + m * math.sqrt(-2.0 * math.log(d))
     eps = high
     for _ in range(60):
         value = _delta(eps, m)
@@ -62,11 +62,10 @@ def approx_to_gdp(epsilon: Number, delta: Number) -> float:
     Guarantee: gdp_delta(epsilon, result) <= delta, checked before it is returned. Cost: a few Newton steps.
     """
     eps, d = float(positive("epsilon", epsilon)), chance("delta", delta)
-    low = down(math.sqrt(2 * approx_to_zcdp(eps, d)))
-    high = max(low, 1e-300)
+    root = math.sqrt(-2.0 * math.log(d))
+    low = high = mu = 2.0 * eps / (root + math.sqrt(root * root + 2.0 * eps))  # as in gdp_epsilon
     while _delta(eps, high) <= d:
         low, high = high, 2.0 * high
-    mu = low if low > 0.0 else high
     for _ in range(60):
         value = _delta(eps, mu)
         low, high = (low, mu) if value > d else (mu, high)
