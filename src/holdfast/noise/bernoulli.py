@@ -1,0 +1,72 @@
+"""Coins of probability p/q and exp(-p/q)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.noise.bits import Bits, system_bits
+from holdfast.noise.comparison import are_below
+from holdfast.noise.exponential import exponential
+from holdfast.noise.parameter import natural, rational
+
+
+def bernoulli(probability: Fraction | int, bits: Bits | None = None) -> bool:
+    """True with the given probability, exactly. Cost: one uniform integer below its denominator."""
+    p = rational("probability", probability, most=1)
+    return (bits or system_bits()).below(p.denominator) < p.numerator
+
+
+def bernoulli_vector(
+    probability: Fraction | int, count: int, bits: Bits | None = None, *, width: int | None = None
+) -> NDArray[np.bool_]:
+    """`count` independent coins, each true with the given probability, exactly.
+
+    `width` is how many bits of a coin are looked at first: it moves time, not the law.
+    Cost: about a nanosecond a coin; one or two bytes of randomness.
+    """
+    p = rational("probability", probability, most=1)
+    width = (
+        8 if width is None and 256 % p.denominator == 0 else natural("width", width or 16, least=1, most=64)
+    )
+    return are_below(natural("count", count), width, partial(_quotient, p), bits or system_bits())
+
+
+def bernoulli_exp(rate: Fraction | int, bits: Bits | None = None) -> bool:
+    """True with probability exp(-rate), exactly.
+
+    Reference: Canonne, Kamath, Steinke, The discrete Gaussian for differential privacy (2020), Algorithm 1.
+    Requires: rate >= 0.
+    """
+    r = rational("rate", rate)
+    bits = bits or system_bits()
+    while r > 1:
+        if not _exp_of_at_most_one(1, 1, bits):
+            return False
+        r -= 1
+    return _exp_of_at_most_one(r.numerator, r.denominator, bits)
+
+
+def bernoulli_exp_vector(
+    rate: Fraction | int, count: int, bits: Bits | None = None, *, width: int = 16
+) -> NDArray[np.bool_]:
+    """`count` independent coins, each true with probability exp(-rate), exactly. `width` as above."""
+    bounds = partial(exponential, rational("rate", rate))
+    natural("width", width, least=1, most=64)
+    return are_below(natural("count", count), width, bounds, bits or system_bits())
+
+
+def _exp_of_at_most_one(p: int, q: int, bits: Bits) -> bool:
+    """exp(-x) = sum of (-x)^k/k!: the first failure of coins x/1, x/2, x/3, ... falls on an odd place."""
+    k = 1
+    while bits.below(q * k) < p:
+        k += 1
+    return k % 2 == 1
+
+
+def _quotient(p: Fraction, width: int) -> tuple[int, int]:
+    low, rest = divmod(p.numerator << width, p.denominator)
+    return low, low + bool(rest)

@@ -1,0 +1,99 @@
+"""One of many candidates, with probability proportional to exp(rate*score)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.errors import InputError
+from holdfast.noise.bits import Bits, system_bits
+from holdfast.noise.exponential import exponential
+from holdfast.noise.inversion import Cumulative, invert
+from holdfast.noise.parameter import natural, rational
+
+_UNIT = 62
+_GROUP = 1 << 10
+_MARGIN = 42
+_FARTHEST = 64.0
+
+
+def choice(
+    scores: NDArray[np.signedinteger[Any]], rate: Fraction | int, bits: Bits | None = None, *, width: int = 64
+) -> int:
+    """The index i with probability proportional to exp(rate*scores[i]).
+
+    Guarantee: exactly that law for integer scores and a rational rate. Floats only filter: weights computed
+    in floating point carry a margin of 2**-42 (their error is below 2**-45), and a draw that the margin
+    leaves open is settled by integer arithmetic. The first look takes `width` bits: it moves time, not the law.
+    Requires: rate >= 0; NumPy's exp is accurate to 2**-48.
+    Cost: O(n), some 20 ms for a million candidates. The time depends on the scores only when a draw is left
+    open, with probability below n * 2**-38.
+    """
+    distance = _distances(scores)
+    r = rational("rate", rate)
+    natural("width", width, least=1, most=64)
+    bits = system_bits() if bits is None else bits
+    head = bits.below(1 << width)
+    found = _filter(distance, r, head, width)
+    return invert(head, width, lambda w: _cumulative(distance, r, w), bits) if found is None else found
+
+
+def _distances(scores: NDArray[np.signedinteger[Any]]) -> NDArray[np.uint64]:
+    """How far each score is below the best; the differences of 64-bit numbers fit unsigned."""
+    if not isinstance(scores, np.ndarray) or scores.dtype.kind != "i":
+        kind = scores.dtype.name if isinstance(scores, np.ndarray) else type(scores).__name__
+        raise InputError(
+            f"scores: expected an array of signed integers, got {kind}; scale and round them first"
+        )
+    if scores.ndim != 1 or not scores.size:
+        raise InputError(f"scores: expected one dimension and at least one score, got shape {scores.shape}")
+    wide = scores.astype(np.int64).view(np.uint64)
+    return np.uint64(int(scores.max()) % (1 << 64)) - wide
+
+
+def _filter(distance: NDArray[np.uint64], rate: Fraction, head: int, width: int) -> int | None:
+    """The index if rounded weights settle it, else None.
+
+    Weights count units of 2**-62 and are summed as integers. With less than one unit of rounding each and a
+    relative error of 2**-42, no running sum is off by more than `slack`.
+    """
+    n = distance.size
+    weights = np.zeros(-(-n // _GROUP) * _GROUP, dtype=np.int64)
+    # Past 64 a weight is nothing in these units; without the cap subnormal numbers would take longer.
+    weights[:n] = np.exp(-np.minimum(distance * _nearest(rate), _FARTHEST)) * float(1 << _UNIT)
+    groups = weights.reshape(-1, _GROUP)
+    high_sums = (groups >> 31).sum(axis=1).tolist()
+    low_sums = (groups & 0x7FFFFFFF).sum(axis=1).tolist()
+    ends = list(accumulate((h << 31) + k for h, k in zip(high_sums, low_sums, strict=True)))
+    slack = (ends[-1] >> _MARGIN) + n + 1
+    # The number lies in [low, high). Both ends must stay clear of every boundary, which might have moved.
+    low = (head * (ends[-1] - slack) >> width) - slack
+    high = ((head + 1) * (ends[-1] + slack) >> width) + 1 + slack
+    group = bisect_right(ends, low)
+    if group == len(ends):
+        return None
+    edges = list(accumulate(groups[group].tolist(), initial=ends[group - 1] if group else 0))
+    place = max(0, bisect_right(edges, low) - 1)
+    index = group * _GROUP + place
+    first, last = index == 0, index == n - 1
+    return index if (first or edges[place] <= low) and (last or high <= edges[place + 1]) else None
+
+
+def _nearest(rate: Fraction) -> float:
+    """The rate as a float, at most 2**63: beyond, one unit of distance is out of reach anyway."""
+    return float(rate) if rate < 1 << 63 else 2.0**63
+
+
+def _cumulative(distance: NDArray[np.uint64], rate: Fraction, width: int) -> Cumulative:
+    """Exact brackets of the running sums, to 2**-width of the total."""
+    precision = width + distance.size.bit_length() + 8
+    values, where = np.unique(distance, return_inverse=True)
+    weights = [exponential(rate * int(v), precision) for v in values]
+    low = list(accumulate(weights[i][0] for i in where))
+    high = list(accumulate(weights[i][1] for i in where))
+    return Cumulative(low, high, low[-1], high[-1])

@@ -1,0 +1,39 @@
+"""The discrete Laplace law."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.noise.bits import Bits
+from holdfast.noise.law import Law
+from holdfast.noise.parameter import LARGEST_SCALE, natural, rational
+from holdfast.noise.stock import Stocks
+
+
+def _law(scale: Fraction | int) -> Law:
+    s = rational("scale", scale, positive=True, most=LARGEST_SCALE)
+    return Law.of(1 / s, Fraction(0), two_sided=True)
+
+
+_stocks = Stocks(_law)
+
+
+def laplace(scale: Fraction | int, bits: Bits | None = None) -> int:
+    """An integer x with probability proportional to exp(-|x|/scale).
+
+    Guarantee: exactly that law for the rational scale given. Added to an integer of sensitivity D it is
+    (D/scale)-differentially private.
+    Requires: 0 < scale <= 2**52.
+    Reference: Ghosh, Roughgarden, Sundararajan, Universally utility-maximizing privacy mechanisms (2012).
+    Cost: below a microsecond for a scale in use, under a millisecond for a new one.
+    """
+    stock = _stocks.of(scale)
+    return stock.one() if bits is None else int(stock.many(1, bits)[0])
+
+
+def laplace_vector(scale: Fraction | int, count: int, bits: Bits | None = None) -> NDArray[np.int64]:
+    """`count` independent draws of `laplace(scale)`. Cost: some nanoseconds a draw."""
+    return _stocks.of(scale).many(natural("count", count), bits)
