@@ -1,0 +1,40 @@
+# `make demo` and `make test` are all a newcomer needs; each sets up .venv by itself.
+PYTHON ?= python3
+BIN := .venv/bin
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: help setup demo test check bench evidence format clean
+
+help:
+	@echo "make demo      set up, then ask a million-row table a few dozen questions"
+	@echo "make test      set up, then run every test"
+	@echo "make check     formatting, lint, types, import contract"
+	@echo "make bench     measure against others, side by side; writes docs/benchmarks.md"
+	@echo "make setup     only install into .venv"
+
+setup: .venv/.ready
+demo: .venv/.ready
+	@$(BIN)/holdfast demo
+test: .venv/.ready-to-develop
+	$(BIN)/pytest -n 2
+check: .venv/.ready-to-develop
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+bench: .venv/.ready-to-develop
+	$(BIN)/python -m benchmarks
+evidence: .venv/.ready-to-develop
+	$(BIN)/python -m evidence
+format: .venv/.ready-to-develop
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+clean:
+	rm -rf .venv build *.egg-info src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+.venv/.ready: pyproject.toml constraints.txt tools/setup.sh
+	@PYTHON=$(PYTHON) sh tools/setup.sh "."
+	@touch $@
+.venv/.ready-to-develop: pyproject.toml constraints.txt tools/setup.sh
+	@PYTHON=$(PYTHON) sh tools/setup.sh ".[dev]"
+	@touch $@ .venv/.ready

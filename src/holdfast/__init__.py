@@ -1,0 +1,73 @@
+"""Holdfast: ask a dataset as often as you like.
+
+Every answer is differentially private, comes with an honest interval, and is charged to a budget that is
+really enforced. Start with `holdfast.open(data, schema)` and `table.session(epsilon=...)`.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING, Any
+
+from holdfast.errors import (
+    BudgetError,
+    DataError,
+    HoldfastError,
+    InputError,
+    LedgerError,
+    MechanismError,
+    NoRuleError,
+    QueryError,
+    SchemaError,
+    StoreError,
+)
+
+if TYPE_CHECKING:
+    from holdfast import mechanisms, privacy
+    from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema
+    from holdfast.session import Answer, Plan, Session, Table, open
+
+__version__ = "0.1.0"
+
+# Names are imported when first used, so that `import holdfast` stays quick.
+_HOME = {
+    **dict.fromkeys(["Boolean", "Category", "Date", "Integer", "Real", "Schema"], "holdfast.query.schema"),
+    **dict.fromkeys(["Answer", "Plan", "Session", "Table", "open"], "holdfast.session"),
+}
+_ROOMS = ("mechanisms", "privacy")
+
+__all__ = [
+    "Answer",
+    "Boolean",
+    "BudgetError",
+    "Category",
+    "DataError",
+    "Date",
+    "HoldfastError",
+    "InputError",
+    "Integer",
+    "LedgerError",
+    "MechanismError",
+    "NoRuleError",
+    "Plan",
+    "QueryError",
+    "Real",
+    "Schema",
+    "SchemaError",
+    "Session",
+    "StoreError",
+    "Table",
+    "mechanisms",
+    "open",
+    "privacy",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(_import_module(_HOME[name]), name)
+    if name in _ROOMS:
+        return _import_module(f"holdfast.{name}")
+    raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,132 @@
+"""The command line: `holdfast ingest | ask | demo`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from holdfast.errors import HoldfastError
+
+
+class _Commands(click.Group):
+    """Turns our errors into one clear line and exit status 1; never a traceback."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except HoldfastError as error:
+            raise click.ClickException(str(error)) from None
+
+
+@click.group(cls=_Commands)
+@click.version_option(package_name="holdfast")
+def main() -> None:
+    """Ask a dataset as often as you like: every answer is private and comes with an honest interval."""
+
+
+@main.command()
+@click.argument("data", type=click.Path(exists=True, path_type=Path))
+@click.argument("store", type=click.Path(path_type=Path), required=False)
+@click.option("--schema", "schema_path", type=click.Path(exists=True, path_type=Path), help="the declaration, as TOML")
+@click.option("--suggest", is_flag=True, help="read DATA and print a schema to be edited; for the owner's eyes only")
+@click.option("--rows-per-unit", default=1, show_default=True, help="how many rows one person may own")
+@click.option("--overwrite", is_flag=True, help="replace an existing store, and with it its ledger")
+def ingest(
+    data: Path, store: Path | None, schema_path: Path | None, suggest: bool, rows_per_unit: int, overwrite: bool
+) -> None:
+    """Write DATA (CSV, Parquet) into STORE, a folder of memory-mapped columns."""
+    from holdfast.data.open import ingest as write
+    from holdfast.data.open import suggest_schema
+    from holdfast.query.schema import Schema
+
+    if suggest:
+        click.echo("# Suggested from the data itself: for your eyes only. Check every bound before you publish it,")
+        click.echo("# because a bound that was read off the rows tells about them.")
+        click.echo(suggest_schema(data).to_toml())
+        return
+    if store is None or schema_path is None:
+        raise click.UsageError("give STORE and --schema FILE, or --suggest to have a schema proposed")
+    schema = Schema.from_toml(schema_path)
+    with _progress(f"reading {data.name}") as advance:
+        write(data, store, schema, overwrite=overwrite, rows_per_unit=rows_per_unit, progress=advance)
+    click.echo(f"wrote {store}")
+
+
+@main.command()
+@click.argument("store", type=click.Path(exists=True, path_type=Path))
+@click.argument("question")
+@click.option("--within", type=float, help="how exact: the half-width of the interval")
+@click.option("--epsilon", type=float, help="the budget of all questions asked under this session's name")
+@click.option("--delta", type=float, help="with --epsilon: (epsilon, delta)-DP instead of pure")
+@click.option("--rho", type=float, help="the budget in zCDP instead")
+@click.option("--confidence", type=float, default=0.95, show_default=True)
+@click.option("--session", "name", default="ask", show_default=True, help="whose budget is spent")
+@click.option("--estimate", is_flag=True, help="only say what it would cost; nothing is read or charged")
+@click.option("--json", "as_json", is_flag=True, help="print the answer as JSON")
+def ask(
+    store: Path,
+    question: str,
+    within: float | None,
+    epsilon: float | None,
+    delta: float | None,
+    rho: float | None,
+    confidence: float,
+    name: str,
+    estimate: bool,
+    as_json: bool,
+) -> None:
+    """Ask STORE a QUESTION: a condition such as "age > 40" (its fraction), or a SELECT with one aggregate.
+
+    The budget lives in the store's ledger: asking again tomorrow goes on spending it. It is set by --epsilon
+    (or --rho) the first time and may be left out afterwards.
+    """
+    from rich.console import Console
+
+    from holdfast.session import Answer
+    from holdfast.session import open as open_table
+
+    table = open_table(store)
+    session = table.session(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence, name=name)
+    questions: Any = session.estimate if estimate else session
+    put: Callable[..., Any] = questions.sql if question.lstrip().lower().startswith("select") else questions.fraction
+    results = put(question, within=within)
+    for result in results if isinstance(results, list) else [results]:
+        if as_json and isinstance(result, Answer):
+            click.echo(result.to_json())
+        else:
+            Console().print(result if isinstance(result, Answer) else result.explain())
+    if not as_json:
+        left = session.remaining
+        epsilon_left = "" if left.epsilon is None else f" (epsilon {left.epsilon:.4g})"
+        click.echo(f"left in session {name!r}: {float(left):.4g} {session.currency}{epsilon_left}")
+
+
+@main.command()
+@click.option("--rows", default=1_000_000, show_default=True, help="the size of the table")
+def demo(rows: int) -> None:
+    """Show the main job: an adaptive analyst on a million rows whose truth is known."""
+    from holdfast.demo import run
+
+    run(rows)
+
+
+class _progress:
+    """A progress bar for as long as the block lasts; gives a callback (done, total)."""
+
+    def __init__(self, title: str) -> None:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        self._bar = Progress(console=Console(file=sys.stderr))
+        self._task = self._bar.add_task(title, total=None)
+
+    def __enter__(self) -> Callable[[int, int], None]:
+        self._bar.start()
+        return lambda done, total: self._bar.update(self._task, completed=done, total=total)
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.stop()

@@ -1,0 +1,102 @@
+"""A ledger for the life of a table that was never saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from threading import Lock
+
+from holdfast.errors import BudgetError, LedgerError
+from holdfast.ledger.entry import Account, Charge, Entry, Stale, Totals, refuse_overspending
+
+_NOTHING = Totals(0, 0)
+
+
+class MemoryLedger:
+    """See `Ledger`. Every operation is O(1) and holds one lock."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._limit: Account | None = None
+        self._accounts: dict[str, Account] = {}
+        self._totals: dict[str | None, Totals] = {}
+        self._entries: list[Entry] = []
+        self._keys: dict[tuple[str, str], int] = {}
+
+    def limit(self) -> Account | None:
+        return self._limit
+
+    def set_limit(self, account: Account) -> None:
+        with self._lock:
+            check_limit(self._limit, account, self.totals().units)
+            self._limit = account
+
+    def open(self, account: Account) -> Account:
+        with self._lock:
+            check_account(self._accounts.get(account.name), account, self.totals(account.name).units)
+            self._accounts[account.name] = account
+            return account
+
+    def accounts(self) -> Iterator[Account]:
+        return iter(list(self._accounts.values()))
+
+    def reserve(self, session: str, key: str, plan: str, event: str, charge: Charge, answers: int) -> Entry:
+        with self._lock:
+            mine, all_ = self.totals(session), self.totals()
+            if mine.answers != answers or (session, key) in self._keys:
+                raise Stale("another answer was reserved meanwhile")
+            refuse_overspending(self._accounts[session], mine.units, charge.session)
+            if self._limit is not None:
+                refuse_overspending(self._limit, all_.units, charge.table)
+            entry = Entry(len(self._entries), session, key, plan, event, charge, None)
+            self._entries.append(entry)
+            self._keys[session, key] = entry.id
+            self._totals[session] = Totals(mine.answers + 1, mine.units + charge.session)
+            self._totals[None] = Totals(all_.answers + 1, all_.units + charge.table)
+            return entry
+
+    def record(self, entry: int, answer: str) -> str:
+        with self._lock:
+            standing = self._entries[entry].answer
+            if standing is None:
+                self._entries[entry] = replace(self._entries[entry], answer=answer)
+                return answer
+            return standing
+
+    def find(self, session: str, key: str) -> Entry | None:
+        index = self._keys.get((session, key))
+        return None if index is None else self._entries[index]
+
+    def totals(self, session: str | None = None) -> Totals:
+        return self._totals.get(session, _NOTHING)
+
+    def entries(self, session: str | None = None) -> Iterator[Entry]:
+        return (entry for entry in list(self._entries) if session is None or entry.session == session)
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def check_limit(standing: Account | None, wanted: Account, spent: int) -> None:
+    """Refuse a table cap in another currency than the charges already made, or below them."""
+    currency = "zcdp" if standing is None else standing.currency
+    if spent and currency != wanted.currency:
+        raise LedgerError(
+            f"the table's charges are counted in {currency}; a limit in {wanted.currency} cannot be compared "
+            f"with them. Set the limit in {currency}, or set it before the first answer."
+        )
+    if spent > wanted.limit:
+        raise BudgetError("the table was already charged more than this limit; set a higher one")
+
+
+def check_account(standing: Account | None, wanted: Account, spent: int) -> None:
+    """Refuse to come back to a session on other terms."""
+    if standing is not None and standing.currency != wanted.currency:
+        raise LedgerError(
+            f"session {wanted.name!r} exists and is counted in {standing.currency}, not {wanted.currency}; "
+            f"open it on the same terms, or choose another name"
+        )
+    if spent > wanted.limit:
+        raise BudgetError(
+            f"session {wanted.name!r} was already charged more than this limit; open it with a larger budget"
+        )

@@ -1,0 +1,47 @@
+"""What every ledger can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from holdfast.ledger.entry import Account, Charge, Entry, Totals
+
+
+class Ledger(Protocol):
+    """A record of charges that many sessions, threads and (if it is a file) processes share.
+
+    Guarantee: `reserve` is atomic. It commits the charge, or raises and changes nothing; no interleaving lets
+    the sum of charges pass a limit. What `record` stored first for a reservation is what everybody gets.
+    """
+
+    def limit(self) -> Account | None:
+        """The cap over the whole table, or None while the owner has not set one."""
+
+    def set_limit(self, account: Account) -> None:
+        """Set the table's cap. Refuses (BudgetError) one that is below what was already charged."""
+
+    def open(self, account: Account) -> Account:
+        """Open a session's account, or come back to it: the same name must have the same currency.
+        A different limit replaces the old one, unless more than it was already charged."""
+
+    def accounts(self) -> Iterator[Account]:
+        """Every session's account, as it stands."""
+
+    def reserve(self, session: str, key: str, plan: str, event: str, charge: Charge, answers: int) -> Entry:
+        """Commit a charge. `answers` is the number of answers the plan was made for: Stale if it changed."""
+
+    def record(self, entry: int, answer: str) -> str:
+        """Commit the answer of a reservation, once; returns the answer that stands."""
+
+    def find(self, session: str, key: str) -> Entry | None:
+        """The reservation that this session made under this key, if any."""
+
+    def totals(self, session: str | None = None) -> Totals:
+        """What was charged so far: to a session in its currency, or (None) to the table in the table's."""
+
+    def entries(self, session: str | None = None) -> Iterator[Entry]:
+        """All reservations, oldest first."""
+
+    def close(self) -> None:
+        """Let go of the file, if there is one."""

@@ -1,0 +1,63 @@
+"""What the additive mechanisms take and give."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from numbers import Rational, Real
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.errors import InputError
+
+Integers = int | NDArray[np.int64]
+
+_LARGEST = 2**61
+"""Values are clamped to this size, so that adding noise cannot overflow; clamping moves no two values apart."""
+
+
+def integers(values: object) -> Integers:
+    """The values as a clamped int or int64 array. Refuses by type alone, so that no error tells a value."""
+    if isinstance(values, bool | np.bool_):
+        raise InputError("expected integers, got a truth value; use int(...)")
+    if isinstance(values, int):
+        return min(max(values, -_LARGEST), _LARGEST)
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu":
+        raise InputError(
+            f"expected integers, got {array.dtype}; count or round to a grid first, since noise on floats leaks"
+        )
+    if array.dtype.kind == "u":
+        array = np.minimum(array.astype(np.uint64), np.uint64(_LARGEST))
+    array = np.clip(array.astype(np.int64), -_LARGEST, _LARGEST)
+    return int(array) if array.ndim == 0 else array
+
+
+def positive(name: str, value: object) -> Fraction:
+    """A positive, finite number as an exact fraction."""
+    if isinstance(value, Rational) and not isinstance(value, bool):
+        number = Fraction(value)
+    elif isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
+        number = Fraction(float(value))
+    else:
+        raise InputError(f"expected a positive finite number for {name}, got {value!r}")
+    if number <= 0:
+        raise InputError(f"expected a positive finite number for {name}, got {value!r}")
+    return number
+
+
+ROUND_UP = 1 + 2.0**-40
+"""Covers the rounding of a few elementary functions in double precision, each within a few ulp (2^-52)."""
+
+
+def round_down(number: float) -> Fraction:
+    """A fraction with 20 significant bits, at most `number`: noise parameters stay small and are shared."""
+    mantissa, exponent = math.frexp(number)
+    return Fraction(math.floor(mantissa * 2**20)) * Fraction(2) ** (exponent - 20)
+
+
+def round_up(number: Fraction) -> Fraction:
+    """A fraction with 20 significant bits, at least `number`."""
+    shift = 20 - (number.numerator.bit_length() - number.denominator.bit_length())
+    return Fraction(math.ceil(number * Fraction(2) ** shift)) / Fraction(2) ** shift

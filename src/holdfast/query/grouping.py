@@ -1,0 +1,175 @@
+"""Public groups of a column: declared categories, or bins between declared edges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.errors import InputError, QueryError
+from holdfast.query.reading import day_of
+from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema
+
+MAX_GROUPS = 65_536
+_UNIT_BINS = 4096
+_REAL_BINS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """Group i holds the codes c with bounds[i] <= c < bounds[i+1]; NULL and what lies outside is in none.
+
+    Nothing is learnt from the rows: every declared group is present, whether or not the data has it.
+    """
+
+    column: str
+    bounds: tuple[float, ...]
+    labels: tuple[str, ...]
+    starts: tuple[Any, ...]
+    ends: tuple[Any, ...]
+    """The least and the largest value of each group, as the user would write them."""
+
+    @property
+    def size(self) -> int:
+        return len(self.labels)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def groups(self, block: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+        """The group of each row, or -1."""
+        codes = block[self.column]
+        bounds = np.asarray(self.bounds, dtype=np.float64 if codes.dtype.kind == "f" else np.int64)
+        if bounds.dtype.kind == "i" and bounds[0] == 0 and bounds[-1] == self.size:
+            groups = codes.astype(np.int64)
+        else:
+            groups = np.searchsorted(bounds, codes, side="right") - 1
+        return np.where(groups < self.size, groups, -1)
+
+    def sql(self) -> str:
+        """The group of a row as SQL over codes: nested CASEs that halve the bounds at each step."""
+        name = '"' + self.column.replace('"', '""') + '"'
+        real = any(isinstance(bound, float) for bound in self.bounds)
+
+        def literal(bound: float) -> str:
+            return f"CAST('{bound!r}' AS DOUBLE)" if real else str(bound)
+
+        def search(low: int, high: int) -> str:
+            if high - low == 1:
+                return str(low)
+            middle = (low + high) // 2
+            return (
+                f"CASE WHEN {name} < {literal(self.bounds[middle])} THEN {search(low, middle)} "
+                f"ELSE {search(middle, high)} END"
+            )
+
+        inside = f"{name} >= {literal(self.bounds[0])} AND {name} < {literal(self.bounds[-1])}"
+        return f"CASE WHEN {inside} THEN {search(0, self.size)} ELSE NULL END"
+
+
+@dataclass(frozen=True, slots=True)
+class Cross:
+    """The groups of two columns at once, the inner one running fastest."""
+
+    outer: Grouping
+    inner: Grouping
+
+    @property
+    def size(self) -> int:
+        return self.outer.size * self.inner.size
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.outer.column, self.inner.column)
+
+    def groups(self, block: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+        """The group of each row, or -1."""
+        outer, inner = self.outer.groups(block), self.inner.groups(block)
+        return np.where((outer >= 0) & (inner >= 0), outer * self.inner.size + inner, -1)
+
+    def sql(self) -> str:
+        """NULL where either column has no group."""
+        return f"({self.outer.sql()}) * {self.inner.size} + ({self.inner.sql()})"
+
+
+def grouping(schema: Schema, column: str, edges: Sequence[Any] | None = None) -> Grouping:
+    """The groups of a declared column.
+
+    Without `edges`: each category, each truth value, each integer or day of a small range, or equal bins.
+    With `edges` (sorted): the bins [e0, e1), [e1, e2), ...; the last one includes its upper edge.
+    """
+    if column not in schema:
+        raise QueryError(f"there is no column {column!r}; the columns are {', '.join(schema)}")
+    kind = schema[column]
+    if isinstance(kind, Category | Boolean):
+        if edges is not None:
+            raise InputError(f"column {column!r} has declared categories; leave edges out")
+        labels = kind.labels if isinstance(kind, Category) else ("false", "true")
+        return Grouping(column, tuple(range(len(labels) + 1)), tuple(labels), tuple(labels), tuple(labels))
+    if isinstance(kind, Real):
+        return _real(column, kind, edges)
+    return _whole(column, kind, edges)
+
+
+def _real(column: str, kind: Real, edges: Sequence[Any] | None) -> Grouping:
+    if edges is None:
+        edges = np.linspace(kind.lo, kind.hi, _REAL_BINS + 1).tolist()
+    bounds = _increasing([_number(column, edge) for edge in edges])
+    labels = tuple(f"{low:g} to {high:g}" for low, high in zip(bounds, bounds[1:], strict=False))
+    closed = (*bounds[:-1], float(np.nextafter(bounds[-1], np.inf)))
+    return Grouping(column, closed, labels, bounds[:-1], bounds[1:])
+
+
+def _whole(column: str, kind: Integer | Date, edges: Sequence[Any] | None) -> Grouping:
+    if edges is None:
+        stride = -(-kind.codes // _UNIT_BINS)
+        bounds = (*range(0, kind.codes, stride), kind.codes)
+    else:
+        values = [
+            kind.code(edge) if isinstance(kind, Date) else _whole_number(column, edge) - kind.lo
+            for edge in edges
+        ]
+        values = list(_increasing(values))
+        values[-1] += 1
+        if values[0] < 0 or values[-1] > kind.codes:
+            raise InputError(f"the edges of {column!r} leave its declared range")
+        bounds = tuple(values)
+    names = [str(kind.value(code)) for code in bounds[:-1]]
+    ends = [str(kind.value(code - 1)) for code in bounds[1:]]
+    labels = tuple(low if low == high else f"{low} to {high}" for low, high in zip(names, ends, strict=True))
+    return Grouping(
+        column, bounds, labels, (*(kind.value(b) for b in bounds[:-1]), kind.value(bounds[-1] - 1))
+    )
+
+
+def _number(column: str, edge: Any) -> float:
+    if isinstance(edge, bool) or not isinstance(edge, int | float | np.integer | np.floating):
+        raise InputError(f"expected numbers as edges of {column!r}, got {edge!r}")
+    number = float(edge)
+    if not np.isfinite(number):
+        raise InputError(f"expected finite edges of {column!r}, got {edge!r}")
+    return number
+
+
+def _code(column: str, kind: Integer | Date, edge: Any) -> int:
+    if isinstance(kind, Date):
+        day = day_of(edge)
+        if day is None:
+            raise InputError(f"expected dates as edges of {column!r}, got {edge!r}")
+        return day - kind.lo
+    number = _number(column, edge)
+    if number != int(number):
+        raise InputError(f"expected whole numbers as edges of {column!r}, got {edge!r}")
+    return int(edge) - kind.lo
+
+
+def _increasing(values: list[Any]) -> tuple[Any, ...]:
+    if len(values) < 2 or any(low >= high for low, high in zip(values, values[1:], strict=False)):
+        raise InputError("expected at least two edges in increasing order")
+    if len(values) - 1 > MAX_GROUPS:
+        raise InputError(f"expected at most {MAX_GROUPS} bins, got {len(values) - 1}")
+    return tuple(values)

@@ -1,0 +1,143 @@
+"""What is added up over the rows: exact integer totals, one for each group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.query.evaluate import compile_expression, compile_predicate
+from holdfast.query import expression, predicate
+from holdfast.query.expression import Expression
+from holdfast.query.grouping import Cross, Grouping
+from holdfast.query.predicate import Predicate
+from holdfast.query.render import render_expression, render_predicate
+from holdfast.query.schema import Schema
+
+Block = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """How a bounded number becomes an integer: floor((v - origin)/step + 1/2), clipped to [low, high].
+
+    The rounding looks at one row alone, so the contribution of a row is an integer in [low, high] whatever
+    the rest of the table holds. `exact` says that no value is moved by it (integers on their own grid).
+    """
+
+    origin: float
+    step: float
+    low: int
+    high: int
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """For each group, the sum over the rows that satisfy `where` of an integer contribution.
+
+    With `value` None each such row contributes `weight`; otherwise it contributes its value on the grid
+    (0 where the value is NULL). Totals are int64 and exact.
+    """
+
+    schema: Schema
+    where: Predicate
+    value: Expression | None = None
+    grid: Grid | None = None
+    by: Grouping | Cross | None = None
+    weight: int = 1
+
+    @property
+    def size(self) -> int:
+        """The number of totals."""
+        return 1 if self.by is None else self.by.size
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are needed, in the schema's order."""
+        needed = set(predicate.columns(self.where))
+        if self.value is not None:
+            needed |= expression.columns(self.value)
+        if self.by is not None:
+            needed.update(self.by.columns)
+        return tuple(name for name in self.schema if name in needed)
+
+    @property
+    def low(self) -> int:
+        """The least contribution of a row; 0 is always possible."""
+        return 0 if self.grid is None else min(self.grid.low, 0)
+
+    @property
+    def high(self) -> int:
+        """The greatest contribution of a row."""
+        return self.weight if self.grid is None else max(self.grid.high, 0)
+
+    def totals(self, block: Block) -> NDArray[np.int64]:
+        """The totals over a block of rows (codes by column)."""
+        chosen = compile_predicate(self.where, self.schema)(block)
+        if self.by is None and self.value is None:
+            return np.array([np.count_nonzero(chosen) * self.weight], dtype=np.int64)
+        contributions = self._contributions(block)
+        if self.by is None:
+            assert contributions is not None
+            return np.array([contributions[chosen].sum(dtype=np.int64)], dtype=np.int64)
+        groups = self.by.groups(block)
+        chosen = chosen & (groups >= 0)
+        if contributions is None:
+            return np.bincount(groups[chosen], minlength=self.size).astype(np.int64) * self.weight
+        return _exact_bincount(groups[chosen], contributions[chosen], self.size)
+
+    def _contributions(self, block: Block) -> NDArray[np.int64] | None:
+        if self.value is None or self.grid is None:
+            return None
+        values, null = compile_expression(self.value, self.schema)(block)
+        grid = self.grid
+        if grid.exact:
+            units = values.astype(np.int64) - int(grid.origin)
+        else:
+            scaled = np.floor((values.astype(np.float64) - grid.origin) / grid.step + 0.5)
+            # NaN marks NULL; it is replaced before the cast, whose result on NaN is undefined.
+            units = np.nan_to_num(np.clip(scaled, grid.low, grid.high), nan=0.0).astype(np.int64)
+        units = np.clip(units, grid.low, grid.high)
+        return units if null is None else np.where(null, 0, units)
+
+    def sql(self, relation: str) -> str:
+        """A query for (group, total) over a relation that holds the same codes; absent groups are 0."""
+        where = render_predicate(self.where, self.schema)
+        group = "0" if self.by is None else self.by.sql()
+        return (
+            f"SELECT g, CAST(SUM(v) AS BIGINT) FROM (SELECT {group} AS g, {self._value_sql()} AS v "
+            f"FROM {relation} WHERE {where}) AS t WHERE g IS NOT NULL GROUP BY g"
+        )
+
+    def _value_sql(self) -> str:
+        if self.value is None or self.grid is None:
+            return str(self.weight)
+        value, grid = render_expression(self.value, self.schema), self.grid
+        if grid.exact:
+            units = f"{value} - ({int(grid.origin)})"
+        else:
+            units = (
+                f"FLOOR((CAST({value} AS DOUBLE) - ({_double(grid.origin)})) / {_double(grid.step)}"
+                " + CAST(0.5 AS DOUBLE))"
+            )
+        clipped = f"GREATEST(LEAST({units}, {grid.high}), {grid.low})"
+        return f"COALESCE(CAST(CASE WHEN ({value}) IS NULL THEN 0 ELSE {clipped} END AS BIGINT), 0)"
+
+
+def _double(number: float) -> str:
+    return f"CAST('{number!r}' AS DOUBLE)"
+
+
+def _exact_bincount(groups: NDArray[np.int64], values: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Integer sums by group. `bincount` adds in float64, exactly below 2^53; halves keep each part there."""
+    if len(values) == 0:
+        return np.zeros(size, dtype=np.int64)
+    high, low = values >> 31, values & (2**31 - 1)
+    sums = [np.bincount(groups, weights=part, minlength=size).astype(np.int64) for part in (high, low)]
+    total: NDArray[np.int64] = (sums[0] << 31) + sums[1]
+    return total

@@ -1,0 +1,146 @@
+"""What may be asked of a table, with its range and its sensitivity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from holdfast.errors import QueryError
+from holdfast.query import expression
+from holdfast.query.expression import Expression
+from holdfast.query.grouping import Cross, Grouping
+from holdfast.query.measurement import Grid, Measurement
+from holdfast.query.predicate import NotNull, Predicate, conjunction
+from holdfast.query.schema import Real, Schema
+
+Kind = Literal["fraction", "count", "sum", "mean", "histogram", "quantile"]
+Neighbours = Literal["replace-one", "add-remove"]
+
+LEVELS = 2**20
+"""How finely a real number is cut for sums and means, unless its column declares a step."""
+
+_LARGEST_TOTAL = 2**60
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """A public question: what is computed, over which rows, for which groups.
+
+    Equal questions are equal values. `value` is the number that is added up (sum, mean) or whose quantile is
+    wanted; `by` gives one result for each declared group; a quantile has a `rank` and the `bins` among which
+    its value is chosen.
+    """
+
+    kind: Kind
+    where: Predicate
+    value: Expression | None = None
+    by: Grouping | None = None
+    rank: Fraction | None = None
+    bins: Grouping | None = None
+
+    def __str__(self) -> str:
+        subject = "" if self.value is None else expression.text(self.value)
+        if self.rank is not None and self.bins is not None:
+            subject = f"{self.bins.column}, {self.rank}"
+        groups = "" if self.by is None else f" by {self.by.column}"
+        return f"{self.kind}({subject}) where {self.where}{groups}"
+
+    @property
+    def identity(self) -> str:
+        """A text that is equal exactly when the questions are."""
+        return f"{self} {[None if g is None else g.bounds for g in (self.by, self.bins)]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """How far the whole vector of integer totals can move when one row does."""
+
+    l1: int
+    l2_squared: int
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """The integer totals that answer a statistic, and what one unit of a total is worth.
+
+    A total of u units stands for u*unit in the statistic's own scale; `rounding` bounds how far putting every
+    row on the grid can have moved the result.
+    """
+
+    statistic: Statistic
+    measurements: tuple[Measurement, ...]
+    unit: float
+    rounding: float
+
+    @property
+    def size(self) -> int:
+        """The number of totals, over all measurements."""
+        return sum(measurement.size for measurement in self.measurements)
+
+    def sensitivity(self, neighbours: Neighbours = "replace-one") -> Sensitivity:
+        """How far all totals together can move.
+
+        Guarantee: under replace-one a row leaves one group and enters another (both at full contribution),
+        or changes its value within one group, or appears or disappears from the selection; the largest of
+        these. Under add/remove it appears or disappears.
+        """
+        largest = [max(-m.low, m.high) for m in self.measurements]
+        one_l1, one_l2 = sum(largest), sum(size * size for size in largest)
+        if neighbours == "add-remove":
+            return Sensitivity(one_l1, one_l2)
+        spreads = [0 if m.grid is None else m.high - m.low for m in self.measurements]
+        moves = 2 if self.measurements[0].size > 1 else 1
+        return Sensitivity(
+            max(moves * one_l1, sum(spreads)), max(moves * one_l2, sum(spread**2 for spread in spreads))
+        )
+
+
+def workload(statistic: Statistic, schema: Schema, rows: int) -> Workload:
+    """The totals that answer a statistic; a quantile selects among bins by theirs."""
+    count = Measurement(schema, statistic.where, by=statistic.by)
+    if statistic.kind == "fraction":
+        return Workload(statistic, (count,), 1 / rows, 0.0)
+    if statistic.bins is not None:
+        by = statistic.bins if statistic.by is None else Cross(statistic.by, statistic.bins)
+        return Workload(statistic, (Measurement(schema, statistic.where, by=by),), 1.0, 0.0)
+    if statistic.kind in ("count", "histogram"):
+        return Workload(statistic, (count,), 1.0, 0.0)
+    value = statistic.value
+    assert value is not None
+    present = conjunction(statistic.where, *(NotNull(name) for name in sorted(expression.columns(value))))
+    if statistic.kind == "sum":
+        grid = _grid(value, schema, rows, centred=False)
+        total = Measurement(schema, present, value, grid, statistic.by)
+        return Workload(statistic, (total,), grid.step, 0.0 if grid.exact else rows * grid.step / 2)
+    grid = _grid(value, schema, rows, centred=True)
+    total = Measurement(schema, present, value, grid, statistic.by)
+    # Weighing a row's presence like the largest value costs nothing: changing a value from one end of its
+    # range to the other already moves the totals at least as far.
+    weight = max(grid.high, -grid.low, 1)
+    counted = Measurement(schema, present, by=statistic.by, weight=weight)
+    return Workload(statistic, (total, counted), grid.step, 0.0 if grid.exact else grid.step / 2)
+
+
+def _grid(value: Expression, schema: Schema, rows: int, *, centred: bool) -> Grid:
+    low, high = expression.range(value, schema)
+    if not expression.is_real(value, schema):
+        low, high = int(low), int(high)
+        origin = (low + high) // 2 if centred else 0
+        if max(high - origin, origin - low) * rows < _LARGEST_TOTAL:
+            return Grid(origin, 1, low - origin, high - origin, exact=True)
+    origin_real = (low + high) / 2 if centred else 0.0
+    reach = max(high - origin_real, origin_real - low)
+    step = declared_step(value, schema) or reach / LEVELS
+    while reach / step * rows >= _LARGEST_TOTAL:
+        step *= 2
+    if not step > 0:
+        raise QueryError(f"{expression.text(value)} is always the same number; there is nothing to ask")
+    bottom, top = int((low - origin_real) // step), -int((origin_real - high) // step)
+    return Grid(origin_real, step, bottom, top, exact=False)
+
+
+def declared_step(value: Expression, schema: Schema) -> float | None:
+    """The grid that the owner declared for a plain column, if any."""
+    column = schema[value.name] if isinstance(value, expression.Column) else None
+    return column.grid if isinstance(column, Real) else None

@@ -1,0 +1,8 @@
+"""The whole path: question, plan, charge, measure, release, answer."""
+
+from holdfast.session.answer import Answer
+from holdfast.session.plan import Plan
+from holdfast.session.session import Session
+from holdfast.session.table import Table, open
+
+__all__ = ["Answer", "Plan", "Session", "Table", "open"]

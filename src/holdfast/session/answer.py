@@ -1,0 +1,118 @@
+"""A private answer with its interval."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from holdfast.session import display
+
+Value = Any
+"""A number or a date; an array of them for a vector answer."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was released. Everything in it is public.
+
+    `low` and `high` cover the true value of the `target` ("table" or "population"), together with all other
+    answers of the session, with probability `confidence`. The half-width is the sum of three parts: `noise`
+    (privacy), `sampling` (rows not read) and `population` (adaptivity). For a vector answer `value`, `low`,
+    `high` and the parts are arrays, one number for each of `labels`.
+    """
+
+    question: str
+    value: Value
+    low: Value
+    high: Value
+    confidence: float
+    noise: Value
+    sampling: Value
+    population: Value
+    target: str
+    rho: float
+    epsilon: float | None
+    rows_read: int
+    mechanism: str
+    explanation: str
+    labels: tuple[str, ...] | None = None
+    repeated: bool = field(default=False, compare=False)
+    """This is the stored answer to a question asked before; it cost nothing."""
+
+    @property
+    def width(self) -> Value:
+        """Half the length of the interval."""
+        if isinstance(self.low, datetime.date):
+            return (self.high - self.low) / 2
+        return (self.high - self.low) / 2
+
+    def explain(self) -> str:
+        """What was chosen to answer, in plain words."""
+        return self.explanation
+
+    def __iter__(self) -> Iterator[tuple[str, Any, Any, Any]]:
+        """The groups of a vector answer: label, value, low, high."""
+        if self.labels is None:
+            return iter([("", self.value, self.low, self.high)])
+        return zip(self.labels, self.value, self.low, self.high, strict=True)
+
+    def __getitem__(self, label: object) -> Answer:
+        """One group of a vector answer, as an answer of its own."""
+        if self.labels is None or str(label) not in self.labels:
+            raise KeyError(label)
+        index = self.labels.index(str(label))
+        parts = {name: getattr(self, name) for name in ("value", "low", "high", "noise", "sampling", "population")}
+        picked = {name: _python(part[index]) if np.ndim(part) else part for name, part in parts.items()}
+        return replace(self, question=f"{self.question} = {label}", labels=None, **picked)
+
+    def to_json(self) -> str:
+        """The whole answer as JSON text."""
+        return json.dumps(
+            {f.name: getattr(self, f.name) for f in fields(self) if f.name != "repeated"}, default=_jsonable
+        )
+
+    @classmethod
+    def from_json(cls, text: str, *, repeated: bool = False) -> Answer:
+        """The answer that `to_json` wrote."""
+        parts = {name: _readable(part) for name, part in json.loads(text).items()}
+        if parts["labels"] is not None:
+            parts["labels"] = tuple(parts["labels"])
+        return cls(**parts, repeated=repeated)
+
+    def __str__(self) -> str:
+        return display.answer_text(self)
+
+    def __rich__(self) -> Any:
+        return display.answer_rich(self)
+
+    def _repr_html_(self) -> str:
+        return display.answer_html(self)
+
+
+def _python(number: Any) -> Any:
+    return number.item() if isinstance(number, np.generic) else number
+
+
+def _jsonable(part: Any) -> Any:
+    if isinstance(part, np.ndarray):
+        return {"array": part.tolist()} if part.dtype.kind != "O" else {"dates": [d.isoformat() for d in part]}
+    if isinstance(part, datetime.date):
+        return {"date": part.isoformat()}
+    if isinstance(part, np.generic):
+        return part.item()
+    raise TypeError(type(part).__name__)
+
+
+def _readable(part: Any) -> Any:
+    if isinstance(part, dict):
+        if "array" in part:
+            return np.array(part["array"])
+        if "dates" in part:
+            return np.array([datetime.date.fromisoformat(d) for d in part["dates"]], dtype=object)
+        return datetime.date.fromisoformat(part["date"])
+    return part

@@ -1,0 +1,157 @@
+"""The questions that may be put, whether to be answered or only to be planned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Generic, TypeVar
+
+from holdfast.errors import InputError, QueryError
+from holdfast.query.expression import Expression
+from holdfast.query.grouping import Grouping, grouping
+from holdfast.query.parse import parse_expression, parse_predicate
+from holdfast.query.predicate import Always, Predicate
+from holdfast.query.schema import Boolean, Category, Schema
+from holdfast.query.select import Aggregate, parse_select
+from holdfast.query.statistic import Kind, Statistic
+from holdfast.session.request import Request
+
+Result = TypeVar("Result")
+
+MAX_CELLS = 2**24
+"""How many counts a quantile by groups may need."""
+
+_KINDS: dict[str, Kind] = {"count": "count", "sum": "sum", "avg": "mean", "quantile": "quantile"}
+
+
+class Questions(Generic[Result]):
+    """Each method states a question; what becomes of it (an answer or a plan) is up to `_put`.
+
+    Accuracy is `within=` (half-width of the interval, in the statistic's own scale; for a quantile in rank),
+    or a budget for this answer: `rho=` or `epsilon=`. With none of them the session's budget is divided by
+    its `queries`. `by=` gives one result for each declared group of a column, for one charge; for columns of
+    numbers or dates `edges=` cuts the groups.
+    """
+
+    def _put(self, statistics: list[Statistic], request: Request) -> list[Result]:
+        raise NotImplementedError  # each heir says what becomes of a question
+
+    @property
+    def _schema(self) -> Schema:
+        raise NotImplementedError  # each heir knows its table
+
+    def fraction(
+        self, where: str, *, by: str | None = None, edges: Sequence[Any] | None = None, **how: Any
+    ) -> Result:
+        """The fraction of rows which satisfy a condition."""
+        return self._one("fraction", where, None, by, edges, how)
+
+    def count(
+        self, where: str | None = None, *, by: str | None = None, edges: Sequence[Any] | None = None, **how: Any
+    ) -> Result:
+        """The number of rows which satisfy a condition."""
+        return self._one("count", where, None, by, edges, how)
+
+    def sum(
+        self,
+        column: str,
+        where: str | None = None,
+        *,
+        by: str | None = None,
+        edges: Sequence[Any] | None = None,
+        **how: Any,
+    ) -> Result:
+        """The sum of a number (a column or an expression) over the rows which satisfy a condition."""
+        return self._one("sum", where, self._number(column), by, edges, how)
+
+    def mean(
+        self,
+        column: str,
+        where: str | None = None,
+        *,
+        by: str | None = None,
+        edges: Sequence[Any] | None = None,
+        **how: Any,
+    ) -> Result:
+        """The mean of a number over the rows which satisfy a condition and where it is not NULL.
+
+        It is a ratio of a private sum and a private count; its interval comes from both, and is wide where
+        few rows qualify. `within` is met if every row qualifies.
+        """
+        return self._one("mean", where, self._number(column), by, edges, how)
+
+    def histogram(
+        self, column: str, edges: Sequence[Any] | None = None, where: str | None = None, **how: Any
+    ) -> Result:
+        """The number of rows in each declared category, or in each bin between the edges."""
+        return self._one("histogram", where, None, column, edges, how)
+
+    def quantile(
+        self,
+        column: str,
+        rank: float = 0.5,
+        where: str | None = None,
+        *,
+        by: str | None = None,
+        edges: Sequence[Any] | None = None,
+        **how: Any,
+    ) -> Result:
+        """The value below which a fraction `rank` of the rows lies, chosen among the column's edges."""
+        groups = None if by is None else grouping(self._schema, by)
+        statistic = self._quantile(column, rank, self._where(where), groups, edges)
+        return self._put([statistic], _request(how))[0]
+
+    def sql(self, text: str, **how: Any) -> Any:
+        """`SELECT [group,] count(*) | sum(x) | avg(x) | median(x) FROM t [WHERE …] [GROUP BY group]`.
+
+        One aggregate gives one result; several give a list, all charged or none.
+        """
+        select = parse_select(text, self._schema)
+        by = None if select.by is None else grouping(self._schema, select.by)
+        statistics = [self._aggregate(aggregate, select.where, by) for aggregate in select.aggregates]
+        results = self._put(statistics, _request(how))
+        return results[0] if len(results) == 1 else results
+
+    def _one(
+        self,
+        kind: Kind,
+        where: str | None,
+        value: Expression | None,
+        by: str | None,
+        edges: Sequence[Any] | None,
+        how: dict[str, Any],
+    ) -> Result:
+        if edges is not None and by is None:
+            raise InputError("edges= cuts the groups of by=; name the column with by=")
+        groups = None if by is None else grouping(self._schema, by, edges)
+        return self._put([Statistic(kind, self._where(where), value, groups)], _request(how))[0]
+
+    def _where(self, where: str | None) -> Predicate:
+        return Always() if where is None else parse_predicate(where, self._schema)
+
+    def _number(self, text: str) -> Expression:
+        return parse_expression(text, self._schema)
+
+    def _aggregate(self, aggregate: Aggregate, where: Predicate, by: Grouping | None) -> Statistic:
+        if aggregate.kind == "quantile":
+            return self._quantile(str(aggregate.expression), aggregate.rank, where, by, None)
+        return Statistic(_KINDS[aggregate.kind], where, aggregate.expression, by)
+
+    def _quantile(
+        self, column: str, rank: float, where: Predicate, by: Grouping | None, edges: Sequence[Any] | None
+    ) -> Statistic:
+        if isinstance(rank, bool) or not isinstance(rank, int | float | Fraction) or not 0 < rank < 1:
+            raise InputError(f"expected a rank strictly between 0 and 1, got {rank!r}")
+        bins = grouping(self._schema, column, edges)
+        if isinstance(self._schema[column], Category | Boolean):
+            raise QueryError(f"column {column!r} has no order, so it has no quantiles; ask for a histogram")
+        if by is not None and by.size * bins.size > MAX_CELLS:
+            raise InputError(f"groups times bins is {by.size * bins.size:,}, more than {MAX_CELLS:,}; give fewer edges")
+        return Statistic("quantile", where, None, by, Fraction(rank).limit_denominator(10**6), bins)
+
+
+def _request(how: dict[str, Any]) -> Request:
+    try:
+        return Request(**how)
+    except TypeError:
+        raise InputError(f"expected within=, rho=, epsilon= or mechanism=, got {', '.join(how)}") from None

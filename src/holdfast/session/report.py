@@ -1,0 +1,64 @@
+"""What a session has spent and answered, ready to print."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from holdfast.session import display
+from holdfast.session.budget import Amount
+from holdfast.session.planner import Terms
+
+if TYPE_CHECKING:
+    from holdfast.session.answer import Answer
+
+
+@dataclass(frozen=True)
+class Report:
+    """A session's budget and history. Print it, or let a notebook show it."""
+
+    name: str
+    budget: str
+    spent: Amount
+    remaining: Amount
+    terms: Terms
+    answers: list[Answer]
+
+    @property
+    def summary(self) -> list[str]:
+        """A few plain sentences."""
+        planned = "any number of answers" if self.terms.queries is None else f"{self.terms.queries} answers"
+        return [
+            f"Budget: {self.budget}.",
+            f"Spent: {_amount(self.spent)}; left: {_amount(self.remaining)}.",
+            f"{len(self.answers)} answers so far; all intervals cover the {self.terms.target} at once with "
+            f"confidence {self.terms.confidence:g}, planned for {planned}.",
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join([*self.summary, *(display.answer_text(answer) for answer in self.answers)])
+
+    def __rich__(self) -> Any:
+        from rich.console import Group
+        from rich.table import Table
+
+        table = Table("question", "value", "interval", "cost")
+        for answer in self.answers:
+            if answer.labels is None:
+                shown = (display.number(answer.value), display.interval(answer.low, answer.high))
+            else:
+                shown = (f"{len(answer.labels)} groups", "")
+            table.add_row(answer.question, *shown, display.cost(answer))
+        return Group(*self.summary, table)
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<div>{html.escape(line)}</div>" for line in self.summary)
+        return lines + "".join(answer._repr_html_() for answer in self.answers)
+
+
+def _amount(amount: Amount) -> str:
+    epsilon = "" if amount.epsilon is None else f"epsilon {amount.epsilon:.4g}"
+    if amount.epsilon is not None and amount.delta:
+        epsilon += f" at delta {amount.delta:.2g}"
+    return epsilon or f"rho {amount.rho:.4g}"

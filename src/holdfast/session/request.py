@@ -1,0 +1,55 @@
+"""How exactly a question is to be answered."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from holdfast.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Accuracy first (`within`), or a budget for this answer (`rho` or `epsilon`), or neither: then the
+    session's budget is shared equally among its declared number of queries."""
+
+    within: float | None = None
+    rho: float | None = None
+    epsilon: float | None = None
+    mechanism: str | None = None
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("within", "rho", "epsilon") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise InputError(f"give only one of within, rho and epsilon, got {' and '.join(given)}")
+        for name in given:
+            object.__setattr__(self, name, positive(name, getattr(self, name)))
+
+
+def positive(name: str, value: object) -> float:
+    """A positive, finite number as a float."""
+    try:
+        if isinstance(value, bool | str):
+            raise TypeError
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"expected a positive number for {name}, got {value!r}") from None
+    if not (math.isfinite(number) and number > 0):
+        raise InputError(f"expected a positive finite number for {name}, got {value!r}")
+    return number
+
+
+def probability(name: str, value: object) -> float:
+    """A number strictly between 0 and 1."""
+    number = positive(name, value)
+    if number >= 1:
+        raise InputError(f"expected {name} strictly between 0 and 1, got {value!r}")
+    return number
+
+
+def whole(name: str, value: object) -> int:
+    """A positive whole number."""
+    number = positive(name, value)
+    if number != int(number):
+        raise InputError(f"expected a whole number for {name}, got {value!r}")
+    return int(number)
