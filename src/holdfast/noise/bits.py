@@ -155,7 +155,8 @@ class ReplayedBits:
     def chunks(self, count: int, width: int) -> UInt:
         natural("width", width, least=1, most=64)
         if self._choices is not None:
-            return np.array([self._next(1 << width) for _ in range(natural("count", count))], dtype=np.uint64)
+            values = [self._next(1 << width) for _ in range(natural("count", count))]
+            return np.array(values, dtype=_words.container(width))
         return _words.chunks(self.words, natural("count", count), width)
 
     def integers_below(self, n: int, count: int) -> NDArray[np.int64]:

@@ -29,7 +29,8 @@ def choice(
 
     Guarantee: exactly that law for integer scores and a rational rate. Floats only filter: weights computed
     in floating point carry a margin of 2**-42 (their error is below 2**-45), and a draw that the margin
-    leaves open is settled by integer arithmetic. The first look takes `width` bits: it moves time, not the law.
+    leaves open is settled by integer arithmetic. `width` bits are looked at
+    first: that moves time, not the law.
     Requires: rate >= 0; NumPy's exp is accurate to 2**-48.
     Cost: O(n), some 20 ms for a million candidates. The time depends on the scores only when a draw is left
     open, with probability below n * 2**-38.

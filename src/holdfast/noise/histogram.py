@@ -131,7 +131,7 @@ class Histogram:
     def _keep_exactly(self, x: int, number: int, bits: Bits) -> bool:
         away = abs(x)
         edge = away - ((away - (x < 0)) & ((1 << self.shift) - 1))
-        loss = self.law.exponent(away) - self.law.exponent(edge)
+        loss = Fraction(self.law.rise(edge, away - edge), self.law.denominator)
         return is_below(number, self._fraction, partial(exponential, loss), bits)
 
     def _place(self, drawn: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -150,13 +150,11 @@ class Histogram:
 
         A loss of 1 or more is written as 1 and read as unknown; so is the entry past the last block.
         """
-        one = 1 << self._fraction
-        low, high = [], []
-        for i in range(blocks if self.shift else 0):
-            edge = self.law.edge(i, step)
-            at_edge = self.law.exponent(edge)
-            low.append(min(one, int(step * one * (self.law.exponent(edge + 1) - at_edge))))
-            high.append(min(one, int(one * (self.law.exponent(edge + step) - at_edge)) + 1))
+        law, f = self.law, self._fraction
+        one = 1 << f
+        edges = [law.edge(i, step) for i in range(blocks if self.shift else 0)]
+        low = [min(one, (step * law.rise(e, 1) << f) // law.denominator) for e in edges]
+        high = [min(one, (law.rise(e, step) << f) // law.denominator + 1) for e in edges]
         self._slope_low = np.array([*low, 0], dtype=np.int64)
         self._slope_high = np.array([*high, one], dtype=np.int64)
         worst = Fraction(max(high, default=0), one)

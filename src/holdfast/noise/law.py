@@ -33,17 +33,23 @@ class Law:
 
     def exponent(self, x: int) -> Fraction:
         """g(x), for x >= 0."""
-        return Fraction(self.linear * x + self.quadratic * x * x, self.denominator)
+        return Fraction(self.rise(0, x), self.denominator)
+
+    def rise(self, x: int, k: int) -> int:
+        """denominator * (g(x + k) - g(x)), for x, k >= 0."""
+        return k * (self.linear + self.quadratic * (2 * x + k))
 
     def reach(self, bits: int) -> int:
         """The least x > 0 with exp(-g(x)) < 2**-bits, or slightly more."""
         high = 1
-        while 10 * self.exponent(high) < 7 * bits:
+        while 10 * self.rise(0, high) < 7 * bits * self.denominator:
             high *= 2
         low = high // 2
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if 10 * self.exponent(middle) < 7 * bits else (low, middle)
+            low, high = (
+                (middle, high) if 10 * self.rise(0, middle) < 7 * bits * self.denominator else (low, middle)
+            )
         return high
 
     def edge(self, block: int, step: int) -> int:
@@ -62,7 +68,7 @@ class Law:
                 weight_low, weight_high = next(chain)
                 if weight_high >> (_GUARD // 2) == 0:
                     edge = self.edge(len(lows), step)
-                    slope = self.exponent(edge + step) - self.exponent(edge)
+                    slope = Fraction(self.rise(edge, step), self.denominator)
                     # sum of exp(-k*slope) over k >= 0 is at most 1 + 1/slope; the exponent grows no slower.
                     tail = len(chains) * weight_high * (1 + 1 / slope)
                     return Cumulative(lows, highs, low, high + int(tail) + 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,9 +30,11 @@ def without_replacement(n: int, count: int, bits: Bits | None = None) -> NDArray
     kept = np.empty(0, dtype=np.int64)
     while kept.size < count:
         missing = count - kept.size
-        # What is kept depends on which draws are equal, not on their values, so the order stays uniform.
-        kept = _distinct(np.concatenate([kept, bits.integers_below(n, missing)]), n)
-    return kept
+        # As many spare ids as repeats are likely. What is kept depends on which draws are equal, never on
+        # their values, so all orders and all selections stay equally likely.
+        fresh = bits.integers_below(n, missing + missing * count // n)
+        kept = _last_of_each(np.concatenate([kept, fresh]))
+    return kept[:count]
 
 
 def _shuffled(n: int, bits: Bits, width: int = 64) -> NDArray[np.int64]:
@@ -43,18 +47,24 @@ def _shuffled(n: int, bits: Bits, width: int = 64) -> NDArray[np.int64]:
             return order
 
 
-def _distinct(ids: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """One of each value, in order of place. Linear time: the losers of a bucket meet in the next round."""
-    buckets = min(n, 1 << (4 * ids.size).bit_length())
-    keep = np.zeros(ids.size, dtype=np.bool_)
-    open_places = np.arange(ids.size)
-    winner = np.empty(buckets, dtype=np.int64)
-    while open_places.size:
-        values = ids[open_places]
-        bucket = values % buckets
-        winner[bucket] = open_places
-        winners = winner[bucket]
-        won = winners == open_places
-        keep[open_places[won]] = True
-        open_places = open_places[~won & (ids[winners] != values)]
+def _last_of_each(ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Each value once, at its last place, in order of place.
+
+    Ids are thrown into buckets; the last one in a bucket stays, its equals go, and the others meet again.
+    Cost: O(size) expected for ids that are uniform, because most are alone in their bucket.
+    """
+    buckets = 1 << (2 * ids.size).bit_length()
+    holder: NDArray[np.signedinteger[Any]] = np.empty(buckets, dtype=np.int64 if ids.size >> 31 else np.int32)
+    keep = np.ones(ids.size, dtype=np.bool_)
+    places = np.arange(ids.size, dtype=holder.dtype)
+    values = ids
+    while places.size:
+        bucket = values & (buckets - 1)
+        holder[bucket] = places  # of equal indices the last assignment stands
+        holders = holder.take(bucket)
+        lost = np.flatnonzero(holders != places)
+        places, values = places.take(lost), values.take(lost)
+        repeated = ids.take(holders.take(lost)) == values
+        keep[places[repeated]] = False
+        places, values = places[~repeated], values[~repeated]
     return ids[keep]

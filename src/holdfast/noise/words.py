@@ -14,19 +14,25 @@ Words = Callable[[int], NDArray[np.uint64]]
 _DTYPES: dict[int, type[np.unsignedinteger[Any]]] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
+_BATCH = 1 << 15  # small enough for the intermediate arrays to stay in the cache
 
 
 def chunks(words: Words, count: int, width: int) -> UInt:
     """`count` uniform `width`-bit integers, 1 <= width <= 64, in the smallest dtype that holds them.
 
-    Cost: count*container/64 words, where container is width rounded up to 8, 16, 32 or 64.
+    Cost: `width` is rounded up to 8, 16, 32 or 64 bits.
     """
-    container = max(8, 1 << (width - 1).bit_length())
-    dtype = _DTYPES[container]
-    drawn = words(-(-count * container // 64)).view(dtype)[:count]
-    if width < container:
-        drawn >>= dtype(container - width)
+    dtype = container(width)
+    size = 8 * dtype().itemsize
+    drawn = words(-(-count * size // 64)).view(dtype)[:count]
+    if width < size:
+        drawn >>= dtype(size - width)
     return drawn
+
+
+def container(width: int) -> type[np.unsignedinteger[Any]]:
+    """The smallest unsigned type that holds `width` bits."""
+    return _DTYPES[max(8, 1 << (width - 1).bit_length())]
 
 
 def below(word: Callable[[], int], n: int) -> int:
@@ -65,7 +71,7 @@ def integers_below(words: Words, n: int, count: int) -> NDArray[np.int64]:
     out = np.empty(count, dtype=np.int64)
     filled = 0
     while filled < count:
-        need = count - filled
+        need = min(count - filled, _BATCH)
         if n <= 1 << 24:
             high = narrow_lemire(chunks(words, need, 32).astype(np.uint64), n, 32)
         else:
@@ -79,8 +85,9 @@ def narrow_lemire(drawn: NDArray[np.uint64], n: int, width: int) -> NDArray[np.u
     """The ids kept from `width`-bit words, for n <= 2**width <= 2**32. Overwrites `drawn`."""
     drawn *= np.uint64(n)
     reject = (1 << width) % n
-    if reject:
-        drawn = drawn[(drawn & np.uint64((1 << width) - 1)) >= np.uint64(reject)]
+    rejected = (drawn & np.uint64((1 << width) - 1)) < np.uint64(reject)
+    if rejected.any():
+        drawn = drawn[~rejected]
     drawn >>= np.uint64(width)
     return drawn
 
@@ -89,8 +96,9 @@ def wide_lemire(drawn: NDArray[np.uint64], n: int) -> NDArray[np.uint64]:
     """The ids kept from 64-bit words, for n <= 2**63."""
     factor = np.uint64(n)
     reject = (1 << 64) % n
-    if reject:
-        drawn = drawn[drawn * factor >= np.uint64(reject)]
+    rejected = drawn * factor < np.uint64(reject)
+    if rejected.any():
+        drawn = drawn[~rejected]
     return high_product(drawn, factor)
 
 
@@ -99,6 +107,8 @@ def high_product(left: NDArray[np.uint64], right: np.uint64) -> NDArray[np.uint6
     left_high, left_low = left >> _HALF, left & _LOW
     right_high, right_low = right >> _HALF, right & _LOW
     middle = left_high * right_low + ((left_low * right_low) >> _HALF)
+    if not right_high:
+        return middle >> _HALF
     carry = (left_low * right_high + (middle & _LOW)) >> _HALF
     high: NDArray[np.uint64] = left_high * right_high + (middle >> _HALF) + carry
     return high
