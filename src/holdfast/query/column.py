@@ -118,7 +118,7 @@ class Category:
     """One of the declared labels; code = place in the declaration. Any other value becomes NULL."""
 
     labels: tuple[str, ...]
-    _places: dict[str, int] = field(compare=False)
+    places: dict[str, int] = field(compare=False)
     kind: ClassVar[str] = "category"
     lo: ClassVar[int] = 0
 
@@ -132,7 +132,7 @@ class Category:
             twice = Counter(texts).most_common(1)[0][0]
             raise SchemaError(f"the labels of a Category must be distinct, got {twice!r} twice")
         object.__setattr__(self, "labels", texts)
-        object.__setattr__(self, "_places", {text: code for code, text in enumerate(texts)})
+        object.__setattr__(self, "places", {text: code for code, text in enumerate(texts)})
 
     @property
     def hi(self) -> int:
@@ -159,9 +159,9 @@ class Category:
 
     def code(self, value: str | int) -> int:
         """The code of a declared label."""
-        if str(value) not in self._places:
+        if str(value) not in self.places:
             raise InputError(f"expected one of the labels {listed(self.labels)}, got {value!r}")
-        return self._places[str(value)]
+        return self.places[str(value)]
 
     def value(self, code: int) -> str:
         return self.labels[code]

@@ -22,53 +22,62 @@ from holdfast.query.schema import Schema
 from holdfast.query.wording import quoted
 
 
+class _Written:
+    """`str` of a node is the text that parses back to it."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return text(self)  # type: ignore[arg-type]  # only the nodes below inherit
+
+
 @dataclass(frozen=True, slots=True)
-class Column:
+class Column(_Written):
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(_Written):
     """A finite number: int where it is whole and within ±2^62, else float, so that equal means the same."""
 
     value: int | float
 
 
 @dataclass(frozen=True, slots=True)
-class Add:
+class Add(_Written):
     left: Expression
     right: Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Subtract:
+class Subtract(_Written):
     left: Expression
     right: Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Multiply:
+class Multiply(_Written):
     left: Expression
     right: Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Negate:
+class Negate(_Written):
     operand: Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Absolute:
+class Absolute(_Written):
     operand: Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Least:
+class Least(_Written):
     operands: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Greatest:
+class Greatest(_Written):
     operands: tuple[Expression, ...]
 
 
@@ -130,20 +139,20 @@ def range(expression: Expression, schema: Schema) -> tuple[float, float]:
     lo, hi = found
     if isinstance(lo, int):
         if lo < -INTEGER_LIMIT or hi > INTEGER_LIMIT:
-            raise QueryError(f"{text(expression)} may leave ±2^62, where integers are no longer exact")
+            raise QueryError(f"{expression} may leave ±2^62, where integers are no longer exact")
     elif not (math.isfinite(lo) and math.isfinite(hi)):
-        raise QueryError(f"{text(expression)} may leave the range of floating-point numbers")
+        raise QueryError(f"{expression} may leave the range of floating-point numbers")
     return lo, hi
 
 
-def is_real(expression: Expression, schema: Schema) -> bool:
-    """Whether its values are float64 (a Real column or a decimal constant inside) rather than int64."""
+def is_integer(expression: Expression, schema: Schema) -> bool:
+    """Whether its values are int64: no Real column and no decimal constant inside."""
     match expression:
         case Column(name):
-            return isinstance(schema[name], Real)
+            return not isinstance(schema[name], Real)
         case Constant(value):
-            return isinstance(value, float)
-    return any(is_real(operand, schema) for operand in children(expression))
+            return isinstance(value, int)
+    return all(is_integer(operand, schema) for operand in children(expression))
 
 
 def compute(expression: Expression, values: Mapping[str, Any]) -> Any:
@@ -176,6 +185,8 @@ def text(expression: Expression) -> str:
             return quoted(name)
         case Constant(value):
             return repr(value)
+        case Add(left, Constant(value)) if value < 0:
+            return f"{text(left)} - {-value!r}"
         case Add(left, right):
             return f"{text(left)} + {_factor(right)}"
         case Subtract(left, right):

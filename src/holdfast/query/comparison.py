@@ -1,0 +1,239 @@
+"""How a comparison becomes its one form: constants on the right, ranges folded, one column a set of codes."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from holdfast.errors import QueryError
+from holdfast.query import expression as arithmetic
+from holdfast.query.column import Boolean, Category, Date, Integer, Real
+from holdfast.query.expression import Add, Column, Constant, Expression, Negate, Subtract, constant
+from holdfast.query.predicate import Compare, Never, NotNull, Predicate, among, conjunction
+from holdfast.query.ranges import Ranges, after, before, complement, domain, intersection, union
+from holdfast.query.reading import day_of
+from holdfast.query.schema import Schema
+from holdfast.query.wording import listed, near, quoted
+
+Operand: TypeAlias = Expression | Fraction | str | bool
+"""An expression, or a literal: an exact number, a text or a truth value."""
+
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
+NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
+TABULATED = 1024
+"""A condition on one Integer column with at most this many values is tabulated into a set of codes."""
+_MAX_PIECES = 8
+
+TESTS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "<>": operator.ne,
+}
+# What a difference says about the order of its sides, in whole numbers.
+_ORDERED = {
+    ("<=", 0): "<=",
+    ("<=", -1): "<",
+    (">=", 0): ">=",
+    (">=", 1): ">",
+    ("=", 0): "=",
+    ("<>", 0): "<>",
+}
+
+
+def comparison(op: str, left: Operand, right: Operand, schema: Schema) -> Predicate:
+    """left op right, true as in SQL and false where any column is NULL.
+
+    A whole-number expression is compared with a decimal exactly; a Real with the nearest float64.
+    Raises QueryError where the two sides cannot be compared.
+    """
+    left, right = _literal(left), _literal(right)
+    if not isinstance(left, Expression):
+        op, left, right = FLIPPED[op], right, left
+    if not isinstance(left, Expression):
+        return _settled(op, left, right)
+    if isinstance(right, Expression):
+        return _two(op, left, right, schema)
+    if isinstance(left, Column):
+        return _column(op, left.name, right, schema)
+    number = _number(right, f"{left} is a number")
+    ranges = arithmetic.range(left, schema)
+    if arithmetic.is_integer(left, schema):
+        return _whole(op, left, number, schema)
+    bound = _nearest(number)
+    return _folded(_pieces(op, bound, *map(float, ranges)), ranges, left) or _kept(
+        op, left, constant(bound), schema
+    )
+
+
+def _literal(side: Operand) -> Operand:
+    return Fraction(side.value) if isinstance(side, Constant) else side
+
+
+def _settled(op: str, left: Operand, right: Operand) -> Predicate:
+    """Two literals."""
+    if isinstance(left, Fraction) and isinstance(right, Fraction):
+        return conjunction() if TESTS[op](left, right) else Never()
+    raise QueryError("a comparison needs a column on one side at least")
+
+
+def _column(op: str, name: str, right: Fraction | str | bool, schema: Schema) -> Predicate:
+    kind = schema[name]
+    pieces: Ranges
+    if isinstance(kind, Real):
+        pieces = _pieces(op, _nearest(_number(right, f"{quoted(name)} is a real column")), kind.lo, kind.hi)
+        return among(name, pieces, kind)
+    if isinstance(kind, Integer):
+        number = _number(right, f"{quoted(name)} is an integer column") - kind.lo
+    elif isinstance(kind, Date):
+        number = Fraction(_day(right, name) - kind.lo)
+    elif op not in ("=", "<>"):
+        raise QueryError(f"{quoted(name)} is a {kind.kind} column and has no order; use =, <> or IN")
+    elif isinstance(kind, Boolean):
+        if not isinstance(right, bool):
+            raise QueryError(f"{quoted(name)} is a boolean column; compare it with TRUE or FALSE")
+        number = Fraction(int(right))
+    else:
+        number = Fraction(_label(right, name, kind))
+    return among(name, _whole_pieces(op, number, *domain(kind)), kind)
+
+
+def _two(op: str, left: Expression, right: Expression, schema: Schema) -> Predicate:
+    """Two expressions, both with columns."""
+    if op in (">", ">=") or (op in ("=", "<>") and str(right) < str(left)):
+        op, left, right = FLIPPED[op], right, left
+    for side in (left, right):
+        if isinstance(side, Column) and isinstance(schema[side.name], Category | Boolean):
+            raise QueryError(
+                f"{quoted(side.name)} is a {schema[side.name].kind} column; compare it with a value"
+            )
+    dates = [isinstance(side, Column) and isinstance(schema[side.name], Date) for side in (left, right)]
+    if any(dates) and not all(dates):
+        raise QueryError("a date can only be compared with a date")
+    (lo, hi), (low, high) = arithmetic.range(left, schema), arithmetic.range(right, schema)
+    if isinstance(lo, float) or isinstance(low, float):  # the sides will meet as floats, after rounding
+        lo, hi, low, high = map(float, (lo, hi, low, high))
+    if left == right or lo == hi == low == high:
+        return _present(left, right) if op in ("<=", "=") else Never()
+    if hi < low:
+        return _present(left, right) if op != "=" else Never()
+    if high < lo:
+        return _present(left, right) if op == "<>" else Never()
+    return _kept(op, left, right, schema)
+
+
+def _whole(op: str, left: Expression, number: Fraction, schema: Schema) -> Predicate:
+    """A whole-number expression against an exact number. What is added moves to the right."""
+    match left:
+        case Add(inner, Constant(value)):
+            return comparison(op, inner, number - Fraction(value), schema)
+        case Subtract(Constant(value), inner):
+            return comparison(FLIPPED[op], inner, Fraction(value) - number, schema)
+        case Negate(inner):
+            return comparison(FLIPPED[op], inner, -number, schema)
+        case Subtract(first, second) if str(second) < str(first):
+            return comparison(FLIPPED[op], Subtract(second, first), -number, schema)
+    lo, hi = map(int, arithmetic.range(left, schema))
+    pieces = _whole_pieces(op, number, lo, hi)
+    if (folded := _folded(pieces, (lo, hi), left)) is not None:
+        return folded
+    start, end = int(pieces[0][0]), int(pieces[0][1])
+    if len(pieces) == 2:
+        op, bound = "<>", end + 1
+    elif start == end:
+        op, bound = "=", start
+    elif start == lo:
+        op, bound = "<=", end
+    else:
+        op, bound = ">=", start
+    if isinstance(left, Subtract) and (op, bound) in _ORDERED:
+        return _two(_ORDERED[op, bound], left.left, left.right, schema)
+    return _kept(op, left, Constant(bound), schema)
+
+
+def _kept(op: str, left: Expression, right: Expression, schema: Schema) -> Predicate:
+    """A comparison node; on one small Integer column the set of codes instead."""
+    names = arithmetic.columns(left) | arithmetic.columns(right)
+    name = next(iter(names))
+    kind = schema[name]
+    if len(names) == 1 and isinstance(kind, Integer) and kind.codes <= TABULATED:
+        values = {name: np.arange(kind.lo, kind.hi + 1, dtype=np.int64)}
+        true = TESTS[op](arithmetic.compute(left, values), arithmetic.compute(right, values))
+        pieces = union((int(code), int(code)) for code in np.flatnonzero(true))
+        if len(pieces) <= _MAX_PIECES:
+            return among(name, pieces, kind)
+    return Compare(op, left, right)
+
+
+def _folded(pieces: Ranges, bounds: tuple[float, float], left: Expression) -> Predicate | None:
+    """What the declared range alone decides."""
+    if not pieces:
+        return Never()
+    return _present(left) if pieces == (bounds,) else None
+
+
+def _present(*sides: Expression) -> Predicate:
+    names = frozenset().union(*map(arithmetic.columns, sides))
+    return conjunction(*map(NotNull, names))
+
+
+def _pieces(op: str, bound: float, lo: float, hi: float) -> Ranges:
+    """The x in [lo, hi] with x op bound, one code after another."""
+    match op:
+        case "<" | "<=":
+            allowed = [(lo, before(bound) if op == "<" else bound)]
+        case ">" | ">=":
+            allowed = [(after(bound) if op == ">" else bound, hi)]
+        case _:
+            allowed = [(bound, bound)]
+    found = intersection(union(allowed), ((lo, hi),))
+    return complement(found, lo, hi) if op == "<>" else found
+
+
+def _whole_pieces(op: str, number: Fraction, lo: float, hi: float) -> Ranges:
+    """The whole x in [lo, hi] with x op number, exactly."""
+    if number.denominator == 1:
+        return _pieces(op, int(number), lo, hi)
+    match op:
+        case "<" | "<=":
+            return _pieces("<=", math.floor(number), lo, hi)
+        case ">" | ">=":
+            return _pieces(">=", math.ceil(number), lo, hi)
+    return () if op == "=" else ((lo, hi),)
+
+
+def _nearest(number: Fraction) -> float:
+    try:
+        return float(number) + 0.0
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def _number(right: Operand, what: str) -> Fraction:
+    if not isinstance(right, Fraction):
+        shown = "a text" if isinstance(right, str) else "a truth value"
+        raise QueryError(f"{what}; compare it with a number, not with {shown}")
+    return right
+
+
+def _day(right: Operand, name: str) -> int:
+    day = day_of(right) if isinstance(right, str) and len(right) == 10 else None
+    if day is None:
+        raise QueryError(f"{quoted(name)} is a date column; compare it with a date such as '2024-12-31'")
+    return day
+
+
+def _label(right: Operand, name: str, kind: Category) -> int:
+    label = str(right) if isinstance(right, str | Fraction) else ""
+    if isinstance(right, bool) or label not in kind.places:
+        raise QueryError(
+            f"{quoted(name)} has the labels {listed(kind.labels)}, got {label!r}{near(label, kind.labels)}"
+        )
+    return kind.places[label]

@@ -1,0 +1,278 @@
+"""SQL text into our own trees: sqlglot parses, a short list of node types is converted, all else is refused.
+
+NOT is pushed down on the way, so that the trees hold no negation. Refusals depend only on text and schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from holdfast.errors import InputError, QueryError
+from holdfast.query import expression as arithmetic
+from holdfast.query.column import INTEGER_LIMIT, Boolean
+from holdfast.query.comparison import NEGATED, Operand, comparison
+from holdfast.query.expression import Column, Expression, constant
+from holdfast.query.predicate import Always, IsNull, Never, NotNull, Predicate, conjunction, disjunction
+from holdfast.query.scan import MAX_DEPTH, MAX_TERMS, MAX_TEXT, Token, scan
+from holdfast.query.schema import Schema
+from holdfast.query.wording import quoted
+
+__all__ = ["MAX_DEPTH", "MAX_OPERATIONS", "MAX_TERMS", "MAX_TEXT", "parse_expression", "parse_predicate"]
+
+MAX_OPERATIONS = 64
+"""Arithmetic operations on top of one another; a sum of 65 terms has that many."""
+
+_CACHED_TEXT = 4096
+_COMPARISONS = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">=", "eq": "=", "neq": "<>"}
+_OPERATIONS: dict[str, Callable[[Expression, Expression], Expression]] = {
+    "add": arithmetic.add,
+    "sub": arithmetic.subtract,
+    "mul": arithmetic.multiply,
+}
+Node = Any  # sqlglot's expression; its classes move between releases, their keys do not
+Made = TypeVar("Made")
+
+
+def parse_predicate(text: str, schema: Schema) -> Predicate:
+    """The condition in the text, in canonical form. QueryError points at what is not in the language.
+
+    Cost: some 200 µs for a short text; nothing worth naming for one that was parsed before.
+    """
+    return _remembered(text, schema, _predicate_cached, _predicate)
+
+
+def parse_expression(text: str, schema: Schema) -> Expression:
+    """The arithmetic in the text, in canonical form, of integers or reals. QueryError as above."""
+    return _remembered(text, schema, _expression_cached, _expression)
+
+
+def _remembered(
+    text: str, schema: Schema, cached: Callable[[str, Schema], Made], fresh: Callable[[str, Schema], Made]
+) -> Made:
+    if not isinstance(text, str):
+        raise InputError(f"expected the text of a question, got {type(text).__name__}")
+    if not isinstance(schema, Schema):
+        raise InputError(f"expected a Schema, got {type(schema).__name__}")
+    return cached(text, schema) if len(text) <= _CACHED_TEXT else fresh(text, schema)
+
+
+def _predicate(text: str, schema: Schema) -> Predicate:
+    converter = Converter(text, schema, scan(text, schema))
+    predicate = converter.predicate(converter.parsed("Condition"), positive=True)
+    _check_canonical(str(predicate), text, schema)
+    return predicate
+
+
+def _expression(text: str, schema: Schema) -> Expression:
+    converter = Converter(text, schema, scan(text, schema))
+    expression = converter.number(converter.parsed("Condition"))
+    _check_canonical(str(expression), text, schema)
+    return expression
+
+
+_predicate_cached = lru_cache(maxsize=4096)(_predicate)
+_expression_cached = lru_cache(maxsize=1024)(_expression)
+
+
+def _check_canonical(canonical: str, text: str, schema: Schema) -> None:
+    """The canonical text must be askable too."""
+    if len(canonical) > 1000 or canonical.count("(") + canonical.count("-") > MAX_DEPTH // 2:
+        try:
+            scan(canonical, schema)
+        except QueryError:
+            raise QueryError(
+                "the question is too large once written out; ask a simpler one", text, 0
+            ) from None
+
+
+class Converter:
+    """Turns sqlglot's tree of one text into ours. Every refusal is a QueryError with its place."""
+
+    def __init__(self, text: str, schema: Schema, tokens: list[Token]) -> None:
+        self.text = text
+        self.schema = schema
+        self.tokens = tokens
+
+    def parsed(self, into: str) -> Node:
+        """sqlglot's tree of the tokens."""
+        import sqlglot
+        from sqlglot import exp
+        from sqlglot.dialects.dialect import Dialect
+        from sqlglot.errors import ParseError
+
+        lexer: Any = sqlglot.tokens
+        name, word = lexer.TokenType.IDENTIFIER, lexer.TokenType.VAR
+        known = {"column": name, "name": name, "function": word}
+        raw = []
+        for place, token in enumerate(self.tokens):
+            source = known.get(token.kind, token.source)
+            # The column number carries the token's place, because that is what a ParseError reports.
+            raw.append(lexer.Token(source, token.value, 1, place, token.start, token.start))
+        try:
+            trees = Dialect.get_or_raise(None).parser().parse_into(getattr(exp, into), raw, self.text)
+        except ParseError as error:
+            raise self._unreadable(error) from None
+        except RecursionError:
+            raise QueryError("the question is nested too deeply", self.text, 0) from None
+        if len(trees) != 1 or trees[0] is None:
+            raise QueryError("cannot read the question", self.text, 0)
+        return trees[0]
+
+    def predicate(self, node: Node, positive: bool) -> Predicate:
+        """The rows on which the node is true; with positive=False, those on which NOT node is true."""
+        key = node.key
+        if key == "paren":
+            return self.predicate(node.this, positive)
+        if key == "not":
+            return self.predicate(node.this, not positive)
+        if key in ("and", "or"):
+            parts = [self.predicate(part, positive) for part in _chain(node, key)]
+            return conjunction(*parts) if (key == "and") == positive else disjunction(*parts)
+        if key in _COMPARISONS:
+            return self._compared(_COMPARISONS[key], node.this, node.expression, positive)
+        if key == "between":
+            low = self._compared(">=", node.this, node.args["low"], positive)
+            high = self._compared("<=", node.this, node.args["high"], positive)
+            return conjunction(low, high) if positive else disjunction(low, high)
+        if key == "in":
+            choices = node.expressions
+            if not choices or node.args.get("query") or node.args.get("field") or node.args.get("unnest"):
+                raise self.refusal("IN needs a list of values in parentheses", node)
+            parts = [self._compared("=", node.this, choice, positive) for choice in choices]
+            return disjunction(*parts) if positive else conjunction(*parts)
+        if key == "is":
+            return self._is(node, positive)
+        if key == "boolean":
+            return Always() if bool(node.this) == positive else Never()
+        if key == "column":
+            name = self.name(node)
+            if not isinstance(self.schema[name], Boolean):
+                raise self.refusal(f"{quoted(name)} is not a condition; compare it with something", node)
+            return comparison("=", Column(name), positive, self.schema)
+        raise self.refusal("expected a condition here", node)
+
+    def number(self, node: Node) -> Expression:
+        """The node as arithmetic, checked against the declared ranges."""
+        operand = self._operand(node)
+        if isinstance(operand, str | bool):
+            raise self.refusal("expected a number here, or a column of numbers", node)
+        found = constant(operand) if isinstance(operand, Fraction) else operand
+        if isinstance(found, Column) and self.schema[found.name].kind not in ("integer", "real"):
+            raise self.refusal(
+                f"{quoted(found.name)} is a {self.schema[found.name].kind} column, not a number", node
+            )
+        self._placed(lambda: arithmetic.range(found, self.schema), node)
+        return found
+
+    def _compared(self, op: str, left: Node, right: Node, positive: bool) -> Predicate:
+        sides = self._operand(left), self._operand(right)
+        op = op if positive else NEGATED[op]
+        if isinstance(sides[0], Column):
+            blamed = left if isinstance(sides[1], Expression) else right
+        else:
+            blamed = left if isinstance(sides[0], Expression) or isinstance(sides[1], Column) else right
+        return self._placed(lambda: comparison(op, *sides, self.schema), blamed)
+
+    def _is(self, node: Node, positive: bool) -> Predicate:
+        subject, state = _bare(node.this), node.expression.key
+        if subject.key != "column":
+            raise self.refusal("IS applies to a column only", node)
+        name = self.name(subject)
+        if state == "null":
+            return IsNull(name) if positive else NotNull(name)
+        if state == "boolean" and isinstance(self.schema[name], Boolean):
+            wanted = bool(node.expression.this)
+            if positive:
+                return comparison("=", Column(name), wanted, self.schema)
+            return disjunction(comparison("=", Column(name), not wanted, self.schema), IsNull(name))
+        raise self.refusal(f"{quoted(name)} IS needs NULL, or TRUE or FALSE for a boolean column", node)
+
+    def _operand(self, node: Node, depth: int = 0) -> Operand:
+        """One side of a comparison. A number alone stays exact."""
+        node = _bare(node)
+        key = node.key
+        if depth > MAX_OPERATIONS:
+            raise self.refusal(f"at most {MAX_OPERATIONS} operations may build on one another", node)
+        if key == "column":
+            return Column(self.name(node))
+        if key == "literal":
+            return str(node.this) if node.is_string else self.literal(node)
+        if key == "boolean":
+            return bool(node.this)
+        if key == "neg":
+            inner = self._operand(node.this, depth + 1)
+            return -inner if isinstance(inner, Fraction) else arithmetic.negate(self._term(inner, node.this))
+        if key in _OPERATIONS:
+            left, right = (self._term(self._operand(n, depth + 1), n) for n in (node.this, node.expression))
+            return _OPERATIONS[key](left, right)
+        if key in ("abs", "least", "greatest"):
+            given = [node.this, *node.expressions]
+            operands = tuple(self._term(self._operand(n, depth + 1), n) for n in given)
+            if key == "abs":
+                return arithmetic.absolute(operands[0])
+            return arithmetic.least(operands) if key == "least" else arithmetic.greatest(operands)
+        raise self.refusal("expected a column, a value or arithmetic here", node)
+
+    def _term(self, operand: Operand, node: Node) -> Expression:
+        """A part of a larger expression."""
+        if isinstance(operand, str | bool):
+            raise self.refusal("expected a number here, or a column of numbers", node)
+        if not isinstance(operand, Fraction):
+            return operand
+        if operand.denominator == 1 and abs(operand) > INTEGER_LIMIT and str(_bare(node).this).isdigit():
+            raise self.refusal("a whole number in arithmetic must be within ±2^62", node)
+        return self._placed(lambda: constant(operand), node)
+
+    def literal(self, node: Node) -> Fraction:
+        digits = str(node.this)
+        _, _, exponent = digits.lower().partition("e")
+        if len(digits) > 400 or len(exponent) > 4 or (exponent and abs(int(exponent)) > 400):
+            raise self.refusal("the number is too long or too large", node)
+        return Fraction(digits)
+
+    def name(self, node: Node) -> str:
+        name = str(node.this.this)
+        if set(filter(node.args.get, node.args)) != {"this"} or name not in self.schema:
+            raise self.refusal("expected a plain column here", node)
+        return name
+
+    def _placed(self, make: Callable[[], Made], node: Node) -> Made:
+        """Give a refusal from below its place in the text."""
+        try:
+            return make()
+        except QueryError as error:
+            raise self.refusal(str(error), node) from None
+
+    def refusal(self, message: str, node: Node) -> QueryError:
+        starts = [found.meta["start"] for found in node.walk() if "start" in found.meta]
+        if not starts:  # sqlglot keeps no place for TRUE and FALSE
+            starts = [token.start for token in self.tokens if token.value == node.sql().lower()] or [0]
+        return QueryError(message, self.text, min(starts))
+
+    def _unreadable(self, error: Any) -> QueryError:
+        details = error.errors[0] if error.errors else {}
+        place = min(details.get("col") or 0, len(self.tokens) - 1)
+        token = self.tokens[place]
+        if place == len(self.tokens) - 1 and not str(details.get("description")).startswith("Invalid"):
+            return QueryError("the question ends too early", self.text, len(self.text))
+        return QueryError(f"cannot read the question at {token.value!r}", self.text, token.start)
+
+
+def _chain(node: Node, key: str) -> Iterator[Node]:
+    """The operands of a run of ANDs or ORs, which sqlglot nests to the left; no recursion."""
+    stack = [node]
+    while stack:
+        top = _bare(stack.pop())
+        if top.key == key:
+            stack += (top.expression, top.this)
+        else:
+            yield top
+
+
+def _bare(node: Node) -> Node:
+    while node.key == "paren":
+        node = node.this
+    return node

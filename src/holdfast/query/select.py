@@ -1,0 +1,160 @@
+"""Whole SELECT statements: a few aggregates over one table, with at most one WHERE and one GROUP BY column.
+
+SELECT smoker, avg(income) FROM people WHERE age > 40 GROUP BY smoker
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from holdfast.errors import InputError, QueryError
+from holdfast.query.column import Boolean, Category, Real
+from holdfast.query.expression import Column, Expression
+from holdfast.query.parse import Converter
+from holdfast.query.predicate import Always, Predicate
+from holdfast.query.scan import scan
+from holdfast.query.schema import Schema
+from holdfast.query.wording import quoted
+
+MAX_AGGREGATES = 64
+
+_ROLES = {"expressions", "from", "from_", "where", "group"}  # the clause of FROM is spelt either way
+_KINDS = {"count": "count", "sum": "sum", "avg": "avg", "median": "quantile"}
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One number per group: count, sum, avg or quantile (at `rank`).
+
+    `expression` is None for count(*); for count and quantile it is a plain column. `label` is its alias, or
+    the way it would be written.
+    """
+
+    kind: str
+    expression: Expression | None
+    label: str
+    rank: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """What a SELECT statement asks. `by` is the GROUP BY column."""
+
+    aggregates: tuple[Aggregate, ...]
+    by: str | None
+    where: Predicate
+
+
+def parse_select(text: str, schema: Schema) -> Select:
+    """The question in a SELECT statement. QueryError points at whatever else the statement holds."""
+    if not isinstance(text, str):
+        raise InputError(f"expected the text of a SELECT statement, got {type(text).__name__}")
+    if not isinstance(schema, Schema):
+        raise InputError(f"expected a Schema, got {type(schema).__name__}")
+    return _parse(text, schema)
+
+
+@lru_cache(maxsize=512)
+def _parse(text: str, schema: Schema) -> Select:
+    tokens = scan(text, schema, select=True)
+    if tokens[0].value != "select":
+        raise QueryError("a statement starts with SELECT", text, tokens[0].start)
+    for token in tokens[1:]:
+        if token.value == "select" and token.kind == "keyword":
+            raise QueryError("a SELECT inside another is not in the language", text, token.start)
+    reader = Converter(text, schema, tokens)
+    node = reader.parsed("Select")
+    if node.key != "select":
+        raise reader.refusal("expected one SELECT statement", node)
+    for role, part in node.args.items():
+        if part and role not in _ROLES:
+            raise reader.refusal(
+                f"{role.upper()} is not in the language", part if hasattr(part, "walk") else node
+            )
+    _table(reader, node.args.get("from_") or node.args.get("from"))
+    by = _group(reader, node.args.get("group"), schema)
+    where = node.args.get("where")
+    condition = reader.predicate(where.this, positive=True) if where else Always()
+    aggregates = [found for item in node.expressions if (found := _item(reader, item, by)) is not None]
+    if not 1 <= len(aggregates) <= MAX_AGGREGATES:
+        raise QueryError(f"select between 1 and {MAX_AGGREGATES} aggregates, got {len(aggregates)}", text, 0)
+    return Select(tuple(aggregates), by, condition)
+
+
+def _table(reader: Converter, clause: Any) -> None:
+    if clause is None:
+        raise QueryError("FROM and a table are missing", reader.text, len(reader.text))
+    table = clause.this
+    if (
+        table.key != "table"
+        or set(filter(table.args.get, table.args)) != {"this"}
+        or table.this.key != "identifier"
+    ):
+        raise reader.refusal("FROM needs one plain table name", clause)
+
+
+def _group(reader: Converter, clause: Any, schema: Schema) -> str | None:
+    if clause is None:
+        return None
+    if set(filter(clause.args.get, clause.args)) != {"expressions"} or len(clause.expressions) != 1:
+        raise reader.refusal("GROUP BY takes one column", clause)
+    node = clause.expressions[0]
+    name = _column(reader, node)
+    if isinstance(schema[name], Real):
+        raise reader.refusal(f"{quoted(name)} is a real column and has no groups; ask for a histogram", node)
+    return name
+
+
+def _item(reader: Converter, node: Any, by: str | None) -> Aggregate | None:
+    """One selected item; None for the GROUP BY column itself."""
+    alias = None
+    if node.key == "alias":
+        alias, node = str(node.alias), node.this
+    if node.key == "column":
+        name = reader.name(node)
+        if name != by:
+            raise reader.refusal(f"{quoted(name)} must be in an aggregate, or be the GROUP BY column", node)
+        return None
+    if node.key == "anonymous" and node.name == "quantile_cont":
+        return _quantile(reader, node, alias)
+    if node.key not in _KINDS:
+        raise reader.refusal("select count, sum, avg, median or quantile_cont", node)
+    if not set(filter(node.args.get, node.args)) <= {"this", "big_int"} or node.this is None:
+        raise reader.refusal(f"{node.key} takes one argument", node)
+    kind, inner = _KINDS[node.key], node.this
+    if kind == "count" and inner.key == "star":
+        return Aggregate(kind, None, alias or "count(*)")
+    if kind == "count":
+        name = _column(reader, inner)
+        return Aggregate(kind, Column(name), alias or f"count({quoted(name)})")
+    if kind == "quantile":
+        name = _ordered(reader, inner)
+        return Aggregate(kind, Column(name), alias or f"median({quoted(name)})", 0.5)
+    expression = reader.number(inner)
+    return Aggregate(kind, expression, alias or f"{kind}({expression})")
+
+
+def _quantile(reader: Converter, node: Any, alias: str | None) -> Aggregate:
+    if len(node.expressions) != 2:
+        raise reader.refusal("quantile_cont takes a column and a rank", node)
+    inner, given = node.expressions
+    name = _ordered(reader, inner)
+    rank = float(reader.literal(given)) if given.key == "literal" and not given.is_string else 0.0
+    if not 0 < rank < 1:
+        raise reader.refusal("the rank must be a number strictly between 0 and 1", given)
+    return Aggregate("quantile", Column(name), alias or f"quantile_cont({quoted(name)}, {rank!r})", rank)
+
+
+def _column(reader: Converter, node: Any) -> str:
+    if node.key != "column":
+        raise reader.refusal("expected a column here", node)
+    return reader.name(node)
+
+
+def _ordered(reader: Converter, node: Any) -> str:
+    name = _column(reader, node)
+    if isinstance(reader.schema[name], Category | Boolean):
+        raise reader.refusal(f"{quoted(name)} has no order, so it has no quantiles", node)
+    return name
