@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from holdfast.noise.words import UInt, container
 from numpy.typing import NDArray
+
+from holdfast.noise.words import UInt, container
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,9 @@ class Walked:
         return None
 
 
-def walk(sampler: Callable[[Branching], Hashable], *, floor: Fraction | float = Fraction(1, 1 << 20)) -> Walked:
+def walk(
+    sampler: Callable[[Branching], Hashable], *, floor: Fraction | float = Fraction(1, 1 << 20)
+) -> Walked:
     """The exact law of `sampler(bits)`, up to the mass of paths that are rarer than `floor`."""
     law: dict[Hashable, Fraction] = {}
     leftover = Fraction(0)

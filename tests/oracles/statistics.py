@@ -1,7 +1,7 @@
 """P-values for tests of samplers, and the rate at which they may be wrong.
 
-A statistical test here fails by accident with probability at most FALSE_ALARM. A sampler's test must also show
-that its neighbours (scale x 0.9 and x 1.1) are rejected; otherwise it has no power and proves nothing.
+A statistical test here fails by accident with probability at most FALSE_ALARM. A sampler's test must also
+show that its neighbours (scale x 0.9 and x 1.1) are rejected; otherwise it has no power and proves nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FALSE_ALARM = 1e-9
 
 
 def chi_square(observed: NDArray[np.int64] | Sequence[int], probabilities: Sequence[float]) -> float:
-    """The p-value of counts against cell probabilities that sum to 1. Rare cells are merged with neighbours."""
+    """The p-value of counts against cell probabilities that sum to 1. Rare cells are merged."""
     counts = np.asarray(observed, dtype=float)
     expected = np.asarray(probabilities) * counts.sum()
     assert abs(expected.sum() - counts.sum()) < 1e-6 * counts.sum(), "probabilities must sum to 1"
@@ -37,12 +37,11 @@ def chi_square(observed: NDArray[np.int64] | Sequence[int], probabilities: Seque
 def fits(draws: NDArray[np.int64], below: Callable[[int], float], *, cells: int = 200) -> float:
     """The p-value of integer draws against the law with P(X < k) = below(k), in at most `cells` cells.
 
-    Cells are cut where the draws themselves put equal shares; with 1e6 draws and 200 cells the effect on the
-    p-value is far below what a scale error of 10% does.
+    The first hundredth of the draws cuts the cells, the others are counted in them.
     """
-    ranked = np.sort(draws)
-    edges = np.unique(ranked[np.linspace(0, draws.size - 1, cells + 1)[1:-1].astype(np.int64)])
-    observed = np.diff(np.searchsorted(ranked, edges, side="left"), prepend=0, append=draws.size)
+    pilot, ranked = np.sort(draws[: draws.size // 100]), np.sort(draws[draws.size // 100 :])
+    edges = np.unique(pilot[np.linspace(0, pilot.size - 1, cells + 1)[1:-1].astype(np.int64)])
+    observed = np.diff(np.searchsorted(ranked, edges, side="left"), prepend=0, append=ranked.size)
     reached = [below(int(k)) for k in edges]
     return chi_square(observed, np.diff([0.0, *reached, 1.0]).tolist())
 
