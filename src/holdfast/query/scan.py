@@ -43,6 +43,23 @@ class Token:
     """sqlglot's own token type."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A token as sqlglot sees it."""
+
+    source: Any
+    text: str
+    start: int
+    quote: str = ""
+
+    @property
+    def word(self) -> str:
+        return " ".join(self.text.lower().split())
+
+
+_END = _Piece(None, "", 0)
+
+
 def scan(text: str, schema: Schema, *, select: bool = False) -> list[Token]:
     """The tokens of a question, each one admissible by itself; QueryError at the first that is not."""
     if len(text) > MAX_TEXT:
@@ -51,47 +68,21 @@ def scan(text: str, schema: Schema, *, select: bool = False) -> list[Token]:
     functions = _FUNCTIONS | _SELECT_FUNCTIONS if select else _FUNCTIONS
     pieces = _split(text)
     tokens: list[Token] = []
-    for place, (source, value, start, quote) in enumerate(pieces):
-        follower = pieces[place + 1] if place + 1 < len(pieces) else (None, "", len(text), "")
-        word = " ".join(value.lower().split())
-        if quote == "'":
-            kind = "string"
-        elif quote == '"':
-            kind = "column"
-        elif value in _SIGNS:
-            kind = "sign"
-        elif text[start].isdigit() and _NUMBER.fullmatch(value):
-            kind = "number"
-        elif word in keywords:
-            kind, value = "keyword", word
-        elif word == "date" and follower[3] == "'":
+    for piece, follower in zip(pieces, [*pieces[1:], _END], strict=True):
+        kind = _kind(piece, follower, keywords)
+        if kind == "date":
             continue  # DATE '2024-12-31' says no more than '2024-12-31' beside a date column
-        elif _WORD.fullmatch(value):
-            kind = "function" if follower[1] == "(" and not follower[3] else "column"
-        else:
-            raise QueryError(f"{value!r} is not part of the language", text, start)
         last = tokens[-1] if tokens else None
         after = last.value if last and last.kind in ("keyword", "sign") else ""
-        if after == "," and value in (")", "from"):
-            raise QueryError("a comma needs something after it", text, start)
-        if after in ("from", "as") and kind != "column":
-            raise QueryError(f"{after.upper()} needs a plain name", text, start)
-        if kind == "function":
-            if word not in functions:
-                raise QueryError(
-                    f"the function {value} is not in the language; it has {', '.join(sorted(functions))}",
-                    text,
-                    start,
-                )
-            value = word
-        elif kind == "column":
-            if after in ("from", "as"):
-                kind = "name"
-            else:
-                value = _column(value, source.name, schema, text, start)
-        elif kind == "keyword" and word == "null" and not _follows_is(tokens):
-            raise QueryError("a comparison with NULL is never true; write IS NULL", text, start)
-        tokens.append(Token(kind, value, start, source))
+        if problem := _problem(kind, piece, after, tokens, functions):
+            raise QueryError(problem, text, piece.start)
+        if kind == "column" and after in ("from", "as"):
+            kind = "name"
+        if kind == "column":
+            value = _column(piece, schema, text)
+        else:
+            value = piece.word if kind in ("keyword", "function") else piece.text
+        tokens.append(Token(kind, value, piece.start, piece.source))
     if not tokens:
         raise QueryError("the question is empty; write a condition such as age > 40", text, 0)
     check_size(tokens, text)
@@ -135,8 +126,43 @@ def check_size(tokens: Iterable[Token], text: str) -> None:
             raise QueryError(f"a question may have {MAX_TERMS} terms; ask a shorter one", text, token.start)
 
 
-def _split(text: str) -> list[tuple[Any, str, int, str]]:
-    """(sqlglot type, text, offset, quote) of each piece; nothing but white space may lie between them."""
+def _kind(piece: _Piece, follower: _Piece, keywords: frozenset[str]) -> str:
+    if piece.quote:
+        return "string" if piece.quote == "'" else "column"
+    if piece.text in _SIGNS:
+        return "sign"
+    if _NUMBER.fullmatch(piece.text):
+        return "number"
+    if piece.word in keywords:
+        return "keyword"
+    if piece.word == "date" and follower.quote == "'":
+        return "date"
+    if not _WORD.fullmatch(piece.text):
+        return "unknown"
+    return "function" if follower.text == "(" and not follower.quote else "column"
+
+
+def _problem(
+    kind: str, piece: _Piece, after: str, tokens: list[Token], functions: frozenset[str]
+) -> str | None:
+    """What is wrong with a piece at its place, if anything."""
+    if kind == "unknown":
+        return f"{piece.text!r} is not part of the language"
+    if kind == "function" and piece.word not in functions:
+        return f"the function {piece.text} is not in the language; it has {', '.join(sorted(functions))}"
+    if kind in ("sign", "keyword") and after == "," and piece.word in (")", "from"):
+        return "a comma needs something after it"
+    if kind != "column" and after in ("from", "as"):
+        return f"{after.upper()} needs a plain name"
+    if kind == "keyword" and piece.word == "null":
+        last = [token.value for token in tokens[-2:] if token.kind == "keyword"]
+        if last[-1:] != ["is"] and last != ["is", "not"]:
+            return "a comparison with NULL is never true; write IS NULL"
+    return None
+
+
+def _split(text: str) -> list[_Piece]:
+    """sqlglot's tokens; nothing but white space may lie between them."""
     import sqlglot
     from sqlglot.errors import TokenError
 
@@ -152,7 +178,7 @@ def _split(text: str) -> list[tuple[Any, str, int, str]]:
         _check_gap(text, end, start)
         end = token.end
         quote = text[start] if token.token_type.name in ("STRING", "IDENTIFIER") else ""
-        pieces.append((token.token_type, token.text, start, quote))
+        pieces.append(_Piece(token.token_type, token.text, start, quote))
     _check_gap(text, end, len(text))
     return pieces
 
@@ -162,11 +188,6 @@ def _check_gap(text: str, start: int, end: int) -> None:
     if gap.strip():
         place = start + len(gap) - len(gap.lstrip())
         raise QueryError("comments are not part of the language", text, place)
-
-
-def _follows_is(tokens: list[Token]) -> bool:
-    last = [token.value for token in tokens[-2:] if token.kind == "keyword"]
-    return last[-1:] == ["is"] or last == ["is", "not"]
 
 
 def _unclosed(text: str) -> int:
@@ -180,14 +201,14 @@ def _unclosed(text: str) -> int:
     return 0
 
 
-def _column(name: str, source: str, schema: Schema, text: str, start: int) -> str:
+def _column(piece: _Piece, schema: Schema, text: str) -> str:
     """The declared name; without quotes, upper and lower case are the same where only one column fits."""
+    name = piece.text
     if name in schema:
         return name
-    exact = source == "IDENTIFIER"
-    alike = [] if exact else [known for known in schema if known.casefold() == name.casefold()]
+    alike = [] if piece.quote else [known for known in schema if known.casefold() == name.casefold()]
     if len(alike) == 1:
         return alike[0]
-    if not exact and source != "VAR":
-        raise QueryError(f"{name.upper()} is not part of the language", text, start)
-    raise QueryError(f"there is no column {name!r}{near(name, schema)}", text, start)
+    if not piece.quote and piece.source.name != "VAR":
+        raise QueryError(f"{name.upper()} is not part of the language", text, piece.start)
+    raise QueryError(f"there is no column {name!r}{near(name, schema)}", text, piece.start)
