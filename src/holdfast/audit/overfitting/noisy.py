@@ -1,0 +1,95 @@
+"""Exact aggregates plus exact noise, and votes: the mechanisms that Holdfast ships."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from holdfast.audit.overfitting.game import Answerer, Truths, Vector
+from holdfast.mechanisms.values import round_up
+from holdfast.noise.bernoulli import bernoulli_vector
+from holdfast.noise.bits import Bits
+from holdfast.noise.gaussian import gaussian_vector
+from holdfast.noise.laplace import laplace_vector
+from holdfast.noise.subset import with_replacement
+from holdfast.privacy.conversion import pure_to_zcdp
+from holdfast.validity.gaussian import gaussian_noise, gaussian_width
+from holdfast.validity.search import least
+from holdfast.validity.transfer import concentrated_term
+from holdfast.validity.votes import votes_noise
+
+FLIP = Fraction(1, 4)
+_BLOCK = 1 << 22
+
+
+def gaussian(rows: int, queries: int, beta: float, bits: Bits | None = None) -> Answerer:
+    """The exact count plus discrete Gaussian noise, planned for these numbers.
+
+    Reference: `holdfast.validity.gaussian_width` (Theorem J0 with T1*).
+    """
+    variance = round_up(Fraction(gaussian_noise(rows, queries, beta)[1] ** 2))
+    width = gaussian_width(rows, queries, beta, math.sqrt(variance))
+
+    def answer(truths: Truths, guesses: Vector | None) -> Vector:
+        counts = np.count_nonzero(truths, axis=0)
+        noisy: Vector = (counts + gaussian_vector(variance, len(counts), bits)) / rows
+        return noisy
+
+    return Answerer("gaussian", width, answer)
+
+
+def laplace(rows: int, queries: int, beta: float, bits: Bits | None = None) -> Answerer:
+    """The exact count plus discrete Laplace noise. Reference: theory 2.3, T1° with the CVaR of the noise."""
+    _, place = least(
+        lambda x: _laplace_width(rows, queries, beta, math.exp(x)), 0.0, math.log(rows + 2.0), 40
+    )
+    scale = round_up(Fraction(math.exp(place)))
+
+    def answer(truths: Truths, guesses: Vector | None) -> Vector:
+        counts = np.count_nonzero(truths, axis=0)
+        noisy: Vector = (counts + laplace_vector(scale, len(counts), bits)) / rows
+        return noisy
+
+    return Answerer("laplace", _laplace_width(rows, queries, beta, float(scale)), answer)
+
+
+def votes(rows: int, queries: int, beta: float, bits: Bits | None = None) -> Answerer:
+    """m random rows, one bit each, flipped with probability 1/4. Reads m rows, however many there are.
+
+    Reference: `holdfast.validity.votes_width` (Theorems L and J0 with T1*).
+    """
+    width, count = votes_noise(rows, queries, beta, float(FLIP))
+    return Answerer("votes", width, lambda truths, guesses: _count_votes(truths, count, bits))
+
+
+def _count_votes(truths: Truths, count: int, bits: Bits | None) -> Vector:
+    rows, columns = truths.shape
+    flat = np.ascontiguousarray(truths.T).reshape(-1)
+    answers = np.empty(columns)
+    block = max(1, _BLOCK // count)
+    for start in range(0, columns, block):
+        stop = min(columns, start + block)
+        size = (stop - start) * count
+        ids = with_replacement(rows, size, bits).reshape(stop - start, count)
+        ids += (np.arange(start, stop) * rows)[:, None]
+        ballots = flat.take(ids) ^ bernoulli_vector(FLIP, size, bits).reshape(ids.shape)
+        answers[start:stop] = np.count_nonzero(ballots, axis=1) / count
+    return (answers - float(FLIP)) / (1.0 - 2.0 * float(FLIP))
+
+
+def laplace_tail(scale: float, queries: int, beta: float) -> float:
+    """An upper bound of CVaR_beta of the largest of k discrete Laplace draws, in counts.
+
+    CVaR <= t + (k/beta) E(|X| - t)_+ for every t; for integers E(|X| - t)_+ = 2 r^(t+1)/((1+r)(1-r)) with
+    r = exp(-1/scale).
+    """
+    r = math.exp(-1.0 / scale)
+    t = max(0, round(scale * math.log(queries / beta)))
+    return t + queries / beta * 2.0 * math.exp(-(t + 1) / scale) / ((1.0 + r) * (1.0 - r))
+
+
+def _laplace_width(rows: int, queries: int, beta: float, scale: float) -> float:
+    rho = queries * pure_to_zcdp(1.0 / scale)
+    return laplace_tail(scale, queries, beta) / rows + concentrated_term(beta, rho)
