@@ -12,8 +12,8 @@ from holdfast.privacy.event import Event
 from holdfast.privacy.group import group_delta
 from holdfast.privacy.loss import Approx
 from holdfast.privacy.number import Number, chance
-from holdfast.privacy.rounding import float_down, float_up, from_grains, up
-from holdfast.privacy.rule import amount, attempt
+from holdfast.privacy.rounding import float_down, float_up, up
+from holdfast.privacy.rule import attempt, value
 from holdfast.privacy.subsampling import subsampled
 
 
@@ -60,7 +60,7 @@ def _basic(event: Event) -> tuple[Fraction, Fraction]:
         case events.Subsampled(inner, rows, of):
             epsilon, delta = _basic(inner)
             return Fraction(subsampled(epsilon, rows, of)), Fraction(rows, of) * delta
-    return from_grains(amount(event, "pure")), Fraction(0)
+    return value(event, "pure"), Fraction(0)
 
 
 def _zcdp_epsilon(event: Event, delta: float) -> float | None:
@@ -74,7 +74,7 @@ def _gdp_epsilon(event: Event, delta: float) -> float | None:
     mu_squared = attempt(event, "gdp")
     if mu_squared is None:
         return None
-    return gdp_epsilon(up(math.sqrt(float_up(mu_squared))), delta)
+    return gdp_epsilon(up(math.sqrt(float_up(mu_squared))), delta) if mu_squared else 0.0
 
 
 def _amplified_epsilon(event: Event, delta: float) -> float | None:

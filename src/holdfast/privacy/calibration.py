@@ -23,10 +23,7 @@ def gaussian_variance(sensitivity_squared: Number, *, rho: Number) -> Fraction:
 
 
 def gaussian_variance_gdp(sensitivity_squared: Number, *, mu_squared: Number) -> Fraction:
-    (
-        """The variance, in grid units, for which the discrete Gaussian is mu-GDP: the continuous one plus 4."""
-        ""
-    )
+    """The variance, in grid units, which makes discrete noise mu-GDP: 4 above that of continuous noise."""
     return positive("sensitivity_squared", sensitivity_squared) / _target("mu_squared", mu_squared) + 4
 
 

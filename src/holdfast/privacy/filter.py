@@ -10,15 +10,15 @@ from typing import Literal
 from holdfast.errors import BudgetError, InputError
 from holdfast.privacy.event import Event
 from holdfast.privacy.loss import Approx, Gdp, Loss, Pure, Zcdp
-from holdfast.privacy.number import Number, positive, show, whole, written
-from holdfast.privacy.rounding import GRAINS, down, float_up
-from holdfast.privacy.rule import Notion, amount
+from holdfast.privacy.number import LARGEST, Number, positive, show, whole, written
+from holdfast.privacy.rounding import down, float_up
+from holdfast.privacy.rule import Notion, value
 
 Currency = Literal["pure", "zcdp", "approx", "gdp"]
 
 UNITS = 10**9  # one unit is 1e-9 in the filter's currency
 DELTA_UNITS = 10**18  # one unit of delta is 1e-18
-_HIGHEST = 10**9  # a larger limit protects nobody, and its units would not fit 63 bits
+_HIGHEST = 9 * 10**9  # the units of a larger limit would not fit 63 bits
 
 _CURRENCIES: dict[Currency, Notion] = {
     "pure": "pure",
@@ -100,13 +100,13 @@ class Filter:
 
     def cost(self, event: Event) -> int:
         """What the event costs here, in units, rounded up. NoRuleError if it has no loss in this currency."""
-        return -(-amount(event, _CURRENCIES[self.currency]) * UNITS // GRAINS)
+        return math.ceil(value(event, _CURRENCIES[self.currency]) * UNITS)
 
     def delta_cost(self, event: Event) -> int:
         """The event's own delta, in units of 1e-18, rounded up; 0 for nearly every mechanism."""
         if self.currency in ("pure", "gdp"):
             return 0
-        return -(-amount(event, "failure") * DELTA_UNITS // GRAINS)
+        return math.ceil(value(event, "failure") * DELTA_UNITS)
 
     def affords(self, event: Event) -> bool:
         """Whether `charge` would succeed."""
@@ -114,23 +114,11 @@ class Filter:
 
     def charge(self, event: Event) -> Filter:
         """The filter after this event. BudgetError, and no change, if it would overspend."""
-        return self.charge_units(self.cost(event), self.delta_cost(event))
+        return self._spend(self.cost(event), self.delta_cost(event))
 
     def charge_units(self, units: int, delta_units: int = 0) -> Filter:
         """The filter after a charge already priced by `cost` and `delta_cost`."""
-        units, delta_units = whole("units", units, 0), whole("delta_units", delta_units, 0)
-        if not self._fits(units, delta_units):
-            raise BudgetError(
-                self._refusal(units, delta_units), requested=units / UNITS, remaining=self.remaining
-            )
-        return Filter(
-            self.currency,
-            self.promise,
-            self.limit_units,
-            self.delta_limit_units,
-            self.spent_units + units,
-            self.delta_spent_units + delta_units,
-        )
+        return self._spend(whole("units", units, 0), whole("delta_units", delta_units, 0))
 
     @property
     def limit(self) -> float:
@@ -159,7 +147,7 @@ class Filter:
                 "a filter's record must have exactly the fields of to_json, got others; read it again"
             )
         currency, promise = record["currency"], record["promise"]
-        if currency not in _CURRENCIES or not isinstance(promise, dict):
+        if currency not in list(_CURRENCIES) or not isinstance(promise, dict):
             raise InputError(f"currency must be one of {', '.join(_CURRENCIES)}, got {show(currency)}")
         kind = _PROMISES[currency]
         if set(promise) != {f.name for f in fields(kind)}:
@@ -180,12 +168,25 @@ class Filter:
             and self.delta_spent_units + delta_units <= self.delta_limit_units
         )
 
-    def _refusal(self, units: int, delta_units: int) -> str:
-        if self.spent_units + units > self.limit_units:
-            requested, remaining = units / UNITS, self.remaining
+    def _spend(self, units: int, delta_units: int) -> Filter:
+        if not self._fits(units, delta_units):
+            requested = min(units, LARGEST) / UNITS
+            message = self._refusal(requested, delta_units)
+            raise BudgetError(message, requested=requested, remaining=self.remaining)
+        return Filter(
+            self.currency,
+            self.promise,
+            self.limit_units,
+            self.delta_limit_units,
+            self.spent_units + units,
+            self.delta_spent_units + delta_units,
+        )
+
+    def _refusal(self, requested: float, delta_units: int) -> str:
+        if self.delta_spent_units + delta_units <= self.delta_limit_units:
             return (
-                f"expected a charge of at most {remaining:.9g} in {_AMOUNTS[self.currency]}, got {requested:.9g}; "
-                "ask with less accuracy, or open a larger budget"
+                f"expected a charge of at most {self.remaining:.9g} in {_AMOUNTS[self.currency]}, "
+                f"got {requested:.9g}; ask with less accuracy, or open a larger budget"
             )
         left = (self.delta_limit_units - self.delta_spent_units) / DELTA_UNITS
         return (
@@ -199,7 +200,7 @@ def _limit(name: str, value: Number) -> Fraction:
     limit = written(name, value)
     if limit > _HIGHEST or limit * UNITS < 1:
         raise InputError(
-            f"{name} must lie between 1e-9 and 1e9, got {show(value)}; epsilon is usually near 1"
+            f"{name} must lie between 1e-9 and 9e9, got {show(value)}; epsilon is usually near 1"
         )
     return limit
 

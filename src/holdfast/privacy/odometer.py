@@ -8,7 +8,7 @@ from typing import Literal
 
 from holdfast.errors import InputError, NoRuleError
 from holdfast.privacy.event import Event
-from holdfast.privacy.number import Number, chance, positive, show
+from holdfast.privacy.number import Number, chance, positive, show, whole
 from holdfast.privacy.rounding import float_up, from_grains, up
 from holdfast.privacy.rule import amount
 
@@ -45,7 +45,7 @@ class Odometer:
         object.__setattr__(self, "delta", chance("delta", delta))
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "around", float(positive("around", around)))
-        object.__setattr__(self, "spent", spent)
+        object.__setattr__(self, "spent", whole("spent", spent, 0))
 
     def charge(self, event: Event) -> Odometer:
         """The odometer after this event. NoRuleError if the event is not pure."""

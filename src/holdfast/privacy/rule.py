@@ -44,24 +44,31 @@ def theorem(kind: type, *notions: Notion) -> Callable[[Rule], Rule]:
 
 
 def amount(event: Event, notion: Notion) -> int:
-    """The loss of an event in grains, rounded up: the one place where losses are added.
+    """The loss of an event in grains, rounded up: what budgets add."""
+    return grains(value(event, notion))
 
-    Cost: one rule per distinct leaf of the event.
+
+def value(event: Event, notion: Notion) -> Fraction:
+    """The loss of an event as a number: the one place where losses are added.
+
+    Guarantee: exact for a leaf whose theorem is rational (and a Group of it); whole grains for sums, so that
+    a repetition is equal to the sequence and no order matters. NoRuleError where no theorem applies.
+    Cost: one rule per leaf of the event.
     """
     match event:
         case events.Nothing():
-            return 0
+            return Fraction(0)
         case events.Sequence(parts):
-            return sum(amount(part, notion) for part in parts)
+            return from_grains(sum(amount(part, notion) for part in parts))
         case events.Repeat(inner, count):
-            return count * amount(inner, notion)
+            return from_grains(count * amount(inner, notion))
     rule = _RULES.get((type(event), notion))
     if rule is None:
         raise NoRuleError(
             f"expected an event with a theorem for {notion}, got {type(event).__name__}; "
             "use another mechanism or another kind of budget"
         )
-    return grains(rule(event))
+    return Fraction(rule(event))
 
 
 def pure(event: Event) -> Pure:
@@ -80,8 +87,8 @@ def gdp(event: Event) -> Gdp:
 
 
 def number(event: Event, notion: Notion) -> float:
-    """`amount` as a float, rounded up."""
-    return float_up(from_grains(amount(event, notion)))
+    """`value` as a float, rounded up."""
+    return float_up(value(event, notion))
 
 
 @theorem(events.Laplace, "pure")
@@ -191,7 +198,7 @@ def _declared_failure(event: events.ApproxMechanism | events.ConcentratedMechani
 @theorem(events.SubsampledWithReplacement, "zcdp")
 def _pure_zcdp(event: Event) -> float:
     """epsilon-DP implies epsilon tanh(epsilon/2)-zCDP."""
-    return pure_to_zcdp(from_grains(amount(event, "pure")))
+    return pure_to_zcdp(value(event, "pure"))
 
 
 @theorem(events.Laplace, "squares")
@@ -201,7 +208,7 @@ def _pure_zcdp(event: Event) -> float:
 @theorem(events.SubsampledWithReplacement, "squares")
 def _pure_squares(event: Event) -> Fraction:
     """One charge of its pure epsilon."""
-    return from_grains(amount(event, "pure")) ** 2
+    return value(event, "pure") ** 2
 
 
 @theorem(events.Laplace, "failure")
@@ -247,7 +254,7 @@ def _inner_never_fails(
     event: events.Subsampled | events.SubsampledWithReplacement | events.Group,
 ) -> Fraction:
     """These theorems are for losses without a delta; with one they would need another formula."""
-    if amount(event.event, "failure"):
+    if value(event.event, "failure"):
         raise NoRuleError(
             f"expected an event without a delta inside {type(event).__name__}, got one with; "
             "charge it by `approx`, or take the delta outside"
@@ -258,13 +265,13 @@ def _inner_never_fails(
 @theorem(events.Group, "pure")
 def _group_pure(event: events.Group) -> Fraction:
     """size * epsilon: `group.group`."""
-    return event.size * from_grains(amount(event.event, "pure"))
+    return event.size * value(event.event, "pure")
 
 
 @theorem(events.Group, "zcdp")
 def _group_zcdp(event: events.Group) -> Fraction:
     """size^2 * rho (Bun and Steinke 2016, Prop. 1.9), or through the group's pure loss if that is less."""
-    squared = event.size**2 * from_grains(amount(event.event, "zcdp"))
+    squared = event.size**2 * value(event.event, "zcdp")
     through_pure = attempt(event, "pure")
     return squared if through_pure is None else min(squared, Fraction(pure_to_zcdp(through_pure)))
 
@@ -272,18 +279,18 @@ def _group_zcdp(event: events.Group) -> Fraction:
 @theorem(events.Group, "gdp")
 def _group_gdp(event: events.Group) -> Fraction:
     """mu-GDP is (size * mu)-GDP for groups (Dong, Roth and Su 2019, Thm 2.14)."""
-    return event.size**2 * from_grains(amount(event.event, "gdp"))
+    return event.size**2 * value(event.event, "gdp")
 
 
 @theorem(events.Group, "squares")
 def _group_squares(event: events.Group) -> Fraction:
     """Every single charge's epsilon is multiplied by size."""
-    return event.size**2 * from_grains(amount(event.event, "squares"))
+    return event.size**2 * value(event.event, "squares")
 
 
 def attempt(event: Event, notion: Notion) -> Fraction | None:
-    """`amount` as an exact number, or None where no theorem applies."""
+    """`value`, or None where no theorem applies."""
     try:
-        return from_grains(amount(event, notion))
+        return value(event, notion)
     except NoRuleError:
         return None
