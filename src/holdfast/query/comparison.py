@@ -54,7 +54,8 @@ def comparison(op: str, left: Operand, right: Operand, schema: Schema) -> Predic
     A whole-number expression is compared with a decimal exactly; a Real with the nearest float64.
     Raises QueryError where the two sides cannot be compared.
     """
-    left, right = _literal(left), _literal(right)
+    if isinstance(left, Constant) or isinstance(right, Constant):
+        left, right = _exact(left, right), _exact(right, left)
     if not isinstance(left, Expression):
         op, left, right = FLIPPED[op], right, left
     if not isinstance(left, Expression):
@@ -73,8 +74,14 @@ def comparison(op: str, left: Operand, right: Operand, schema: Schema) -> Predic
     )
 
 
-def _literal(side: Operand) -> Operand:
-    return Fraction(side.value) if isinstance(side, Constant) else side
+def _exact(side: Operand, other: Operand) -> Operand:
+    """Constants as literals; a literal beside a computed float is the nearest float."""
+    if isinstance(side, Constant):
+        return Fraction(side.value)
+    if isinstance(side, Fraction) and isinstance(other, Constant) and isinstance(other.value, float):
+        nearest = _nearest(side)
+        return Fraction(nearest) if math.isfinite(nearest) else side
+    return side
 
 
 def _settled(op: str, left: Operand, right: Operand) -> Predicate:
