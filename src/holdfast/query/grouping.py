@@ -129,21 +129,15 @@ def _whole(column: str, kind: Integer | Date, edges: Sequence[Any] | None) -> Gr
         stride = -(-kind.codes // _UNIT_BINS)
         bounds = (*range(0, kind.codes, stride), kind.codes)
     else:
-        values = [
-            kind.code(edge) if isinstance(kind, Date) else _whole_number(column, edge) - kind.lo
-            for edge in edges
-        ]
-        values = list(_increasing(values))
+        values = list(_increasing([_code(column, kind, edge) for edge in edges]))
         values[-1] += 1
         if values[0] < 0 or values[-1] > kind.codes:
             raise InputError(f"the edges of {column!r} leave its declared range")
         bounds = tuple(values)
-    names = [str(kind.value(code)) for code in bounds[:-1]]
-    ends = [str(kind.value(code - 1)) for code in bounds[1:]]
-    labels = tuple(low if low == high else f"{low} to {high}" for low, high in zip(names, ends, strict=True))
-    return Grouping(
-        column, bounds, labels, (*(kind.value(b) for b in bounds[:-1]), kind.value(bounds[-1] - 1))
-    )
+    starts = tuple(kind.value(code) for code in bounds[:-1])
+    ends = tuple(kind.value(code - 1) for code in bounds[1:])
+    labels = tuple(f"{a}" if a == b else f"{a} to {b}" for a, b in zip(starts, ends, strict=True))
+    return Grouping(column, bounds, labels, starts, ends)
 
 
 def _number(column: str, edge: Any) -> float:

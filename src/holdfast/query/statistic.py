@@ -11,7 +11,7 @@ from holdfast.query import expression
 from holdfast.query.expression import Expression
 from holdfast.query.grouping import Cross, Grouping
 from holdfast.query.measurement import Grid, Measurement
-from holdfast.query.predicate import NotNull, Predicate, conjunction
+from holdfast.query.predicate import Always, NotNull, Predicate, conjunction
 from holdfast.query.schema import Real, Schema
 
 Kind = Literal["fraction", "count", "sum", "mean", "histogram", "quantile"]
@@ -43,8 +43,12 @@ class Statistic:
         subject = "" if self.value is None else expression.text(self.value)
         if self.rank is not None and self.bins is not None:
             subject = f"{self.bins.column}, {self.rank}"
-        groups = "" if self.by is None else f" by {self.by.column}"
-        return f"{self.kind}({subject}) where {self.where}{groups}"
+        parts = [f"{self.kind}({subject})" if subject else self.kind]
+        if not isinstance(self.where, Always):
+            parts.append(f"where {self.where}")
+        if self.by is not None:
+            parts.append(f"by {self.by.column}")
+        return " ".join(parts)
 
     @property
     def identity(self) -> str:
@@ -124,7 +128,7 @@ def workload(statistic: Statistic, schema: Schema, rows: int) -> Workload:
 
 def _grid(value: Expression, schema: Schema, rows: int, *, centred: bool) -> Grid:
     low, high = expression.range(value, schema)
-    if not expression.is_real(value, schema):
+    if expression.is_integer(value, schema):
         low, high = int(low), int(high)
         origin = (low + high) // 2 if centred else 0
         if max(high - origin, origin - low) * rows < _LARGEST_TOTAL:

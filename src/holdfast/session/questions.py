@@ -7,11 +7,11 @@ from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 from holdfast.errors import InputError, QueryError
-from holdfast.query.expression import Expression
+from holdfast.query.expression import Column, Expression
 from holdfast.query.grouping import Grouping, grouping
 from holdfast.query.parse import parse_expression, parse_predicate
-from holdfast.query.predicate import Always, Predicate
-from holdfast.query.schema import Boolean, Category, Schema
+from holdfast.query.predicate import Always, NotNull, Predicate, conjunction
+from holdfast.query.schema import Boolean, Category, Date, Schema
 from holdfast.query.select import Aggregate, parse_select
 from holdfast.query.statistic import Kind, Statistic
 from holdfast.session.request import Request
@@ -21,7 +21,6 @@ Result = TypeVar("Result")
 MAX_CELLS = 2**24
 """How many counts a quantile by groups may need."""
 
-_KINDS: dict[str, Kind] = {"count": "count", "sum": "sum", "avg": "mean", "quantile": "quantile"}
 
 
 class Questions(Generic[Result]):
@@ -130,12 +129,20 @@ class Questions(Generic[Result]):
         return Always() if where is None else parse_predicate(where, self._schema)
 
     def _number(self, text: str) -> Expression:
-        return parse_expression(text, self._schema)
+        value = parse_expression(text, self._schema)
+        if isinstance(value, Column) and isinstance(self._schema[value.name], Date):
+            raise QueryError(f"dates are not added up; ask for a quantile or a histogram of {value.name!r}")
+        return value
 
     def _aggregate(self, aggregate: Aggregate, where: Predicate, by: Grouping | None) -> Statistic:
+        value = aggregate.expression
+        if aggregate.kind == "count":
+            present = [NotNull(value.name)] if isinstance(value, Column) else []
+            return Statistic("count", conjunction(where, *present), None, by)
         if aggregate.kind == "quantile":
-            return self._quantile(str(aggregate.expression), aggregate.rank, where, by, None)
-        return Statistic(_KINDS[aggregate.kind], where, aggregate.expression, by)
+            assert isinstance(value, Column) and aggregate.rank is not None
+            return self._quantile(value.name, aggregate.rank, where, by, None)
+        return Statistic("mean" if aggregate.kind == "avg" else "sum", where, value, by)
 
     def _quantile(
         self, column: str, rank: float, where: Predicate, by: Grouping | None, edges: Sequence[Any] | None

@@ -31,10 +31,13 @@ class Report:
         planned = "any number of answers" if self.terms.queries is None else f"{self.terms.queries} answers"
         return [
             f"Budget: {self.budget}.",
-            f"Spent: {_amount(self.spent)}; left: {_amount(self.remaining)}.",
+            f"Spent: {_amount(self.spent)}, {self._share(self.spent)} of the budget; {self._share(self.remaining)} is left.",
             f"{len(self.answers)} answers so far; all intervals cover the {self.terms.target} at once with "
             f"confidence {self.terms.confidence:g}, planned for {planned}.",
         ]
+
+    def _share(self, amount: Amount) -> str:
+        return f"{float(amount) / self.terms.session.limit:.1%}"
 
     def __str__(self) -> str:
         return "\n".join([*self.summary, *(display.answer_text(answer) for answer in self.answers)])
