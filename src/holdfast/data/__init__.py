@@ -1,0 +1,1 @@
+"""Where rows live: in memory, in a store, behind DuckDB; always as codes."""

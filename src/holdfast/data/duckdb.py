@@ -1,0 +1,179 @@
+"""Rows behind DuckDB: exact totals are pushed down as SQL, rows come out in ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.data.arrays import check_names
+from holdfast.data.encode import encode_sql, quoted
+from holdfast.data.engine import STREAM, Engine
+from holdfast.data.source import (
+    BLOCK_ROWS,
+    Block,
+    Measurement,
+    checked_columns,
+    gather_by_scan,
+    new_fingerprint,
+)
+from holdfast.errors import DataError, SchemaError
+from holdfast.query.schema import Real, Schema
+
+RANGE_ROWS = 2**20
+"""Rows fetched by one statement: larger than a row group of the usual writers, small beside memory."""
+
+CODES = "codes"
+"""The table or view of codes inside a private database."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch of rows: what stands behind FROM, the expression that numbers its rows from 0, how many."""
+
+    relation: str
+    row: str
+    rows: int
+
+
+class DuckSource:
+    """A `Source` over a private DuckDB database with a relation `codes`.
+
+    `expressions` gives the SQL of each column's code over a part; `check` is called before every reading and
+    raises when the rows are no longer those that were opened. The database holds nothing else, and after
+    opening it may read no file except those in `files`.
+    Cost: `totals` is one pushed-down query; `gather` is a full scan.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        schema: Schema,
+        expressions: Mapping[str, str],
+        parts: Sequence[Part],
+        *,
+        files: Sequence[str] = (),
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._engine = engine
+        self._schema = schema
+        self._expressions = dict(expressions)
+        self._parts = tuple(parts)
+        self._check = check
+        self._rows = sum(part.rows for part in parts)
+        if self._rows == 0:
+            raise DataError("expected at least one row, got an empty table")
+        self._fingerprint = new_fingerprint()
+        engine.lock(files)
+
+    @property
+    def schema(self) -> Schema:
+        return self._schema
+
+    @property
+    def rows(self) -> int:
+        return self._rows
+
+    @property
+    def fingerprint(self) -> str:
+        return self._fingerprint
+
+    def scan(self, columns: Sequence[str]) -> Iterator[Block]:
+        return self._blocks(checked_columns(columns, self._schema))
+
+    def _blocks(self, names: tuple[str, ...]) -> Iterator[Block]:
+        for part in self._parts:
+            for first in range(0, part.rows, RANGE_ROWS):
+                last = min(first + RANGE_ROWS, part.rows)
+                codes = self._range(names, part, first, last)
+                for start in range(0, last - first, BLOCK_ROWS):
+                    yield {name: array[start : start + BLOCK_ROWS] for name, array in codes.items()}
+
+    def _range(self, names: tuple[str, ...], part: Part, first: int, last: int) -> Block:
+        self._check()
+        # NULL numbers leave DuckDB as masks; as NaN they are already what the evaluator wants.
+        chosen = [
+            f"COALESCE({self._expressions[name]}, CAST('NaN' AS DOUBLE)) AS c{index}"
+            if isinstance(self._schema[name], Real)
+            else f"{self._expressions[name]} AS c{index}"
+            for index, name in enumerate(names)
+        ]
+        fetched = self._engine.arrays(
+            f"SELECT {', '.join(chosen)} FROM {part.relation} "
+            f"WHERE {part.row} >= {first} AND {part.row} < {last} ORDER BY {part.row}"
+        )
+        codes = {
+            name: np.ma.getdata(fetched[f"c{index}"]).astype(self._schema[name].dtype, copy=False)
+            for index, name in enumerate(names)
+        }
+        if any(len(array) != last - first for array in codes.values()):
+            raise DataError("expected the rows that were opened, got another number; open the data again")
+        return codes
+
+    def gather(self, columns: Sequence[str], ids: NDArray[np.int64]) -> Block:
+        return gather_by_scan(self, checked_columns(columns, self._schema), ids)
+
+    def totals(self, measurement: Measurement) -> NDArray[np.int64]:
+        self._check()
+        result = np.zeros(measurement.size, dtype=np.int64)
+        for position, total in self._engine.rows(measurement.sql(CODES)):
+            result[int(position)] = int(total)
+        return result
+
+    def close(self) -> None:
+        self._engine.close()
+
+
+def table_source(engine: Engine, schema: Schema) -> DuckSource:
+    """A source over a database whose table `codes` was just filled."""
+    rows = int(engine.rows(f"SELECT COUNT(*) FROM {CODES}")[0][0])
+    return DuckSource(engine, schema, {name: quoted(name) for name in schema}, [Part(CODES, "rowid", rows)])
+
+
+def stream_source(stream: object, schema: Schema) -> DuckSource:
+    """A snapshot of anything with `__arrow_c_stream__`: Arrow, Polars, and others."""
+    return _snapshot(stream, schema, lambda types: select_list(code_expressions(schema, types)))
+
+
+def relation_source(relation: Any, schema: Schema) -> DuckSource:
+    """A snapshot of a DuckDB relation. Its own connection encodes it, so that only codes travel."""
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    return _snapshot(
+        relation.project(select_list(code_expressions(schema, types))), schema, lambda types: "*"
+    )
+
+
+def _snapshot(stream: object, schema: Schema, chosen: Callable[[dict[str, str]], str]) -> DuckSource:
+    check_distinct(schema)
+    engine = Engine()
+    engine.adopt(
+        stream,
+        lambda types: f"CREATE TABLE {CODES} AS SELECT {chosen(types)} FROM {STREAM}",
+        "expected rows that DuckDB can read through Arrow, got a failure; convert unusual columns first",
+    )
+    return table_source(engine, schema)
+
+
+def code_expressions(schema: Schema, types: Mapping[str, str]) -> dict[str, str]:
+    """For each declared column the SQL of its code, over a relation with these column types."""
+    check_names(schema, list(types))
+    return {name: encode_sql(schema[name], name, types[name]) for name in schema}
+
+
+def select_list(expressions: Mapping[str, str]) -> str:
+    """The columns of a relation of codes under the schema's names."""
+    return ", ".join(f"{expression} AS {quoted(name)}" for name, expression in expressions.items())
+
+
+def check_distinct(schema: Schema) -> None:
+    """SQL does not tell upper from lower case; a schema that does cannot live behind it."""
+    folded: dict[str, str] = {}
+    for name in schema:
+        twin = folded.setdefault(name.lower(), name)
+        if twin != name:
+            raise SchemaError(
+                f"expected names that differ by more than case, got {twin!r} and {name!r}; rename one"
+            )

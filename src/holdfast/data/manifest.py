@@ -1,0 +1,125 @@
+"""The first page of a store: what is in the folder, and how to tell that all of it is there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from holdfast.errors import SchemaError, StoreError
+from holdfast.query.schema import Schema
+
+MANIFEST_NAME = "manifest.json"
+MAGIC = "holdfast store"
+VERSION = 1
+MAX_BYTES = 2**26
+"""A manifest holds the schema; 64 MiB is far above any honest list of categories."""
+
+_HEX_32_BYTES = re.compile(r"[0-9a-f]{64}")
+_HEX_16_BYTES = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Schema, number of rows, how many of them one person may own, identity, and one checksum (BLAKE2b,
+    32 bytes) per column in schema order."""
+
+    schema: Schema
+    rows: int
+    rows_per_unit: int
+    fingerprint: str
+    checksums: tuple[str, ...]
+
+    def column_bytes(self, name: str) -> int:
+        """The exact size that the file of a column must have."""
+        return self.rows * int(self.schema[name].dtype.itemsize)
+
+    def to_bytes(self) -> bytes:
+        """JSON with its own checksum, so that a flipped bit in the schema does not go unnoticed."""
+        body: dict[str, Any] = {
+            "format": MAGIC,
+            "version": VERSION,
+            "rows": self.rows,
+            "rows_per_unit": self.rows_per_unit,
+            "fingerprint": self.fingerprint,
+            "schema": self.schema.to_json(),
+            "checksums": list(self.checksums),
+        }
+        body["checksum"] = _own_checksum(body)
+        return json.dumps(body, ensure_ascii=False, indent=1).encode()
+
+
+def column_file(index: int) -> str:
+    """The file of the column at this place in the schema. Names from a manifest never become paths."""
+    return f"column-{index:04d}.bin"
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read and check the manifest of a store folder; whatever is wrong becomes a `StoreError`."""
+    path = folder / MANIFEST_NAME
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError:
+        raise StoreError(
+            f"expected a store with a {MANIFEST_NAME}, got a folder without one: {folder}"
+        ) from None
+    if len(content) > MAX_BYTES:
+        raise StoreError(f"expected a {MANIFEST_NAME} below {MAX_BYTES} bytes, got a larger one in {folder}")
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError):
+        raise StoreError(f"expected JSON in {path}, got something else; the store is damaged") from None
+    return _checked(body, folder)
+
+
+def _checked(body: Any, folder: Path) -> Manifest:
+    if not isinstance(body, dict) or body.get("format") != MAGIC:
+        raise StoreError(f"expected a folder written by holdfast, got a foreign {MANIFEST_NAME} in {folder}")
+    version = body.get("version")
+    if type(version) is not int or version < 1:
+        raise _damaged(folder, "version")
+    if version > VERSION:
+        raise StoreError(
+            f"expected a store of version {VERSION} or older, got version {version} in {folder}; "
+            "install a newer holdfast to open it"
+        )
+    if body.get("checksum") != _own_checksum(body):
+        raise _damaged(folder, "checksum")
+    fingerprint, checksums = body.get("fingerprint"), body.get("checksums")
+    for field in ("rows", "rows_per_unit"):
+        if type(body.get(field)) is not int or not 1 <= body[field] < 2**62:
+            raise _damaged(folder, field)
+    if not isinstance(fingerprint, str) or not _HEX_16_BYTES.fullmatch(fingerprint):
+        raise _damaged(folder, "fingerprint")
+    try:
+        schema = Schema.from_json(body["schema"])
+    except (SchemaError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        raise _damaged(folder, "schema") from None
+    if not isinstance(checksums, list) or len(checksums) != len(schema):
+        raise _damaged(folder, "checksums")
+    for checksum in checksums:
+        if not isinstance(checksum, str) or not _HEX_32_BYTES.fullmatch(checksum):
+            raise _damaged(folder, "checksums")
+    return Manifest(
+        schema=schema,
+        rows=body["rows"],
+        rows_per_unit=body["rows_per_unit"],
+        fingerprint=fingerprint,
+        checksums=tuple(checksums),
+    )
+
+
+def _damaged(folder: Path, field: str) -> StoreError:
+    return StoreError(
+        f"expected a valid {field!r} in the manifest of {folder}, got a damaged one; save it again"
+    )
+
+
+def _own_checksum(body: dict[str, Any]) -> str:
+    rest = {key: value for key, value in body.items() if key != "checksum"}
+    canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(canonical.encode(), digest_size=32).hexdigest()

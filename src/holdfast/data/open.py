@@ -1,0 +1,154 @@
+"""One door for rows of every kind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from holdfast.data.arrays import arrays_source, is_pandas, pandas_source
+from holdfast.data.duckdb import DuckSource, relation_source, stream_source
+from holdfast.data.files import CSV_SUFFIXES, PARQUET_SUFFIXES, csv_source, parquet_files, parquet_source
+from holdfast.data.frame import FrameSource
+from holdfast.data.manifest import MANIFEST_NAME
+from holdfast.data.save import Progress, check_target, save_store
+from holdfast.data.source import Source
+from holdfast.data.store import StoreSource
+from holdfast.data.suggest import suggest_schema
+from holdfast.errors import DataError, InputError, SchemaError
+from holdfast.query.schema import Schema
+
+__all__ = ["ingest", "open_source", "suggest_schema"]
+
+MEMORY_BYTES = 2**30
+"""Tables whose codes take less than this are read into memory, where every question is quickest."""
+
+
+def open_source(data: object, schema: Schema | None = None, *, in_memory: bool | None = None) -> Source:
+    """Open rows of any supported kind under a declared schema.
+
+    `data` is a mapping of names to arrays, a pandas, Polars or Arrow frame, a DuckDB relation, the path of a
+    CSV file, of a Parquet file, folder or pattern, or of a saved store. Values are clamped to the declared
+    bounds; unknown categories and unparsable values become NULL; nothing is learnt from the rows.
+    Everything but Parquet and stores is copied: later changes of the original do not reach the source.
+    `in_memory` says whether rows from files and relations are read into memory (by default: if small).
+    """
+    if schema is not None and not isinstance(schema, Schema):
+        raise InputError(f"expected a Schema, got {type(schema).__name__}; write Schema(age=Integer(0, 120))")
+    if in_memory is not None and not isinstance(in_memory, bool):
+        raise InputError(f"expected in_memory as True, False or None, got {type(in_memory).__name__}")
+    if isinstance(data, str | os.PathLike):
+        path = os.fspath(data)
+        if not isinstance(path, str) or "\0" in path:
+            raise InputError("expected the path of a file or folder as text, got another kind of path")
+        if (Path(path) / MANIFEST_NAME).exists() or path.rstrip("/").endswith(".hf"):
+            return _open_store(path, schema)
+        return _settled(_open_files(path, _declared(schema)), in_memory)
+    if is_pandas(data, "DataFrame"):
+        return pandas_source(data, _declared(schema))
+    if isinstance(data, Mapping):
+        return arrays_source(data, _declared(schema))
+    if type(data).__name__ == "DuckDBPyRelation":
+        return _settled(relation_source(data, _declared(schema)), in_memory)
+    if hasattr(data, "__arrow_c_stream__"):
+        return _settled(stream_source(data, _declared(schema)), True)
+    raise InputError(
+        "expected a mapping of arrays, a pandas, Polars or Arrow frame, a DuckDB relation, or the path of a "
+        f"CSV file, a Parquet file or a store, got {type(data).__name__}"
+    )
+
+
+def ingest(
+    path: str | os.PathLike[str],
+    store_path: str | os.PathLike[str],
+    schema: Schema,
+    *,
+    rows_per_unit: int = 1,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> StoreSource:
+    """Copy a file of any size into a store.
+
+    `progress` is called with (done, total) in units that are the same throughout one call.
+    Cost: bounded memory; Parquet is read in one pass, a CSV file goes through a temporary database beside the
+    store, which takes about as much room as the store.
+    """
+    check_target(store_path, overwrite)
+    text = os.fspath(path)
+    if not text.endswith(CSV_SUFFIXES):
+        source = open_source(path, schema, in_memory=False)
+        try:
+            return save_store(
+                source, store_path, rows_per_unit=rows_per_unit, overwrite=overwrite, progress=progress
+            )
+        finally:
+            source.close()
+    _check_exists(text)
+    report = progress or (lambda done, total: None)
+    beside = Path(os.path.abspath(store_path)).parent
+    source = csv_source(
+        Path(text), schema, folder=beside, progress=lambda fraction: report(int(500 * fraction), 1000)
+    )
+    try:
+        return save_store(
+            source,
+            store_path,
+            rows_per_unit=rows_per_unit,
+            overwrite=overwrite,
+            progress=lambda done, total: report(500 + 500 * done // total, 1000),
+        )
+    finally:
+        source.close()
+
+
+def _open_store(path: str, schema: Schema | None) -> StoreSource:
+    source = StoreSource(path)
+    if schema is not None and schema != source.schema:
+        raise SchemaError(f"expected the schema that {path} was saved with, got another one; leave it out")
+    return source
+
+
+def _open_files(path: str, schema: Schema) -> DuckSource:
+    if path.endswith(CSV_SUFFIXES):
+        _check_exists(path)
+        return csv_source(Path(path), schema)
+    files = parquet_files(path)
+    if files and all(file.name.endswith(PARQUET_SUFFIXES) for file in files):
+        return parquet_source(files, schema)
+    _check_exists(path)
+    known = ", ".join((*CSV_SUFFIXES, *PARQUET_SUFFIXES))
+    raise DataError(f"expected a file ending in {known}, a folder of Parquet files, or a store, got {path}")
+
+
+def _check_exists(path: str) -> None:
+    if not os.path.exists(path):
+        raise DataError(f"expected a file or folder, got nothing at {path}")
+
+
+def _declared(schema: Schema | None) -> Schema:
+    if schema is None:
+        raise InputError(
+            "expected a schema for this kind of data, got none; only a saved store brings its own"
+        )
+    return schema
+
+
+def _settled(source: DuckSource, in_memory: bool | None) -> Source:
+    """The same rows in memory if they are small or if the caller insists."""
+    names = tuple(source.schema)
+    if in_memory is None:
+        in_memory = source.rows * sum(source.schema[name].dtype.itemsize for name in names) <= MEMORY_BYTES
+    if not in_memory:
+        return source
+    codes: dict[str, Any] = {name: np.empty(source.rows, source.schema[name].dtype) for name in names}
+    first = 0
+    for block in source.scan(names):
+        length = len(block[names[0]])
+        for name, array in block.items():
+            codes[name][first : first + length] = array
+        first += length
+    source.close()
+    return FrameSource(source.schema, codes, fingerprint=source.fingerprint)

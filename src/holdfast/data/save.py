@@ -1,0 +1,199 @@
+"""Write a store so that a crash at any moment leaves a whole one or none."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import secrets
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from holdfast.data.manifest import MANIFEST_NAME, Manifest, column_file, read_manifest
+from holdfast.data.source import Block, Source
+from holdfast.data.store import StoreSource
+from holdfast.errors import InputError, StoreError
+from holdfast.query.schema import Schema
+
+Progress = Callable[[int, int], None]
+"""Called with (rows done, rows in all)."""
+
+
+class StoreWriter:
+    """Collects blocks in a hidden folder beside the target; `commit` makes it the store.
+
+    Guarantee: the target path holds the complete new store or what it held before. The columns and then the
+    manifest reach the disk before one rename makes the folder visible under its name. When an existing store
+    is replaced there are two renames; a crash between them leaves no store at the path, and the old one
+    whole beside it (`.NAME.XXXX.old`).
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        schema: Schema,
+        *,
+        fingerprint: str,
+        rows_per_unit: int = 1,
+        overwrite: bool = False,
+    ) -> None:
+        if type(rows_per_unit) is not int or not 1 <= rows_per_unit < 2**62:
+            raise InputError(f"expected rows_per_unit as a whole number of at least 1, got {rows_per_unit!r}")
+        self._target = Path(os.path.abspath(path))
+        self._schema = schema
+        self._fingerprint = fingerprint
+        self._rows_per_unit = rows_per_unit
+        self._overwrite = overwrite
+        self._rows = 0
+        check_target(self._target, overwrite)
+        token = secrets.token_hex(4)
+        self._partial = self._target.parent / f".{self._target.name}.{token}.partial"
+        self._old = self._target.parent / f".{self._target.name}.{token}.old"
+        self._files: dict[str, int] = {}
+        self._digests = {name: hashlib.blake2b(digest_size=32) for name in schema}
+
+    def __enter__(self) -> StoreWriter:
+        try:
+            # The rows are somebody's secret: only the owner may enter until the owner says otherwise.
+            os.mkdir(self._partial, 0o700)
+            for index, name in enumerate(self._schema):
+                self._files[name] = _create(self._partial / column_file(index))
+        except OSError as error:
+            self._abandon()
+            raise self._failure(error) from None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._abandon()
+        if isinstance(error, OSError):
+            raise self._failure(error) from None
+
+    def append(self, block: Block) -> None:
+        """Write the codes of the next rows."""
+        for name in self._schema:
+            dtype = self._schema[name].dtype.newbyteorder("<")
+            raw = np.ascontiguousarray(block[name], dtype=dtype).data.cast("B")
+            self._digests[name].update(raw)
+            _write(self._files[name], raw)
+        self._rows += len(block[name])
+
+    def commit(self) -> None:
+        """Bring everything to the disk and give the folder its name."""
+        for descriptor in self._files.values():
+            os.fsync(descriptor)
+        manifest = Manifest(
+            schema=self._schema,
+            rows=self._rows,
+            rows_per_unit=self._rows_per_unit,
+            fingerprint=self._fingerprint,
+            checksums=tuple(digest.hexdigest() for digest in self._digests.values()),
+        )
+        descriptor = _create(self._partial / MANIFEST_NAME)
+        try:
+            _write(descriptor, memoryview(manifest.to_bytes()))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        _sync_folder(self._partial)
+        self._move_in()
+        _sync_folder(self._target.parent)
+        shutil.rmtree(self._old, ignore_errors=True)
+
+    def _move_in(self) -> None:
+        replacing = self._overwrite and self._target.exists()
+        if replacing:
+            os.rename(self._target, self._old)
+        try:
+            os.rename(self._partial, self._target)
+        except OSError:
+            if replacing:
+                os.rename(self._old, self._target)
+            raise
+
+    def _abandon(self) -> None:
+        """Close and remove what is left; after a commit nothing is."""
+        for descriptor in self._files.values():
+            os.close(descriptor)
+        self._files = {}
+        shutil.rmtree(self._partial, ignore_errors=True)
+
+    def _failure(self, error: OSError) -> StoreError:
+        if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+            return StoreError(f"expected a free path for the store, got an existing one: {self._target}")
+        return StoreError(f"expected to write the store {self._target}, got: {os.strerror(error.errno or 0)}")
+
+
+def save_store(
+    source: Source,
+    path: str | os.PathLike[str],
+    *,
+    rows_per_unit: int = 1,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> StoreSource:
+    """Copy all rows of a source into a store and open it.
+
+    The store keeps the source's fingerprint: they are the same rows, and what was spent on them stays spent.
+    An existing path is refused; with `overwrite` an existing store is replaced, anything else still refused.
+    Cost: one scan; memory for one block.
+    """
+    names = tuple(source.schema)
+    with StoreWriter(
+        path,
+        source.schema,
+        fingerprint=source.fingerprint,
+        rows_per_unit=rows_per_unit,
+        overwrite=overwrite,
+    ) as writer:
+        done = 0
+        for block in source.scan(names):
+            writer.append(block)
+            done += len(block[names[0]])
+            if progress is not None:
+                progress(done, source.rows)
+        writer.commit()
+    return StoreSource(path)
+
+
+def check_target(path: str | os.PathLike[str], overwrite: bool) -> None:
+    """Refuse, before any work, a path where the store cannot go."""
+    target = Path(os.path.abspath(path))
+    if not target.parent.is_dir():
+        raise StoreError(
+            f"expected an existing folder to put the store in, got {target.parent}; make it first"
+        )
+    if not os.path.lexists(target):
+        return
+    if not overwrite:
+        raise StoreError(
+            f"expected a free path for the store, got an existing one: {target}; pass overwrite=True"
+        )
+    try:
+        read_manifest(target)
+    except StoreError:
+        raise StoreError(
+            f"expected a store to overwrite, got something else: {target}; remove it yourself"
+        ) from None
+
+
+def _create(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+
+
+def _write(descriptor: int, raw: memoryview) -> None:
+    while raw:
+        raw = raw[os.write(descriptor, raw) :]
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

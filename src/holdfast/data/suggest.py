@@ -1,0 +1,154 @@
+"""A first draft of a schema, for the owner's own eyes.
+
+This is the only place that learns a declaration from rows. Bounds and labels read off the data tell about
+people in it, so the draft is to be edited and confirmed, never published as it is.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from holdfast.data.encode import NUMBER, family_of, literal, quoted
+from holdfast.data.engine import Engine
+from holdfast.data.files import CSV_SUFFIXES, csv_header, csv_relation, parquet_files, parquet_relation
+from holdfast.errors import DataError
+from holdfast.query.schema import Boolean, Category, ColumnType, Date, Integer, Real, Schema
+
+MAX_LABELS = 50
+"""A text column with more distinct values than this is left out: it looks like names or free text."""
+
+_WORDS = ("true", "false", "t", "f", "yes", "no")
+_INTEGER = "[+-]?[0-9]{1,18}"
+_DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?"
+
+
+def suggest_schema(path: str | os.PathLike[str]) -> Schema:
+    """Propose a schema for a CSV file, a Parquet file, folder or pattern. It reads the data: owner only.
+
+    Bounds are rounded outwards to round numbers, dates to whole years. Columns that fit no declaration are
+    left out.
+    Cost: two passes over the file.
+    """
+    text = os.fspath(path)
+    engine = Engine()
+    refusal = f"expected a complete CSV or Parquet file, got another one or nothing: {text}"
+    try:
+        relation, names = _relation(text)
+        types = engine.types(relation, refusal)
+        columns: dict[str, ColumnType] = {}
+        for inner, duckdb_type in types.items():
+            column = _column(engine, relation, quoted(inner), family_of(duckdb_type), refusal)
+            name = names.get(inner, inner)
+            if column is not None and name and name.isprintable() and name not in columns:
+                columns[name] = column
+    finally:
+        engine.close()
+    columns.pop("file_row_number", None)
+    if not columns:
+        raise DataError(f"expected columns that a schema can declare, got none in {text}")
+    return Schema.from_mapping(columns)
+
+
+def _relation(path: str) -> tuple[str, dict[str, str]]:
+    """What to read, and how the file calls its columns."""
+    if path.endswith(CSV_SUFFIXES):
+        header = csv_header(Path(path))
+        return csv_relation(Path(path), header), {f"c{index}": name for index, name in enumerate(header)}
+    files = parquet_files(path)
+    if not files:
+        raise DataError(f"expected a CSV or Parquet file, got nothing of the kind at {path}")
+    return parquet_relation([os.path.abspath(file) for file in files]), {}
+
+
+def _column(engine: Engine, relation: str, x: str, family: str, refusal: str) -> ColumnType | None:
+    def summary(expressions: str) -> tuple[Any, ...]:
+        return engine.rows(f"SELECT {expressions} FROM {relation}", refusal)[0]
+
+    match family:
+        case "boolean":
+            return Boolean()
+        case "whole" | "wide":
+            return _integer(summary(f"MIN({x}), MAX({x})"))
+        case "float" | "decimal":
+            number = f"CAST({x} AS DOUBLE)"
+            return _real(
+                summary(f"MIN({number}) FILTER ({_finite(number)}), MAX({number}) FILTER ({_finite(number)})")
+            )
+        case "date" | "time" | "instant":
+            return _date(summary(f"YEAR(MIN({x})), YEAR(MAX({x}))"))
+        case "text":
+            return _text(engine, relation, x, summary, refusal)
+    return None
+
+
+def _text(
+    engine: Engine, relation: str, x: str, summary: Callable[[str], tuple[Any, ...]], refusal: str
+) -> ColumnType | None:
+    value = f"TRIM(CAST({x} AS VARCHAR))"
+    words = f"LOWER({value}) IN ({', '.join(map(literal, _WORDS))})"
+    kinds = [words, *(f"REGEXP_FULL_MATCH({value}, '{p}', 's')" for p in (_INTEGER, NUMBER, _DAY))]
+    filled, *fitting = summary(f"COUNT({x}), " + ", ".join(f"COUNT({x}) FILTER ({kind})" for kind in kinds))
+    if filled == 0:
+        return None
+    if fitting[0] == filled:
+        return Boolean()
+    if fitting[1] == filled:
+        number = f"TRY_CAST({value} AS HUGEINT)"
+        return _integer(summary(f"MIN({number}), MAX({number})"))
+    if fitting[2] == filled:
+        number = f"TRY_CAST({value} AS DOUBLE)"
+        return _real(
+            summary(f"MIN({number}) FILTER ({_finite(number)}), MAX({number}) FILTER ({_finite(number)})")
+        )
+    if fitting[3] == filled:
+        day = f"TRY_CAST(SUBSTR({value}, 1, 10) AS DATE)"
+        return _date(summary(f"YEAR(MIN({day})), YEAR(MAX({day}))"))
+    found = engine.rows(
+        f"SELECT DISTINCT CAST({x} AS VARCHAR) FROM {relation} WHERE {x} IS NOT NULL LIMIT {MAX_LABELS + 1}",
+        refusal,
+    )
+    labels = sorted(row[0] for row in found)
+    return (
+        Category(*labels)
+        if len(labels) <= MAX_LABELS and not any("\0" in label for label in labels)
+        else None
+    )
+
+
+def _integer(bounds: tuple[Any, ...]) -> ColumnType | None:
+    if bounds[0] is None or bounds[1] - bounds[0] > 2**60 or max(map(abs, bounds)) > 2**60:
+        return None
+    unit = max(1, math.ceil(_unit(int(bounds[1]) - int(bounds[0]))))
+    return Integer(int(bounds[0]) // unit * unit, -(-int(bounds[1]) // unit) * unit)
+
+
+def _real(bounds: tuple[Any, ...]) -> ColumnType | None:
+    if bounds[0] is None or not math.isfinite(2 * (bounds[1] - bounds[0])):
+        return None
+    unit = _unit(bounds[1] - bounds[0])
+    lo, hi = math.floor(bounds[0] / unit) * unit, math.ceil(bounds[1] / unit) * unit
+    lo, hi = min(lo, bounds[0]), max(hi, bounds[1])
+    return Real(lo, hi if hi > lo else lo + unit)
+
+
+def _date(years: tuple[Any, ...]) -> ColumnType | None:
+    if years[0] is None or not 1 <= years[0] <= years[1] <= 9999:
+        return None
+    return Date(date(years[0], 1, 1), date(years[1], 12, 31))
+
+
+def _unit(width: float) -> float:
+    """A round number (1, 2 or 5 times a power of ten) that goes at most ten times into the width."""
+    if width <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(width / 10))
+    return next(step * power for step in (1, 2, 5, 10, 20) if step * power * 10 >= width)
+
+
+def _finite(number: str) -> str:
+    return f"ISFINITE({number})"
