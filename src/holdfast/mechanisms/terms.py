@@ -59,9 +59,9 @@ class Terms:
                     D, epsilon, delta, c, k, monotone=self.monotone, numeric=self.numeric
                 )
         raise InputError(
-            "expected version 'best' with epsilon, with epsilon and delta, or with rho; 'lecture' with epsilon "
-            "or epsilon and delta, not monotone; or 'gaussian' with epsilon, delta and questions; got another "
-            "mixture"
+            "expected version 'best' with epsilon, with epsilon and delta, or with rho; 'lecture' with "
+            "epsilon or epsilon and delta, not monotone; or 'gaussian' with epsilon, delta and questions; "
+            "got another mixture"
         )
 
     def to_json(self) -> dict[str, Any]:
