@@ -26,10 +26,10 @@ def least_proportion(successes: ArrayLike, trials: ArrayLike, miss: float) -> ND
 
 def most_proportion(successes: ArrayLike, trials: ArrayLike, miss: float) -> NDArray[np.float64]:
     """Upper Clopper-Pearson limit: the true proportion is above it with probability at most `miss`."""
-    from scipy.special import betaincinv
+    from scipy.special import betainccinv
 
     x, n = _counts(successes, trials, miss)
-    limit = betaincinv(x + 1, np.maximum(n - x, 1), 1 - miss)
+    limit = betainccinv(x + 1, np.maximum(n - x, 1), miss)
     return np.where(x == n, 1.0, np.minimum(1.0, limit * (1 + _OUTWARD)))
 
 

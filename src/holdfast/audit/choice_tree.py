@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -29,12 +29,19 @@ class Law:
     leftover: Fraction
 
 
+class _Fork(BaseException):
+    """The path ended at a choice among `size`. Not an Exception, so that no mechanism swallows it."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+
 @dataclass(slots=True)
 class ChoiceBits:
-    """Follows a given path; beyond it, takes the first of each choice. `sizes` notes how many there were."""
+    """A source that follows a given path of choices, and forks at its end."""
 
     path: tuple[int, ...]
-    sizes: list[int] = field(default_factory=list)
+    place: int = 0
 
     def below(self, n: int) -> int:
         if not 1 <= n <= _WIDEST:
@@ -42,9 +49,12 @@ class ChoiceBits:
                 f"expected choices among at most {_WIDEST}, got {n}; the exact mode is for mechanisms that "
                 "draw small integers: use smaller tables, or epsilon_lower_bound"
             )
-        self.sizes.append(n)
-        place = len(self.sizes) - 1
-        return self.path[place] if place < len(self.path) else 0
+        if n == 1:
+            return 0
+        if self.place == len(self.path):
+            raise _Fork(n)
+        self.place += 1
+        return self.path[self.place - 1]
 
     def words(self, count: int) -> NDArray[np.uint64]:
         return np.array([self.below(1 << 64) for _ in range(count)], dtype=np.uint64)
@@ -57,47 +67,29 @@ class ChoiceBits:
 
 
 def walk(
-    mechanism: Callable[[Bits], Hashable], *, leaves: int = 100_000, tolerance: Fraction = Fraction(0)
+    mechanism: Callable[[Bits], Hashable], *, runs: int = 200_000, tolerance: Fraction = Fraction(0)
 ) -> Law:
     """The law of `mechanism(bits)`, likeliest paths first.
 
     Guarantee: each output's probability lies between its entry and its entry plus `leftover`. The walk ends
-    when no path is left, when leftover <= tolerance, or after `leaves` runs.
-    Requires: the output depends on nothing but the bits. Cost: one run of the mechanism for each path.
+    when no path is left, when leftover <= tolerance, or after `runs` runs.
+    Requires: the output depends on nothing but the bits. Cost: one run of the mechanism for each choice.
     """
     law: dict[Hashable, Fraction] = {}
-    # Siblings that were noted but not opened; the third entry is the first sibling of a run of equals.
-    waiting: list[tuple[Fraction, int, tuple[int, ...], int]] = []
-    path: tuple[int, ...] = ()
     leftover, ticket = Fraction(1), 0
-    while True:
-        bits = ChoiceBits(path)
-        output = mechanism(bits)
-        mass = Fraction(1)
-        for depth, size in enumerate(bits.sizes):
-            mass /= size
-            if depth >= len(path) and size > 1:
-                ticket += 1
-                heapq.heappush(waiting, (-mass, ticket, _taken(path, depth), size))
-        law[output] = law.get(output, Fraction(0)) + mass
-        leftover -= mass
-        leaves -= 1
-        if not waiting or leftover <= tolerance or leaves <= 0:
-            return Law(law, leftover)
-        path = _next(waiting)
-
-
-def _taken(path: tuple[int, ...], depth: int) -> tuple[int, ...]:
-    """The path that was really followed down to `depth`, ending in choice 0 there."""
-    return path + (0,) * (depth + 1 - len(path))
-
-
-def _next(waiting: list[tuple[Fraction, int, tuple[int, ...], int]]) -> tuple[int, ...]:
-    """Open the next sibling of the likeliest group; the group stays while it has more."""
-    mass, ticket, last, size = waiting[0]
-    following = (*last[:-1], last[-1] + 1)
-    if following[-1] + 1 < size:
-        heapq.heapreplace(waiting, (mass, ticket, following, size))
-    else:
-        heapq.heappop(waiting)
-    return following
+    # (-mass, ticket, path, siblings): the path and the siblings after it, which differ in the last choice.
+    waiting: list[tuple[Fraction, int, tuple[int, ...], int]] = [(Fraction(-1), 0, (), 0)]
+    while waiting and leftover > tolerance and runs > 0:
+        runs -= 1
+        mass, place, path, siblings = heapq.heappop(waiting)
+        if siblings:
+            heapq.heappush(waiting, (mass, place, (*path[:-1], path[-1] + 1), siblings - 1))
+        try:
+            output = mechanism(ChoiceBits(path))
+        except _Fork as fork:
+            ticket += 1
+            heapq.heappush(waiting, (mass / fork.size, ticket, (*path, 0), fork.size - 1))
+        else:
+            law[output] = law.get(output, Fraction(0)) - mass
+            leftover += mass
+    return Law(law, leftover)

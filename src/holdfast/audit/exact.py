@@ -10,8 +10,6 @@ from typing import Any
 
 from holdfast.audit.choice_tree import Law, walk
 
-_LEAVES = 200_000
-
 
 @dataclass(frozen=True, slots=True)
 class ExactAudit:
@@ -42,7 +40,7 @@ def exact_epsilon(
     first: Any,
     second: Any,
     *,
-    leaves: int = _LEAVES,
+    runs: int = 200_000,
     tolerance: Fraction = Fraction(0),
 ) -> ExactAudit:
     """Epsilon of `mechanism(input, bits=bits)` on two neighbouring inputs, by walking its choice tree.
@@ -50,11 +48,11 @@ def exact_epsilon(
     Guarantee: the supremum over outputs and directions of the log-ratio of probabilities, infinite where an
     output is possible under one input only. Exact when the walk leaves no mass.
     Requires: all randomness comes through `bits`, in small integers (see `choice_tree`).
-    Cost: one run for each path of choices, at most `leaves` for each input.
+    Cost: one run for each choice, at most `runs` for each input.
     """
 
     def law(value: Any) -> Law:
-        return walk(lambda bits: mechanism(value, bits=bits), leaves=leaves, tolerance=tolerance)
+        return walk(lambda bits: mechanism(value, bits=bits), runs=runs, tolerance=tolerance)
 
     return compare(law(first), law(second))
 
