@@ -1,0 +1,71 @@
+"""What all frequency oracles have in common."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from holdfast.errors import InputError
+from holdfast.local.estimate import Estimate
+from holdfast.local.parameter import read_items
+from holdfast.local.support import Support
+from holdfast.noise.bits import Bits
+
+_MOST_ITEMS = 1 << 24
+
+
+class FrequencyOracle(Protocol):
+    """Clients randomize, the server counts and estimates. Facts are public; values and bits are arguments."""
+
+    @property
+    def domain(self) -> int: ...
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def support(self) -> Support: ...
+    @property
+    def report_bits(self) -> int:
+        """Bits which one report takes."""
+        ...
+
+    def randomize(self, values: ArrayLike, bits: Bits | None = None) -> NDArray[Any]:
+        """One private report per user: an array whose first axis is the users."""
+        ...
+
+    def counts(self, reports: ArrayLike, items: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many reports support each item."""
+        ...
+
+    def estimate(
+        self, reports: ArrayLike, *, items: ArrayLike | None = None, confidence: float = 0.95
+    ) -> Estimate:
+        """The fraction of each item; of all, or of `items` chosen before the reports were seen."""
+        ...
+
+
+class Counting(Protocol):
+    """The part of an oracle that `estimate_items` needs."""
+
+    @property
+    def domain(self) -> int: ...
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def support(self) -> Support: ...
+    def counts(self, reports: ArrayLike, items: NDArray[np.int64]) -> NDArray[np.int64]: ...
+
+
+def estimate_items(
+    oracle: Counting, reports: ArrayLike, items: ArrayLike | None, confidence: float, votes: int = 1
+) -> Estimate:
+    """Count, then remove the bias. Guarantee: that of `Support.estimate`."""
+    if items is None and oracle.domain > _MOST_ITEMS:
+        raise InputError(f"expected items, got none for a domain of {oracle.domain}; name those to estimate")
+    wanted = read_items(items, oracle.domain)
+    counts = oracle.counts(reports, wanted)
+    users = len(np.asarray(reports))
+    return oracle.support.estimate(
+        counts, users, epsilon=oracle.epsilon, confidence=confidence, items=wanted, votes=votes
+    )

@@ -1,0 +1,93 @@
+"""Checks of what an oracle is given, before anything happens."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from holdfast.errors import InputError
+from holdfast.privacy.number import chance, positive, show, whole, written
+from holdfast.privacy.rounding import float_down
+
+LEAST_EPSILON, MOST_EPSILON = 2.0**-20, 32.0
+
+
+def read_epsilon(epsilon: object) -> float:
+    """A loss from 2^-20 (below it no number of users is enough) to 32 (above it nothing is hidden)."""
+    value = float_down(positive("epsilon", epsilon))
+    if not LEAST_EPSILON <= value <= MOST_EPSILON:
+        raise InputError(f"expected epsilon between 2^-20 and 32, got {show(epsilon)}; 1.0 is usual")
+    return value
+
+
+def read_size(name: str, value: object, least: int, most: int) -> int:
+    """An integer with least <= value <= most."""
+    number = whole(name, value, least)
+    if number > most:
+        raise InputError(
+            f"expected {name} between {least} and {most}, got {show(value)}; this oracle stops there"
+        )
+    return number
+
+
+def read_probability(name: str, value: object) -> Fraction:
+    """A probability strictly between 0 and 1, as the person wrote it: 0.55 is 11/20."""
+    chance(name, value)
+    return written(name, value)
+
+
+def read_values(values: ArrayLike, domain: int) -> NDArray[np.int64]:
+    """One value of 0..domain-1 per user. Others are clamped: an error would tell that they are there."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iub" or array.ndim > 1:
+        raise InputError(
+            f"expected a list of integers, one per user, got {array.dtype} of {array.ndim} dimensions; "
+            "number the categories from 0 first"
+        )
+    if array.dtype.kind == "u":
+        array = np.minimum(array, domain - 1)
+    return np.clip(np.atleast_1d(array).astype(np.int64), 0, domain - 1)
+
+
+def read_items(items: ArrayLike | None, domain: int) -> NDArray[np.int64]:
+    """The items to estimate: distinct numbers of 0..domain-1, or all of them."""
+    if items is None:
+        return np.arange(domain, dtype=np.int64)
+    array = np.atleast_1d(np.asarray(items))
+    if array.dtype.kind not in "iu" or array.ndim != 1 or not array.size:
+        raise InputError(
+            "expected items as a list of integers, at least one; number the categories from 0 first"
+        )
+    if int(array.min()) < 0 or int(array.max()) >= domain:
+        raise InputError(f"expected items between 0 and {domain - 1}, got others; leave them out")
+    if np.unique(array).size != array.size:
+        raise InputError("expected each item once, got repetitions; leave them out")
+    return array.astype(np.int64)
+
+
+def read_reports(reports: ArrayLike, dtype: np.dtype[Any], columns: int | None = None) -> NDArray[Any]:
+    """The reports as they were made: at least one, of the right type and shape."""
+    array = np.asarray(reports)
+    shape = (array.shape[0] if array.ndim else 0,) + ((columns,) if columns is not None else ())
+    if array.dtype != dtype or array.shape != shape or not array.size:
+        raise InputError(
+            f"expected reports of this oracle, {dtype} with {columns or 'no'} columns and at least one row, "
+            f"got {array.dtype} of shape {array.shape}; pass on what randomize returned"
+        )
+    return array
+
+
+def require_below(reports: NDArray[Any], limit: int) -> None:
+    """Refuses reports which no client of this oracle can have sent."""
+    if reports.size and int(reports.max()) >= limit:
+        raise InputError(
+            f"expected reports below {limit}, got a larger one; it was made by another oracle or forged"
+        )
+
+
+def smallest_uint(limit: int) -> np.dtype[Any]:
+    """The smallest unsigned type that holds 0..limit-1."""
+    return np.min_scalar_type(limit - 1)
