@@ -1,49 +1,45 @@
-"""What one charge costs: the first, the 100 000th, and the same in opendp's odometer and Context."""
+"""What one charge costs: the first, the 100 000th, and the same in opendp's filter, odometer and Context."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from fractions import Fraction
+from statistics import median
 
-from holdfast.privacy import Filter, events
+from holdfast.privacy import Event, Filter, events
 
-EVENT = events.Gaussian(1, Fraction(10**6))
-PEER_QUERIES = 200
+BUDGETS: dict[str, tuple[Filter, Event]] = {
+    "pure": (Filter.pure(1e6), events.Laplace(1, 10)),
+    "zcdp": (Filter.zcdp(1e6), events.Gaussian(1, 10**6)),
+    "gdp": (Filter.gdp(1e6), events.Gaussian(1, 10**6)),
+    "zcdp, votes": (Filter.zcdp(1e6), events.Votes(10**6, 10**4, Fraction(1, 4))),
+}
+PEER_QUERIES = 500
+CONTEXT_QUERIES = 60  # each takes some 50 ms
 
 
 def rows() -> list[dict[str, object]]:
     """One row per system: microseconds a charge early and late, and their ratio."""
-    return [_holdfast("pure"), _holdfast("zcdp"), _holdfast("gdp"), _opendp_odometer(), _opendp_context()]
+    return [*map(_holdfast, BUDGETS), *_opendp_compositors(), _opendp_context()]
 
 
 def _holdfast(currency: str) -> dict[str, object]:
-    start, event = {
-        "pure": (Filter.pure(1e6), events.Laplace(1, 10)),
-        "zcdp": (Filter.zcdp(1e6), EVENT),
-        "gdp": (Filter.gdp(1e6), EVENT),
-    }[currency]
-    state = start
-    early = _best(lambda: _charge(start, event))
+    start, event = BUDGETS[currency]
+    full = start
     for _ in range(100_000):
-        state = state.charge(event)
-    late = _best(lambda: _charge(state, event))
-    return _row(f"holdfast {currency}", 100_000, early, late)
+        full = full.charge(event)
+    # Early and late runs take turns, so that a busy machine slows both alike.
+    runs = [(_charges(start, event), _charges(full, event)) for _ in range(301)]
+    return _row(f"holdfast {currency}", 100_000, median(r[0] for r in runs), median(r[1] for r in runs))
 
 
-def _charge(state: Filter, event: events.Event) -> None:
-    for _ in range(1000):
+def _charges(state: Filter, event: Event) -> float:
+    """Microseconds a charge, over a hundred."""
+    begun = time.perf_counter()
+    for _ in range(100):
         state.charge(event)
-
-
-def _best(run: Callable[[], None]) -> float:
-    """Microseconds a charge, the best of seven thousand-charge runs."""
-    times = []
-    for _ in range(7):
-        begun = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - begun)
-    return min(times) * 1e6 / 1000
+    return (time.perf_counter() - begun) * 1e6 / 100
 
 
 def _row(system: str, charges: int, early: float, late: float) -> dict[str, object]:
@@ -56,7 +52,7 @@ def _row(system: str, charges: int, early: float, late: float) -> dict[str, obje
     }
 
 
-def _opendp_odometer() -> dict[str, object]:
+def _opendp_compositors() -> list[dict[str, object]]:
     import opendp.prelude as dp
 
     dp.enable_features("contrib", "honest-but-curious")
@@ -64,9 +60,12 @@ def _opendp_odometer() -> dict[str, object]:
     odometer = dp.c.make_fully_adaptive_composition(
         input_domain=space[0], input_metric=space[1], output_measure=dp.zero_concentrated_divergence()
     )
-    queryable = odometer(0)
     measurement = dp.m.make_gaussian(*space, scale=1000.0)
-    return _peer("opendp odometer", lambda: queryable(measurement))
+    open_ended, capped = odometer(0), dp.c.make_privacy_filter(odometer, d_in=1, d_out=0.25)(0)
+    return [
+        _peer("opendp filter", PEER_QUERIES, lambda: capped(measurement)),
+        _peer("opendp odometer, loss never asked", PEER_QUERIES, lambda: open_ended(measurement)),
+    ]
 
 
 def _opendp_context() -> dict[str, object]:
@@ -76,20 +75,24 @@ def _opendp_context() -> dict[str, object]:
     context = dp.Context.compositor(
         data=list(range(100)),
         privacy_unit=dp.unit_of(contributions=1),
-        privacy_loss=dp.loss_of(rho=1.0),
-        split_evenly_over=PEER_QUERIES,
+        privacy_loss=dp.loss_of(rho=0.25),
     )
-    return _peer("opendp Context", lambda: context.query().count().gaussian().release())
+    return _peer(
+        "opendp Context, count of 100 rows",
+        CONTEXT_QUERIES,
+        lambda: context.query(rho=1e-6).count().gaussian().release(),
+    )
 
 
-def _peer(system: str, ask: Callable[[], object]) -> dict[str, object]:
+def _peer(system: str, queries: int, ask: Callable[[], object]) -> dict[str, object]:
+    """Early is the median of the first tenth after five warm-up calls, late that of the last tenth."""
     times = []
-    for _ in range(PEER_QUERIES):
+    for _ in range(queries + 5):
         begun = time.perf_counter()
         ask()
-        times.append(time.perf_counter() - begun)
-    tenth = PEER_QUERIES // 10
-    return _row(system, PEER_QUERIES, sum(times[:tenth]) * 1e6 / tenth, sum(times[-tenth:]) * 1e6 / tenth)
+        times.append((time.perf_counter() - begun) * 1e6)
+    tenth = queries // 10
+    return _row(system, queries, median(times[5 : 5 + tenth]), median(times[-tenth:]))
 
 
 if __name__ == "__main__":

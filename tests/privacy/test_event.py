@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import math
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -115,6 +117,8 @@ def test_events_are_frozen_and_slotted() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         event.scale = Fraction(1)  # type: ignore[misc]
     assert not hasattr(event, "__dict__")
+    nested = events.Group(events.Sequence((event, events.Nothing())), 2)
+    assert pickle.loads(pickle.dumps(nested)) == copy.deepcopy(nested) == nested  # noqa: S301  # our own bytes
 
 
 @given(all_events)

@@ -76,7 +76,7 @@ def test_the_law_catches_rounding_down() -> None:
 
 @given(st.floats(0.01, 20), st.floats(1e-12, 0.4), st.sampled_from([0.0, 0.5]))
 def test_the_approximate_filter_solves_its_inequality(epsilon: float, delta: float, share: float) -> None:
-    """sqrt(2 ln(1/d) V) + V/2 <= epsilon at the limit, and not two units later (Whitehouse et al., Thm 1)."""
+    """sqrt(2 ln(1/d) V) + V/2 <= epsilon at the limit, and not two units later (Whitehouse et al.)."""
     reserve = share * delta
     state = Filter.approx(epsilon, delta, reserve=reserve)
     with mp.workdps(40):

@@ -11,7 +11,7 @@ from holdfast.errors import BudgetError, InputError
 from holdfast.privacy.event import Event
 from holdfast.privacy.loss import Approx, Gdp, Loss, Pure, Zcdp
 from holdfast.privacy.number import LARGEST, Number, positive, show, whole, written
-from holdfast.privacy.rounding import down, float_up
+from holdfast.privacy.rounding import down, float_up, units_up
 from holdfast.privacy.rule import Notion, value
 
 Currency = Literal["pure", "zcdp", "approx", "gdp"]
@@ -44,9 +44,8 @@ class Filter:
     `currency` names what is added: "pure" epsilon, "zcdp" rho, "approx" epsilon squared, "gdp" mu squared.
     Limits are rounded down, costs up; a charge that touches rows costs at least one unit. A float limit is
     read as the decimal it prints as, so that ten charges of 1/10 fit a limit of 1.0.
-    Reference: pure: Rogers et al. 2016. zCDP: Whitehouse et al. 2023, Thm 2 (sum of rho at most rho, sum of
-    delta at most delta). (epsilon, delta): Whitehouse et al. 2023, Thm 1. GDP: Smith and Thakurta 2022;
-    Koskela et al. 2023.
+    Reference: pure: Rogers et al. 2016. (epsilon, delta) and zCDP (sums of rho and of delta within their
+    limits): Whitehouse et al. 2023; theory 3(b). GDP: Smith and Thakurta 2022; Koskela et al. 2023.
     Cost: a charge is O(1), the thousandth as the first.
     """
 
@@ -100,13 +99,13 @@ class Filter:
 
     def cost(self, event: Event) -> int:
         """What the event costs here, in units, rounded up. NoRuleError if it has no loss in this currency."""
-        return math.ceil(value(event, _CURRENCIES[self.currency]) * UNITS)
+        return units_up(value(event, _CURRENCIES[self.currency]), UNITS)
 
     def delta_cost(self, event: Event) -> int:
         """The event's own delta, in units of 1e-18, rounded up; 0 for nearly every mechanism."""
         if self.currency in ("pure", "gdp"):
             return 0
-        return math.ceil(value(event, "failure") * DELTA_UNITS)
+        return units_up(value(event, "failure"), DELTA_UNITS)
 
     def affords(self, event: Event) -> bool:
         """Whether `charge` would succeed."""

@@ -44,8 +44,13 @@ def float_down(value: Fraction) -> float:
 
 def grains(value: Fraction | float | int) -> int:
     """The least whole number of grains which is no less than `value`. A positive value never becomes 0."""
+    return units_up(value, GRAINS)
+
+
+def units_up(value: Fraction | float | int, units: int) -> int:
+    """The least whole number of 1/units which is no less than `value`. Exact."""
     numerator, denominator = value.as_integer_ratio()
-    return -(-numerator * GRAINS // denominator)
+    return -(-numerator * units // denominator)
 
 
 def from_grains(amount: int) -> Fraction:

@@ -29,6 +29,7 @@ from holdfast.privacy.subsampling import subsampled, subsampled_with_replacement
 Notion = Literal["pure", "zcdp", "gdp", "squares", "failure"]
 Rule = Callable[[Any], Fraction | float]
 
+_ZERO = Fraction(0)
 _RULES: dict[tuple[type, Notion], Rule] = {}
 
 
@@ -55,20 +56,21 @@ def value(event: Event, notion: Notion) -> Fraction:
     a repetition is equal to the sequence and no order matters. NoRuleError where no theorem applies.
     Cost: one rule per leaf of the event.
     """
+    rule = _RULES.get((type(event), notion))
+    if rule is not None:
+        loss = rule(event)
+        return loss if isinstance(loss, Fraction) else Fraction(loss)
     match event:
         case events.Nothing():
-            return Fraction(0)
+            return _ZERO
         case events.Sequence(parts):
             return from_grains(sum(amount(part, notion) for part in parts))
         case events.Repeat(inner, count):
             return from_grains(count * amount(inner, notion))
-    rule = _RULES.get((type(event), notion))
-    if rule is None:
-        raise NoRuleError(
-            f"expected an event with a theorem for {notion}, got {type(event).__name__}; "
-            "use another mechanism or another kind of budget"
-        )
-    return Fraction(rule(event))
+    raise NoRuleError(
+        f"expected an event with a theorem for {notion}, got {type(event).__name__}; "
+        "use another mechanism or another kind of budget"
+    )
 
 
 def pure(event: Event) -> Pure:
@@ -99,7 +101,7 @@ def _laplace(event: events.Laplace) -> Fraction:
 
 @theorem(events.Gaussian, "zcdp")
 def _gaussian(event: events.Gaussian) -> Fraction:
-    """Canonne, Kamath and Steinke 2020, Thm 14: sensitivity^2/(2 variance), as for continuous noise."""
+    """Canonne, Kamath and Steinke 2020, section 2: sensitivity^2/(2 variance), as for continuous noise."""
     return event.sensitivity_squared / (2 * event.variance)
 
 
@@ -175,14 +177,14 @@ def _declared_zcdp(event: events.ConcentratedMechanism) -> Fraction:
 def _approximate_zcdp(event: events.ApproxMechanism) -> float:
     """An (epsilon, delta)-DP pair is, but for an event of chance delta, post-processed randomized response.
 
-    Kairouz, Oh and Viswanath 2015, Thm 3.3; Bun and Steinke 2016, Lemma 8.8, with the tight pure conversion.
+    Kairouz, Oh and Viswanath 2015; Bun and Steinke 2016, section 8, with the tight pure conversion.
     """
     return pure_to_zcdp(event.epsilon)
 
 
 @theorem(events.ApproxMechanism, "squares")
 def _approximate_squares(event: events.ApproxMechanism) -> Fraction:
-    """Whitehouse et al. 2023, Thm 1: the filter takes (epsilon, delta)-DP charges; delta is counted apart."""
+    """Whitehouse et al. 2023: the filter takes (epsilon, delta)-DP charges; delta is counted apart."""
     return event.epsilon**2
 
 
@@ -218,7 +220,7 @@ def _pure_squares(event: Event) -> Fraction:
 @theorem(events.PureMechanism, "failure")
 def _never_fails(event: Event) -> Fraction:
     """Nothing but the loss itself."""
-    return Fraction(0)
+    return _ZERO
 
 
 @theorem(events.Subsampled, "pure")
@@ -259,7 +261,7 @@ def _inner_never_fails(
             f"expected an event without a delta inside {type(event).__name__}, got one with; "
             "charge it by `approx`, or take the delta outside"
         )
-    return Fraction(0)
+    return _ZERO
 
 
 @theorem(events.Group, "pure")
