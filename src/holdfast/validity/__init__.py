@@ -1,0 +1,60 @@
+"""What an answer says about the population, however adaptively the questions were chosen.
+
+Functions of public numbers only: no data, no randomness. Every own theorem is proved in docs/theorems.md.
+"""
+
+from __future__ import annotations
+
+from holdfast.validity.anytime import (
+    adaptive_width,
+    capacity,
+    capacity_width,
+    epoch,
+    epoch_noise,
+    epoch_width,
+)
+from holdfast.validity.discretised import discretised_blocks
+from holdfast.validity.gaussian import gaussian_noise, gaussian_width
+from holdfast.validity.max_information import corrected_level, max_information
+from holdfast.validity.odds import GaussianOdds, VotesOdds, gaussian_odds, gaussian_odds_noise, votes_odds
+from holdfast.validity.plan import Option, Plan
+from holdfast.validity.planner import plan
+from holdfast.validity.profile import NearGaussian, filter_profile, votes_profile
+from holdfast.validity.registry import Bound, bounds, most_queries, width
+from holdfast.validity.transfer import concentrated_term, sharp_term, transfer_width
+from holdfast.validity.votes import fewest_votes, votes_noise, votes_width
+
+__all__ = [
+    "Bound",
+    "GaussianOdds",
+    "NearGaussian",
+    "Option",
+    "Plan",
+    "VotesOdds",
+    "adaptive_width",
+    "bounds",
+    "capacity",
+    "capacity_width",
+    "concentrated_term",
+    "corrected_level",
+    "discretised_blocks",
+    "epoch",
+    "epoch_noise",
+    "epoch_width",
+    "fewest_votes",
+    "filter_profile",
+    "gaussian_noise",
+    "gaussian_odds",
+    "gaussian_odds_noise",
+    "gaussian_width",
+    "max_information",
+    "most_queries",
+    "plan",
+    "sharp_term",
+    "transfer_width",
+    "votes_noise",
+    "votes_odds",
+    "votes_profile",
+    "votes_width",
+    "width",
+]

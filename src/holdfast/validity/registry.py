@@ -1,0 +1,102 @@
+"""Every bound under its name: what it assumes, where it comes from, and the width it certifies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.errors import InputError
+from holdfast.validity.argument import miss, not_negative, positive, proportion, whole
+from holdfast.validity.catalogue import ENTRIES
+from holdfast.validity.search import most
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One theorem. `compute(rows, queries, beta, **parameters)` is its half-width."""
+
+    name: str
+    title: str
+    mechanism: str
+    """Which answers it is about: exact, gaussian, laplace, votes, rounded, holdout, leaderboard or any."""
+    assumes: str
+    reference: str
+    published: bool
+    """True for the literature, False for our own theorems."""
+    private: bool
+    """Whether answers of that mechanism are differentially private."""
+    adaptive: bool
+    """Whether each query may depend on all earlier answers."""
+    certified: bool
+    """False for what is printed but not proved; the planner looks at certified bounds only."""
+    parameters: tuple[str, ...] = ()
+    """Optional keywords of `width`; those left out are tuned from the public numbers, or take a safe
+    default."""
+    compute: Callable[..., float] = field(repr=False, compare=False, default=lambda *_: math.inf)
+
+
+_BOUNDS = {entry["name"]: Bound(**entry) for entry in ENTRIES}
+
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "standard_deviation": positive,
+    "grid": whole,
+    "votes": whole,
+    "flip": lambda name, value: proportion(name, value, 0.5),
+    "rounds": whole,
+    "cells": whole,
+    "failures": lambda name, value: whole(name, value, 0),
+    "rho": not_negative,
+    "epsilon": not_negative,
+    "delta": not_negative,
+    "sample_error": not_negative,
+}
+
+
+def bounds() -> list[Bound]:
+    """Every bound that `width` and `most_queries` know, published ones first."""
+    return list(_BOUNDS.values())
+
+
+def bound(name: str) -> Bound:
+    """The bound of that name; InputError lists the names otherwise."""
+    if name not in _BOUNDS:
+        raise InputError(f"unknown bound {name!r}; expected one of {', '.join(_BOUNDS)}")
+    return _BOUNDS[name]
+
+
+def width(name: str, *, rows: int, queries: int, confidence: float, **parameters: Any) -> float:
+    """The half-width that the named theorem certifies for `queries` answers from `rows` rows; inf for
+    nothing.
+
+    Guarantee: as the bound says, usually Pr[all |answer - population value| <= width] >= confidence.
+    Requires: what `bounds()` says under `assumes`. Free parameters are tuned from these public numbers.
+    """
+    theorem, n, k = bound(name), whole("rows", rows), whole("queries", queries)
+    beta, checked = miss(confidence), _checked(theorem, parameters)
+    return _certified(theorem, n, k, beta, checked)
+
+
+def most_queries(name: str, *, rows: int, within: float, confidence: float, **parameters: Any) -> int:
+    """How many adaptive queries the named theorem certifies to a half-width of `within`; 0 for none.
+
+    Beyond 2^53 (queries fixed beforehand) the number keeps 53 leading bits, rounded down.
+    Cost: a gallop and a bisection over `width`, which never falls as the number of queries grows.
+    """
+    theorem, n = bound(name), whole("rows", rows)
+    goal, beta, checked = positive("within", within), miss(confidence), _checked(theorem, parameters)
+    return most(lambda k: _certified(theorem, n, k, beta, checked) <= goal, most_bits=10**6)
+
+
+def _certified(theorem: Bound, rows: int, queries: int, beta: float, parameters: dict[str, Any]) -> float:
+    value = theorem.compute(rows, queries, beta, **parameters)
+    return value if value < 1.0 else math.inf
+
+
+def _checked(theorem: Bound, parameters: dict[str, Any]) -> dict[str, Any]:
+    unknown = sorted(set(parameters) - set(theorem.parameters))
+    if unknown:
+        known = ", ".join(theorem.parameters) or "none"
+        raise InputError(f"{theorem.name!r} does not take {', '.join(unknown)}; its parameters are: {known}")
+    return {name: _CHECKS[name](name, value) for name, value in parameters.items() if value is not None}

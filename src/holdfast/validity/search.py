@@ -1,0 +1,75 @@
+"""One-dimensional search where every point that is tried gives a valid bound, so no result can be wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+
+
+def least(
+    function: Callable[[float], float], low: float, high: float, steps: int = 50
+) -> tuple[float, float]:
+    """(value, place) of the smallest value met by a golden-section search; exact for unimodal functions.
+
+    The value is one that `function` really took at `place`: where each value is a valid bound, so is this
+    one.
+    """
+    c, d = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_c, at_d = function(c), function(d)
+    best = min((at_c, c), (at_d, d))
+    for _ in range(steps):
+        if at_c <= at_d:
+            high, d, at_d = d, c, at_c
+            c = high - _GOLDEN * (high - low)
+            at_c = function(c)
+            best = min(best, (at_c, c))
+        else:
+            low, c, at_c = c, d, at_d
+            d = low + _GOLDEN * (high - low)
+            at_d = function(d)
+            best = min(best, (at_d, d))
+    return best
+
+
+def most(holds: Callable[[int], bool], most_bits: int = 64) -> int:
+    """The largest k >= 1 at which a predicate that never turns true again still holds; 0 if it fails at 1.
+
+    Gallop, then bisect. Beyond 2^53 the result keeps its 53 leading bits: still a k at which `holds` was
+    true.
+    """
+    if not holds(1):
+        return 0
+    low = 1
+    while holds(2 * low):
+        low *= 2
+        if low.bit_length() > most_bits:
+            return low
+    high = 2 * low
+    while high - low > max(1, low >> 52):
+        middle = (low + high) // 2
+        if holds(middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def first(holds: Callable[[int], bool], start: int = 1, ceiling: int = 10**15) -> int | None:
+    """The least k >= start at which a predicate that never turns false again holds; None beyond the
+    ceiling."""
+    if holds(start):
+        return start
+    low, high = start, max(2 * start, 2)
+    while not holds(high):
+        low, high = high, 2 * high
+        if high > ceiling:
+            return None
+    while high - low > max(1, low >> 52):
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle
+    return high
