@@ -30,6 +30,8 @@ def chi_square(observed: NDArray[np.int64] | Sequence[int], probabilities: Seque
         o, e = merged.pop()
         merged[-1][0] += o
         merged[-1][1] += e
+    if len(merged) == 1:
+        return 1.0
     pairs = np.array(merged)
     return float(stats.chi2.sf(((pairs[:, 0] - pairs[:, 1]) ** 2 / pairs[:, 1]).sum(), len(pairs) - 1))
 

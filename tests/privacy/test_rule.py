@@ -219,6 +219,23 @@ def test_votes_by_enumeration(rows: int, votes: int, flip: Fraction) -> None:
     assert twin_rho > zcdp(event).rho
 
 
+@given(
+    st.integers(1, 10**300), st.fractions(Fraction(1, 10**300), Fraction(499, 1000)), st.integers(1, 10**9)
+)
+def test_votes_against_mpmath(rows: int, flip: Fraction, votes: int) -> None:
+    """The formulas of theory 2.3 as printed, with digits enough for what cancels in them."""
+    event = events.Votes(rows, votes, flip)
+    with mp.workdps(1000):
+        a = mp.mpf(flip.numerator) / flip.denominator
+        b = (1 - 2 * a) / rows
+        epsilon = mp.log1p(b / a)
+        eta = mp.log((a + b) * (1 - a) / (a * (1 - a - b)))
+        rho = min(eta**2 / 8, epsilon * mp.tanh(epsilon / 2))
+        for ours, truth in ((pure(event).epsilon, votes * epsilon), (zcdp(event).rho, votes * rho)):
+            assert truth <= ours
+            assert ours <= truth * (1 + mp.mpf(10) ** -11) or ours < 1e-290
+
+
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1.0, 3.0, 10.0])
 def test_pure_and_bounded_range_against_their_worst_pairs(epsilon: float) -> None:
     high = 1 / (1 + math.exp(-epsilon))

@@ -23,6 +23,15 @@ _OPS = {
     "=": operator.eq,
     "<>": operator.ne,
 }
+_OPERATIONS = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "negate": operator.neg,
+    "abs": abs,
+    "least": lambda *values: min(values),
+    "greatest": lambda *values: max(values),
+}
 
 
 def sql(tree: Tree) -> str:
@@ -95,45 +104,45 @@ def judge(tree: Tree, row: Row, schema: Schema) -> bool | None:
 
 
 def number(tree: Tree, row: Row, schema: Schema) -> Any:
-    """The value of arithmetic: int where all is whole, else float; None if any column is NULL."""
+    """The value of arithmetic: int where all is whole, else float; None if any column is NULL.
+
+    Constants are worked out first, in floats if any is a fraction; what comes out whole is a whole number.
+    """
     match tree:
         case ("column", name):
             return row[name]
         case ("number", text):
             exact = Fraction(text)
             return int(exact) if exact.denominator == 1 else float(exact)
-        case (_, list() as parts):
-            operands = parts
-        case (_, *operands):
-            pass
+    operands = _operands(tree)
     values = [number(operand, row, schema) for operand in operands]
     if None in values:
         return None
-    if is_real(tree, schema):
+    if any(is_real(operand, schema) for operand in operands):
         values = [float(value) for value in values]
-    match tree[0]:
-        case "+":
-            return values[0] + values[1]
-        case "-":
-            return values[0] - values[1]
-        case "*":
-            return values[0] * values[1]
-        case "negate":
-            return -values[0]
-        case "abs":
-            return abs(values[0])
-    return min(values) if tree[0] == "least" else max(values)
+    found = _OPERATIONS[tree[0]](*values)
+    return int(found) if not has_columns(tree) and found == int(found) else found
 
 
 def is_real(tree: Tree, schema: Schema) -> bool:
+    if tree[0] == "column":
+        return isinstance(schema[tree[1]], Real)
+    if not has_columns(tree):
+        return isinstance(number(tree, {}, schema), float)
+    return any(is_real(part, schema) for part in _operands(tree))
+
+
+def has_columns(tree: Tree) -> bool:
+    return tree[0] == "column" or any(map(has_columns, _operands(tree)))
+
+
+def _operands(tree: Tree) -> list[Tree]:
     match tree:
-        case ("column", name):
-            return isinstance(schema[name], Real)
-        case ("number", text):
-            return Fraction(text).denominator != 1
+        case ("column" | "number", _):
+            return []
         case (_, list() as parts):
-            return any(is_real(part, schema) for part in parts)
-    return any(is_real(part, schema) for part in tree[1:])
+            return parts
+    return list(tree[1:])
 
 
 def _compare(op: str, left: Tree, right: Tree, row: Row, schema: Schema) -> bool | None:

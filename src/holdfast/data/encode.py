@@ -27,6 +27,7 @@ _FAMILIES = {
     '"NULL"': "null",
 }
 _CODE_TYPES = {1: "UTINYINT", 2: "USMALLINT", 4: "UINTEGER", 8: "UBIGINT"}
+_SHORT = "[+-]?[0-9]{1,18}"  # fits BIGINT without a look
 _INTEGER = "[+-]?[0-9]{1,40}"
 NUMBER = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?"
 _INFINITY = "[iI][nN][fF]([iI][nN][iI][tT][yY])?"
@@ -80,49 +81,57 @@ def literal(text: str) -> str:
 
 def _integer(column: Integer, x: str, family: str) -> str | None:
     lo, hi = column.lo, column.hi
+
+    def clamped(value: str) -> str:
+        return f"(LEAST(GREATEST({value}, {lo}), {hi}) - ({lo}))"
+
     match family:
         case "boolean" | "whole":
-            value = f"CAST({x} AS BIGINT)"
+            return _unless_null(x, clamped(f"CAST({x} AS BIGINT)"))
         case "wide":
-            value = f"COALESCE(TRY_CAST({x} AS HUGEINT), {_unless_null(x, str(hi))})"
+            return _unless_null(x, clamped(f"COALESCE(TRY_CAST({x} AS HUGEINT), {hi})"))
         case "float":
-            value = _half_up(f"CAST({x} AS DOUBLE)")
+            number = f"CAST({x} AS DOUBLE)"
+            return (
+                f"CASE WHEN {number} IS NOT NULL AND NOT ISNAN({number}) THEN {clamped(_half_up(number))} END"
+            )
         case "decimal":
-            value = _half_up_decimal(x)
+            return _unless_null(x, clamped(_half_up_decimal(x)))
         case "text":
             text = _trimmed(x)
             beyond = f"CASE WHEN STARTS_WITH({text}, '-') THEN {lo} ELSE {hi} END"
-            value = (
-                f"CASE WHEN {_matches(text, _INTEGER)} THEN COALESCE(TRY_CAST({text} AS HUGEINT), {beyond}) "
-                f"WHEN {_matches(text, NUMBER)} THEN {_half_up(f'TRY_CAST({text} AS DOUBLE)')} "
-                f"WHEN {_matches(text, '[+-]?' + _INFINITY)} THEN {beyond} END"
+            wide, number = f"COALESCE(TRY_CAST({text} AS HUGEINT), {beyond})", f"TRY_CAST({text} AS DOUBLE)"
+            return (
+                f"CASE WHEN {_matches(text, _SHORT)} THEN {clamped(f'TRY_CAST({text} AS BIGINT)')} "
+                f"WHEN {_matches(text, _INTEGER)} THEN {clamped(wide)} "
+                f"WHEN {_matches(text, NUMBER)} THEN {clamped(_half_up(number))} "
+                f"WHEN {_matches(text, '[+-]?' + _INFINITY)} THEN {clamped(beyond)} END"
             )
-        case _:
-            return None
-    return f"{_unless_null(value, f'LEAST(GREATEST({value}, {lo}), {hi})')} - ({lo})"
+    return None
 
 
 def _real(column: Real, x: str, family: str) -> str | None:
+    lo, hi = _double(column.lo), _double(column.hi)
+
+    def clamped(value: str) -> str:
+        return f"(LEAST(GREATEST({value}, {lo}), {hi}) + {_double(0.0)})"  # adding 0.0 turns -0.0 into 0.0
+
     match family:
-        case "boolean" | "whole" | "float":
-            value = f"CAST({x} AS DOUBLE)"
+        case "boolean" | "whole":
+            return _unless_null(x, clamped(f"CAST({x} AS DOUBLE)"))
         case "wide" | "decimal":
             # By way of text: the direct casts of wide numbers round twice.
-            value = f"TRY_CAST(CAST({x} AS VARCHAR) AS DOUBLE)"
+            return _unless_null(x, clamped(f"TRY_CAST(CAST({x} AS VARCHAR) AS DOUBLE)"))
+        case "float":
+            return f"CASE WHEN {x} IS NOT NULL AND NOT ISNAN({x}) THEN {clamped(f'CAST({x} AS DOUBLE)')} END"
         case "text":
             text = _trimmed(x)
-            value = (
-                f"CASE WHEN {_matches(text, NUMBER)} THEN TRY_CAST({text} AS DOUBLE) "
-                f"WHEN {_matches(text, '[+]?' + _INFINITY)} THEN {_double(column.hi)} "
-                f"WHEN {_matches(text, '-' + _INFINITY)} THEN {_double(column.lo)} END"
+            return (
+                f"CASE WHEN {_matches(text, NUMBER)} THEN {clamped(f'TRY_CAST({text} AS DOUBLE)')} "
+                f"WHEN {_matches(text, '[+]?' + _INFINITY)} THEN {hi} "
+                f"WHEN {_matches(text, '-' + _INFINITY)} THEN {lo} END"
             )
-        case _:
-            return None
-    lo, hi = _double(column.lo), _double(column.hi)
-    return (
-        f"CASE WHEN ISNAN({value}) THEN NULL WHEN {value} <= {lo} THEN {lo} WHEN {value} >= {hi} THEN {hi} "
-        f"WHEN {value} = 0 THEN {_double(0.0)} ELSE {value} END"
-    )
+    return None
 
 
 def _boolean(column: Boolean, x: str, family: str) -> str | None:
@@ -175,7 +184,7 @@ def _date(column: Date, x: str, family: str) -> str | None:
         case _:
             return None
     lo, hi = (f"DATE '{edge.isoformat()}'" for edge in (column.first, column.last))
-    return f"{_unless_null(day, f'LEAST(GREATEST({day}, {lo}), {hi})')} - {lo}"
+    return _unless_null(day, f"LEAST(GREATEST({day}, {lo}), {hi}) - {lo}")
 
 
 _READERS: dict[type, Callable[..., str | None]] = {
@@ -214,12 +223,10 @@ def _fractions(column: Category) -> list[tuple[float, int]]:
 
 
 def _half_up(number: str) -> str:
-    """A DOUBLE rounded half up, exactly; NULL for NaN. Casts are safe because the number is clamped first."""
+    """A DOUBLE that is not NaN rounded half up, exactly; the cast is safe because it is clamped first."""
     limit = 2.0**62
     near = f"LEAST(GREATEST({number}, {_double(-limit)}), {_double(limit)})"
-    up = f"CASE WHEN {near} - FLOOR({near}) >= 0.5 THEN 1 ELSE 0 END"
-    known = f"{number} IS NOT NULL AND NOT ISNAN({number})"
-    return f"CASE WHEN {known} THEN CAST(FLOOR({near}) AS BIGINT) + {up} END"
+    return f"(CAST(FLOOR({near}) AS BIGINT) + CASE WHEN {near} - FLOOR({near}) >= 0.5 THEN 1 ELSE 0 END)"
 
 
 def _half_up_decimal(x: str) -> str:
@@ -228,7 +235,7 @@ def _half_up_decimal(x: str) -> str:
     magnitude = f"CAST(REGEXP_EXTRACT({text}, '[0-9]+') AS HUGEINT)"
     above = f"CASE WHEN REGEXP_MATCHES({text}, '[.][5-9]') THEN 1 ELSE 0 END"
     below = f"CASE WHEN REGEXP_MATCHES({text}, '[.]([6-9]|5[0-9]*[1-9])') THEN 1 ELSE 0 END"
-    return f"CASE WHEN {x} >= 0 THEN {magnitude} + {above} WHEN {x} < 0 THEN -({magnitude} + {below}) END"
+    return f"CASE WHEN {x} >= 0 THEN {magnitude} + {above} ELSE -({magnitude} + {below}) END"
 
 
 def _unless_null(test: str, value: str) -> str:

@@ -1,4 +1,4 @@
-"""How large discrete Laplace noise is: its mean, its tail, the worst of many. b is the scale, q = e^{-1/b}."""
+"""How large discrete Laplace noise is: mean, tail, the worst of many. b is the scale, q = e^{-1/b}."""
 
 from __future__ import annotations
 

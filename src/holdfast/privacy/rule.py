@@ -126,28 +126,38 @@ def _gaussian_gdp(event: events.Gaussian) -> Fraction:
 @theorem(events.Votes, "pure")
 def _votes(event: events.Votes) -> Fraction:
     """Theory 1.2, 2.3: ln(1 + (1-2a)/(a n)) a vote, exactly."""
-    return event.votes * _vote(event)
+    return event.votes * Fraction(_vote(event))
 
 
 @theorem(events.Votes, "squares")
 def _votes_squares(event: events.Votes) -> Fraction:
     """Each vote is a charge of its own, so the squares of single votes add up."""
-    return event.votes * _vote(event) ** 2
+    return event.votes * Fraction(_vote(event)) ** 2
 
 
 @theorem(events.Votes, "zcdp")
 def _votes_zcdp(event: events.Votes) -> Fraction:
-    """Theory 2.3 T4v: a vote is eta-bounded-range, eta = ln[(a+B)(1-a)/(a(1-a-B))] with B = (1-2a)/n."""
-    a = event.flip
-    b = (1 - 2 * a) / event.rows
-    odds = (a + b) * (1 - a) / (a * (1 - a - b))
-    eta = Fraction(up(math.log1p(float_up(odds - 1))))
-    return event.votes * min(_range_to_zcdp(eta), Fraction(pure_to_zcdp(_vote(event))))
+    """Theory 2.3 T4v: a vote is eta-bounded-range, eta = ln[(a+B)(1-a)/(a(1-a-B))] with B = (1-2a)/n.
+
+    The ratio is 1 + B/(a(1-a-B)); with a = p/q both parts are whole numbers, so nothing cancels.
+    """
+    p, q, n = event.flip.numerator, event.flip.denominator, event.rows
+    eta = _log_one_plus(q * (q - 2 * p), p * ((q - p) * n - (q - 2 * p)))
+    epsilon = _vote(event)
+    return event.votes * Fraction(up(min(eta * eta / 8, epsilon * math.tanh(epsilon / 2))))
 
 
-def _vote(event: events.Votes) -> Fraction:
-    a = event.flip
-    return Fraction(up(math.log1p(float_up((1 - 2 * a) / (a * event.rows)))))
+def _vote(event: events.Votes) -> float:
+    p, q = event.flip.numerator, event.flip.denominator
+    return _log_one_plus(q - 2 * p, p * event.rows)
+
+
+def _log_one_plus(numerator: int, denominator: int) -> float:
+    """ln(1 + numerator/denominator), rounded up."""
+    if numerator.bit_length() - denominator.bit_length() < 1000:
+        return up(math.log1p(numerator / denominator))
+    terms = math.log(numerator + denominator), -math.log(denominator)
+    return up(sum(terms), sum(map(abs, terms)))
 
 
 @theorem(events.BoundedRange, "pure")

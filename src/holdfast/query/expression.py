@@ -2,7 +2,8 @@
 
 An expression over Integer columns is exact in int64; one that touches a Real or a decimal constant is
 float64. It is NULL where any of its columns is. `range` refuses what could overflow, before any row is read.
-The small constructors (`add`, `multiply`, ...) put equal expressions into equal form.
+The small constructors (`add`, `multiply`, ...) put equal expressions into equal form: constants are worked
+out first, and one that comes out whole is a whole number.
 """
 
 from __future__ import annotations

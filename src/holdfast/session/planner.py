@@ -91,7 +91,7 @@ def affordable(statistic: Statistic, beta: float, terms: Terms, remaining: int) 
     """The tightest half-width that `remaining` units of the session's budget can still buy."""
     if remaining <= 0:
         return None
-    amount = remaining / UNITS * (1 - 2.0**-20)
+    amount = remaining / UNITS * (1 - 1e-5)  # asking for the width found here rounds its noise once more
     mechanism = _mechanism(statistic, Request(), terms)
     totals = workload(statistic, terms.schema, terms.rows)
     try:
@@ -183,7 +183,7 @@ def _noise_within(mechanism: str, totals: Workload, within: float, beta: float, 
             raise InputError(_too_narrow(within, 2 / terms.rows))
         return round_up(Fraction(2 * math.log(2 * totals.size / beta) / distance * (1 + 2.0**-40)))
     spread = totals.unit if totals.statistic.kind != "mean" else 2 * totals.unit / terms.rows
-    half_width = math.floor((within - totals.rounding) / spread * (1 - 2.0**-40))
+    half_width = math.floor((within - totals.rounding) / spread * (1 + 2.0**-40))
     while half_width >= 1 and _readable(totals, half_width, terms.rows) > within:
         half_width -= max(1, half_width >> 10)
     if half_width < 1:

@@ -1,0 +1,89 @@
+"""Answers print themselves: in a log, in a terminal, in a notebook."""
+
+from __future__ import annotations
+
+import io
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import holdfast as hf
+from holdfast.session import Answer
+
+
+@pytest.fixture
+def answers(table: hf.Table) -> list[Answer]:
+    session = table.session(rho=1.0)
+    return [
+        session.fraction("age > 40", within=0.02),
+        session.histogram("smoker", within=300),
+        session.quantile("visit", 0.5, within=0.1),
+        session.quantile("visit", 0.5, within=0.1, by="insured"),
+        session.mean("income", by="smoker", within=300),
+    ]
+
+
+def test_json_round_trip(answers: list[Answer]) -> None:
+    for answer in answers:
+        back = Answer.from_json(answer.to_json())
+        assert back.to_json() == answer.to_json()
+        for name in ("value", "low", "high", "noise", "labels", "rho", "question"):
+            assert np.all(getattr(back, name) == getattr(answer, name))
+
+
+def test_text_names_value_interval_cost_and_confidence(answers: list[Answer]) -> None:
+    text = str(answers[0])
+    assert text.startswith("fraction where age >= 41: ")
+    for part in ("95%", "table", "rho", "20,000 rows read"):
+        assert part in text
+    assert str(answers[1]).count("\n") == 3
+
+
+def test_the_terminal_shows_a_table(answers: list[Answer]) -> None:
+    screen = io.StringIO()
+    for answer in answers:
+        Console(file=screen, width=120).print(answer)
+    assert "never asked" in screen.getvalue()
+    assert "covers the table at 95%" in screen.getvalue()
+
+
+def test_a_notebook_shows_a_picture(answers: list[Answer]) -> None:
+    for answer in answers:
+        page = ElementTree.fromstring(f"<div>{answer._repr_html_()}</div>")
+        pictures = page.findall(".//svg")
+        assert len(pictures) == (1 if answer.labels is None else len(answer.labels))
+        for picture in pictures:
+            circle = picture.find("circle")
+            assert circle is not None
+            assert 0 <= float(circle.get("cx", "nan")) <= 200
+
+
+def test_hostile_labels_are_inert() -> None:
+    label = "<script>alert(1)</script>"
+    table = hf.open({"c": np.array([label] * 100)}, hf.Schema(c=hf.Category(label)))
+    page = table.session(epsilon=1.0).histogram("c", epsilon=1.0)._repr_html_()
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_a_report_tells_budget_and_history(table: hf.Table) -> None:
+    session = table.session(epsilon=1.0, delta=1e-6, queries=10)
+    session.fraction("age > 40", within=0.02)
+    session.histogram("smoker", within=300)
+    report = session.report()
+    assert "epsilon 1 at delta 1e-06" in str(report)
+    assert "2 answers so far" in str(report)
+    screen = io.StringIO()
+    Console(file=screen, width=100).print(report)
+    assert "fraction where age >= 41" in screen.getvalue()
+    assert "fraction where age" in report._repr_html_()
+
+
+def test_plans_explain_themselves(table: hf.Table) -> None:
+    session = table.session(rho=1.0)
+    plan = session.estimate.fraction("age > 40", within=0.02)
+    assert "reads 20,000 of 20,000 rows" in plan.explain()
+    assert "within 0.02 of the table value" in str(plan)
+    assert session.fraction("age > 40", within=0.02).explain() == plan.explain()
