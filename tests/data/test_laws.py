@@ -1,0 +1,281 @@
+"""Laws that every source keeps. A new source is added to `tables.SOURCES`, or the first test fails."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import holdfast.data
+from data.tables import SCHEMA, SOURCES, generated, whole
+from holdfast.data import duckdb as behind_duckdb
+from holdfast.data import frame
+from holdfast.data.open import open_source
+from holdfast.data.source import Block, Measurement, Source
+from holdfast.errors import DataError, InputError
+from holdfast.query.expression import Expression
+from holdfast.query.grouping import grouping
+from holdfast.query.parse import parse_expression, parse_predicate
+from holdfast.query.predicate import Always
+from holdfast.query.statistic import Statistic, workload
+
+ROWS = 4321
+COLUMNS = generated(ROWS, seed=1)
+NAMES = list(SCHEMA)
+TRUTH = {name: SCHEMA[name].encode_array(np.array(COLUMNS[name], dtype=object)) for name in NAMES}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_blocks() -> Iterator[None]:
+    """Many blocks and ranges, without many rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frame, "BLOCK_ROWS", 1000)
+        patch.setattr(behind_duckdb, "BLOCK_ROWS", 1000)
+        patch.setattr(behind_duckdb, "RANGE_ROWS", 2500)
+        yield
+
+
+@pytest.fixture(scope="module", params=sorted(SOURCES))
+def source(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Source]:
+    opened = SOURCES[request.param](COLUMNS, tmp_path_factory.mktemp(request.param))
+    yield opened
+    opened.close()
+
+
+def questions() -> list[Measurement]:
+    """Totals of every kind: with and without a condition, a value, a grid, groups."""
+
+    def expression(text: str) -> Expression:
+        return parse_expression(text, SCHEMA)
+
+    where = parse_predicate("age > 40 AND income <= 250000.5 OR insured", SCHEMA)
+    rare = parse_predicate(
+        "\"kind of \"\"thing\"\"\" IN ('it''s', 'ünï ☃') AND visit >= '2022-02-03'", SCHEMA
+    )
+    empty = parse_predicate("age IS NULL AND age > 3", SCHEMA)
+    nulls = parse_predicate("income IS NULL OR wide < -5 OR visit IS NULL", SCHEMA)
+    by_kind, by_age = grouping(SCHEMA, 'kind of "thing"'), grouping(SCHEMA, "age")
+    by_income = grouping(SCHEMA, "income", [-1.5, 0.25, 1000, 1e5])
+    statistics = [
+        Statistic("count", Always()),
+        Statistic("count", where),
+        Statistic("count", rare, by=by_kind),
+        Statistic("count", empty, by=by_age),
+        Statistic("histogram", nulls, by=by_income),
+        Statistic("sum", where, expression("age")),
+        Statistic("sum", Always(), expression("abs(age - 60) * 3 - greatest(age, 7)"), by=by_kind),
+        Statistic("mean", where, expression("income"), by=by_age),
+        Statistic("mean", nulls, expression("wide")),
+        Statistic("sum", rare, expression("least(income, 1000) - age")),
+    ]
+    return [m for s in statistics for m in workload(s, SCHEMA, ROWS).measurements]
+
+
+def check_scan(source: Source) -> None:
+    blocks = list(source.scan(NAMES))
+    assert len(blocks) >= ROWS / 1000
+    assert all(len(block["age"]) <= 1000 for block in blocks)
+    for name in NAMES:
+        found = np.concatenate([block[name] for block in blocks])
+        assert found.dtype == SCHEMA[name].dtype
+        np.testing.assert_array_equal(found, TRUTH[name])
+    assert source.rows == ROWS
+    assert source.schema == SCHEMA
+
+
+def check_subsets(source: Source) -> None:
+    for names in (["visit"], ["income", "age"], list(reversed(NAMES))):
+        assert all(list(block) == names for block in source.scan(names))
+        found = whole(source, names)
+        for name in names:
+            np.testing.assert_array_equal(found[name], TRUTH[name])
+
+
+def check_gather(source: Source) -> None:
+    ids = np.random.default_rng(3).integers(0, ROWS, 500)
+    ids[:3] = [0, ROWS - 1, ROWS - 1]
+    found = source.gather(["income", "age", "wide"], ids)
+    assert list(found) == ["income", "age", "wide"]
+    for name, codes in found.items():
+        assert codes.dtype == SCHEMA[name].dtype
+        np.testing.assert_array_equal(codes, TRUTH[name][ids])
+
+
+def check_totals(source: Source) -> None:
+    for measurement in questions():
+        expected = measurement.totals(TRUTH)
+        found = source.totals(measurement)
+        assert found.dtype == np.int64
+        np.testing.assert_array_equal(found, expected)
+
+
+LAWS = [check_scan, check_subsets, check_gather, check_totals]
+
+
+def test_every_source_is_under_the_laws(tmp_path: Path) -> None:
+    classes = set()
+    for module in pkgutil.iter_modules(holdfast.data.__path__):
+        for value in vars(importlib.import_module(f"holdfast.data.{module.name}")).values():
+            if isinstance(value, type) and all(hasattr(value, m) for m in ("scan", "gather", "totals")):
+                classes.add(value)
+    classes.discard(Source)
+    small = generated(40, seed=2)
+    opened = set()
+    for name, make in SOURCES.items():
+        (tmp_path / name).mkdir()
+        opened.add(type(make(small, tmp_path / name)))
+    assert classes == opened
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_law(source: Source, law: Any) -> None:
+    law(source)
+
+
+def test_questions_are_not_empty() -> None:
+    totals = [int(np.abs(m.totals(TRUTH)).sum()) for m in questions()]
+    assert sum(total == 0 for total in totals) == 1
+    assert len(totals) > 10
+
+
+def test_scans_may_be_left_and_interleaved(source: Source) -> None:
+    first, second = source.scan(["age"]), source.scan(["visit", "age"])
+    for left, right in zip(first, second, strict=True):
+        np.testing.assert_array_equal(left["age"], right["age"])
+    next(iter(source.scan(["age"])))
+    check_scan(source)
+
+
+def test_eight_threads(source: Source) -> None:
+    def work(turn: int) -> bool:
+        LAWS[turn % len(LAWS)](source)
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(16)))
+
+
+def test_ids_are_clipped_and_may_repeat_or_be_none(source: Source) -> None:
+    found = source.gather(["age"], np.array([-5, ROWS + 5, 7, 7]))["age"]
+    np.testing.assert_array_equal(found, TRUTH["age"][[0, -1, 7, 7]])
+    assert len(source.gather(["age"], np.array([], dtype=np.int64))["age"]) == 0
+
+
+def test_bad_requests(source: Source) -> None:
+    for columns in (["nothing"], [], ["age", "nothing"]):
+        with pytest.raises(InputError):
+            source.scan(columns)
+        with pytest.raises(InputError):
+            source.gather(columns, np.array([1]))
+    for ids in (np.array([1.0]), np.array([[1]]), np.array(["a"])):
+        with pytest.raises(InputError):
+            source.gather(["age"], ids)
+
+
+def test_writing_into_a_block_does_not_reach_the_rows(source: Source) -> None:
+    for block in source.scan(NAMES):
+        if block["age"].flags.writeable:
+            block["age"][:] = 0
+        else:
+            with pytest.raises(ValueError, match="read-only"):
+                block["age"][:] = 0
+    check_scan(source)
+
+
+def test_the_fingerprint_is_random(source: Source, tmp_path: Path) -> None:
+    assert re.fullmatch("[0-9a-f]{32}", source.fingerprint)
+    twin = open_source(TRUTH_AS_DATA, SCHEMA)
+    assert twin.fingerprint != open_source(TRUTH_AS_DATA, SCHEMA).fingerprint != source.fingerprint
+
+
+TRUTH_AS_DATA = {name: np.array(COLUMNS[name], dtype=object) for name in NAMES}
+
+
+@pytest.mark.parametrize("name", sorted(SOURCES))
+def test_closing_twice_is_allowed_and_reading_afterwards_is_not(name: str, tmp_path: Path) -> None:
+    source = SOURCES[name](generated(40, seed=2), tmp_path)
+    source.close()
+    source.close()
+    if isinstance(source, frame.FrameSource):
+        assert len(whole(source)["age"]) == 40
+        return
+    with pytest.raises(DataError, match="closed"):
+        list(source.scan(["age"]))
+    with pytest.raises(DataError, match="closed"):
+        source.totals(questions()[0])
+
+
+class Twin:
+    """A source with a flaw, to see the laws catch it."""
+
+    schema, rows, fingerprint = SCHEMA, ROWS, "0" * 32
+
+    def __init__(self) -> None:
+        self._inner = open_source(TRUTH_AS_DATA, SCHEMA)
+
+    def scan(self, columns: Sequence[str]) -> Iterator[Block]:
+        return self._inner.scan(columns)
+
+    def gather(self, columns: Sequence[str], ids: NDArray[np.int64]) -> Block:
+        return self._inner.gather(columns, ids)
+
+    def totals(self, measurement: Measurement) -> NDArray[np.int64]:
+        return self._inner.totals(measurement)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class ForgetsTheLastBlock(Twin):
+    def scan(self, columns: Sequence[str]) -> Iterator[Block]:
+        return iter(list(super().scan(columns))[:-1])
+
+
+class MixesTheOrder(Twin):
+    def scan(self, columns: Sequence[str]) -> Iterator[Block]:
+        return iter(list(super().scan(columns))[::-1])
+
+
+class GathersTheNextRow(Twin):
+    def gather(self, columns: Sequence[str], ids: NDArray[np.int64]) -> Block:
+        return super().gather(columns, ids + 1)
+
+
+class ReturnsColumnsInItsOwnOrder(Twin):
+    def scan(self, columns: Sequence[str]) -> Iterator[Block]:
+        return ({name: block[name] for name in sorted(block)} for block in super().scan(columns))
+
+
+class LosesOneRowOfTheTotals(Twin):
+    def totals(self, measurement: Measurement) -> NDArray[np.int64]:
+        return measurement.totals({name: codes[1:] for name, codes in TRUTH.items()})
+
+
+@pytest.mark.parametrize(
+    "flawed",
+    [
+        ForgetsTheLastBlock,
+        MixesTheOrder,
+        GathersTheNextRow,
+        ReturnsColumnsInItsOwnOrder,
+        LosesOneRowOfTheTotals,
+    ],
+)
+def test_the_laws_catch_a_broken_twin(flawed: type[Twin]) -> None:
+    for law in LAWS:
+        law(Twin())
+    caught = 0
+    for law in LAWS:
+        try:
+            law(flawed())
+        except AssertionError:
+            caught += 1
+    assert caught > 0
