@@ -27,8 +27,9 @@ def fingerprinting_analyst(ask: Referee, generator: Generator) -> None:
     scores = np.zeros(people)
     batch = ask.queries // ROUNDS - 1
     for _ in range(ROUNDS):
-        bias = np.sin(generator.uniform(0.1, np.pi / 2 - 0.1, size=batch)) ** 2
-        codes = generator.random((people, batch), dtype=np.float32) < bias.astype(np.float32)
+        level = np.rint(256 * np.sin(generator.uniform(0.1, np.pi / 2 - 0.1, size=batch)) ** 2)
+        bias = level / 256
+        codes = generator.integers(0, 256, size=(people, batch), dtype=np.uint8) < level.astype(np.uint8)
         answers = ask.many(partial(_belongs, codes), codes.mean(axis=0))
         weights = (np.clip(answers, 0.0, 1.0) - bias) / (bias * (1.0 - bias))
         scores += codes.astype(np.float32) @ weights.astype(np.float32) - float(weights @ bias)

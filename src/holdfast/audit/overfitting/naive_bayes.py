@@ -30,17 +30,16 @@ def quadratic_adaptive_analyst(ask: Referee, generator: Generator) -> None:
 
     Reference: Rogers et al. 2020, section 4 ("quadratic-adaptive" queries).
     """
-    columns, weights = np.empty(0, dtype=np.int64), np.empty(0)
+    weights = np.empty(0)
     for root in range(1, math.isqrt(ask.queries) + 1):
-        if len(columns):
-            ask_vote(ask, columns, weights)
-        fresh = np.arange(root * root + 1, min((root + 1) ** 2, ask.queries + 1))
-        answers = ask_coins(ask, fresh)
-        columns = np.concatenate([columns, fresh])
-        weights = np.concatenate([weights, log_odds(answers, ask.rows)])
+        if len(weights):
+            ask_vote(ask, np.arange(1, 1 + len(weights)), weights)
+        fresh = np.arange(1, 1 + min(2 * root, ask.left)) + len(weights)
+        weights = np.concatenate([weights, log_odds(ask_coins(ask, fresh), ask.rows)])
 
 
 REPEATS = 10
+_BLOCK = 512
 
 
 def repeating_analyst(ask: Referee, generator: Generator) -> None:
@@ -63,7 +62,9 @@ def log_odds(answers: Vector, rows: int) -> Vector:
 
 def ask_coins(ask: Referee, columns: NDArray[np.int64], guesses: Vector | None = None) -> Vector:
     """Ask how often some coins agree with the label. In the population: half of the time."""
-    return ask.many(lambda rows: rows[:, columns], np.full(len(columns), 0.5), guesses)
+    if not len(columns):
+        return np.empty(0)
+    return ask.many(lambda rows: _coins(rows, columns), np.full(len(columns), 0.5), guesses)
 
 
 def ask_vote(ask: Referee, columns: NDArray[np.int64], weights: Vector, guess: float | None = None) -> float:
@@ -80,5 +81,16 @@ def ask_vote(ask: Referee, columns: NDArray[np.int64], weights: Vector, guess: f
 def signed_sum(rows: Rows, columns: NDArray[np.int64], weights: Vector) -> Vector:
     """For each row the sum of weights of true coins minus that of false ones."""
     light = weights.astype(np.float32)
-    total: Vector = 2.0 * (rows[:, columns].astype(np.float32) @ light) - light.sum()
+    total = np.full(len(rows), -light.sum(dtype=np.float64))
+    for start in range(0, len(columns), _BLOCK):
+        stop = min(start + _BLOCK, len(columns))
+        total += 2.0 * (_coins(rows, columns[start:stop]).astype(np.float32) @ light[start:stop])
     return total
+
+
+def _coins(rows: Rows, columns: NDArray[np.int64]) -> Truths:
+    """Some columns; neighbours are a view, not a copy."""
+    first, last = int(columns[0]), int(columns[-1])
+    if last - first == len(columns) - 1 and bool(np.all(np.diff(columns) == 1)):
+        return rows[:, first : last + 1]
+    return rows[:, columns]

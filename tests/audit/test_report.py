@@ -1,0 +1,82 @@
+"""The registry of mechanisms and its report."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from holdfast.audit.case import Case, one_by_one
+from holdfast.audit.control_cases import controls
+from holdfast.audit.report import Report, registry, run_all
+from holdfast.errors import InputError
+from holdfast.noise.bits import ReplayedBits
+from holdfast.noise.laplace import laplace_vector
+
+SURE = 1.0 - 1e-9
+
+
+def noisy(scale: int, value: int, runs: int) -> np.ndarray:
+    return value + laplace_vector(scale, runs, ReplayedBits(value))
+
+
+HONEST = Case("honest", partial(noisy, 1), 0, 1, 1.0, runs=20_000)
+LIAR = Case("liar", partial(noisy, 1), 0, 2, 1.0, runs=20_000)
+
+
+def test_every_mechanism_of_the_package_keeps_its_promise() -> None:
+    """With few runs each, so that it is quick; `holdfast audit` takes all of them."""
+    cases = [case for case in registry() if case.origin == "holdfast"]
+    report = run_all(cases=cases, effort=0.02, confidence=SURE)
+    assert [row.name for row in report if row.violated] == []
+    assert len({row.name for row in report}) == len(report) >= 25
+    assert report.exit_status == 0
+
+
+def test_every_control_is_caught() -> None:
+    report = run_all(cases=controls(), effort=0.5, confidence=SURE)
+    assert [row.name for row in report if not row.violated] == []
+    assert [row.verdict for row in report] == ["caught"] * len(report)
+    assert report.exit_status == 0
+
+
+def test_a_broken_mechanism_turns_the_exit_status() -> None:
+    assert run_all(cases=[HONEST], confidence=SURE).exit_status == 0
+    assert run_all(cases=[HONEST, LIAR], confidence=SURE).exit_status == 1
+
+
+def test_a_control_that_passes_turns_it_too_and_a_peer_never() -> None:
+    asleep = Case("asleep", partial(noisy, 1), 0, 1, 1.0, runs=2000, origin="control")
+    peer = Case("peer", partial(noisy, 1), 0, 2, 1.0, runs=20_000, origin="elsewhere")
+    assert run_all(cases=[asleep]).exit_status == 1
+    assert run_all(cases=[peer]).exit_status == 0
+    assert run_all(cases=[peer]).rows[0].verdict == "VIOLATED"
+
+
+def test_it_tells_how_far_it_is() -> None:
+    heard: list[tuple[str, int, int]] = []
+    run_all(lambda *place: heard.append(place), cases=[HONEST, LIAR], effort=0.01)
+    assert heard == [("honest", 0, 2), ("liar", 1, 2), ("", 2, 2)]
+
+
+def test_it_prints_and_plots(tmp_path: Path) -> None:
+    report = run_all(cases=[HONEST, LIAR], effort=0.5)
+    assert "VIOLATED" in str(report)
+    assert str(report).count("\n") == 2
+    assert report.to_markdown().count("\n") == 4
+    report.plot(tmp_path / "audit.png")
+    assert (tmp_path / "audit.png").read_bytes()[:4] == b"\x89PNG"
+    assert str(Report(())).startswith("mechanism")
+
+
+def test_mechanisms_that_answer_one_by_one() -> None:
+    assert one_by_one(lambda value: value + 1)(1, 3) == [2, 2, 2]
+
+
+@pytest.mark.parametrize("effort", [0, -1.0, math.nan, math.inf, True, "much"])
+def test_nonsense_is_refused(effort: float) -> None:
+    with pytest.raises(InputError):
+        run_all(cases=[HONEST], effort=effort)
