@@ -68,7 +68,7 @@ def scan(text: str, schema: Schema, *, select: bool = False) -> list[Token]:
     functions = _FUNCTIONS | _SELECT_FUNCTIONS if select else _FUNCTIONS
     pieces = _split(text)
     tokens: list[Token] = []
-    for piece, follower in zip(pieces, [*pieces[1:], _END], strict=True):
+    for piece, follower in zip(pieces, [*pieces, _END][1:], strict=True):
         kind = _kind(piece, follower, keywords)
         if kind == "date":
             continue  # DATE '2024-12-31' says no more than '2024-12-31' beside a date column

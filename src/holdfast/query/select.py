@@ -70,9 +70,8 @@ def _parse(text: str, schema: Schema) -> Select:
         raise reader.refusal("expected one SELECT statement", node)
     for role, part in node.args.items():
         if part and role not in _ROLES:
-            raise reader.refusal(
-                f"{role.upper()} is not in the language", part if hasattr(part, "walk") else node
-            )
+            first = part[0] if isinstance(part, list) else part
+            raise reader.refusal("this is not in the language", first if hasattr(first, "walk") else node)
     _table(reader, node.args.get("from_") or node.args.get("from"))
     by = _group(reader, node.args.get("group"), schema)
     where = node.args.get("where")

@@ -1,0 +1,197 @@
+"""SELECT statements: what they ask, and where everything else is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.errors import InputError, QueryError
+from holdfast.query.expression import Add, Column, Constant
+from holdfast.query.parse import parse_predicate
+from holdfast.query.predicate import Always
+from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema
+from holdfast.query.select import MAX_AGGREGATES, Aggregate, Select, parse_select
+
+SCHEMA = Schema(
+    age=Integer(0, 120),
+    income=Real(0, 500_000),
+    smoker=Category("no", "yes"),
+    insured=Boolean(),
+    visit=Date("2020-01-01", "2026-12-31"),
+    count=Integer(0, 9),
+)
+COUNT = Aggregate("count", None, "count(*)")
+
+
+def test_what_statements_ask() -> None:
+    over = parse_predicate("age > 40", SCHEMA)
+    mean = Aggregate("avg", Column("income"), "avg(income)")
+    for text, select in [
+        ("SELECT smoker, avg(income) FROM t WHERE age > 40 GROUP BY smoker", Select((mean,), "smoker", over)),
+        (
+            "select Avg(INCOME), smoker from T where 40 < age group  by smoker",
+            Select((mean,), "smoker", over),
+        ),
+        ("SELECT count(*) FROM people", Select((COUNT,), None, Always())),
+        ('SELECT COUNT(*) AS n FROM "my table"', Select((Aggregate("count", None, "n"),), None, Always())),
+        (
+            "SELECT count(smoker) FROM t",
+            Select((Aggregate("count", Column("smoker"), "count(smoker)"),), None, Always()),
+        ),
+        (
+            "SELECT median(age) FROM t",
+            Select((Aggregate("quantile", Column("age"), "median(age)", 0.5),), None, Always()),
+        ),
+        (
+            "SELECT quantile_cont(visit, 0.9) AS late, sum(age + 1) FROM t GROUP BY insured",
+            Select(
+                (
+                    Aggregate("quantile", Column("visit"), "late", 0.9),
+                    Aggregate("sum", Add(Column("age"), Constant(1)), "sum(age + 1)"),
+                ),
+                "insured",
+                Always(),
+            ),
+        ),
+        (
+            "SELECT sum(count) FROM count GROUP BY age",
+            Select((Aggregate("sum", Column("count"), "sum(count)"),), "age", Always()),
+        ),
+        ("SELECT count(*) FROM t GROUP BY visit", Select((COUNT,), "visit", Always())),
+    ]:
+        assert parse_select(text, SCHEMA) == select
+
+
+REFUSED: list[tuple[str, str]] = [
+    # The mark ¦ stands before the place that must be pointed at.
+    ("¦", "empty"),
+    ("¦age > 3", "starts with SELECT"),
+    ("SELECT¦", "FROM"),
+    ("SELECT count(*)¦", "FROM"),
+    ("¦SELECT FROM t", "between 1 and 64"),
+    ("SELECT ¦* FROM t", "select count"),
+    ("SELECT ¦age FROM t", "in an aggregate"),
+    ("SELECT ¦age, count(*) FROM t GROUP BY smoker", "in an aggregate"),
+    ("¦SELECT smoker FROM t GROUP BY smoker", "between 1 and 64"),
+    ("SELECT ¦DISTINCT age FROM t", "not part"),
+    ("SELECT ¦ALL count(*) FROM t", "not part"),
+    ("SELECT count(¦DISTINCT age) FROM t", "not part"),
+    ("SELECT ¦1 FROM t", "select count"),
+    ("SELECT ¦count(*) + 1 FROM t", "select count"),
+    ("SELECT ¦abs(age) FROM t", "select count"),
+    ("SELECT ¦min(age) FROM t", "function min"),
+    ("SELECT ¦stddev(age) FROM t", "function stddev"),
+    ("SELECT ¦string_agg(smoker) FROM t", "function string_agg"),
+    ("SELECT sum(¦smoker) FROM t", "not a number"),
+    ("SELECT avg(¦insured) FROM t", "not a number"),
+    ("SELECT sum(¦visit) FROM t", "not a number"),
+    ("SELECT sum(¦*) FROM t", "expected a column"),
+    ("SELECT sum(¦count(*)) FROM t", "expected a column"),
+    ("SELECT sum(¦) FROM t", "cannot read"),
+    ("SELECT ¦count() FROM t", "argument"),
+    ("SELECT ¦count(age, income) FROM t", "argument"),
+    ("SELECT count(¦age + 1) FROM t", "expected a column"),
+    ("SELECT median(¦smoker) FROM t", "no order"),
+    ("SELECT median(¦age + 1) FROM t", "expected a column"),
+    ("SELECT ¦quantile_cont(income) FROM t", "column and a rank"),
+    ("SELECT quantile_cont(income, ¦1) FROM t", "strictly between"),
+    ("SELECT quantile_cont(income, ¦'a') FROM t", "strictly between"),
+    ("SELECT quantile_cont(income, ¦age) FROM t", "strictly between"),
+    ("SELECT sum(income) ¦FILTER (WHERE age > 1) FROM t", "function FILTER"),
+    ("SELECT sum(income) ¦OVER () FROM t", "function OVER"),
+    ("SELECT count(*), ¦FROM t", "comma"),
+    ("SELECT count(*) ¦n FROM t", "no column"),
+    ("SELECT count(*) AS ¦'n' FROM t", "AS needs"),
+    ("SELECT count(*) FROM ¦'people.csv'", "FROM needs"),
+    ("SELECT count(*) FROM ¦read_csv('x')", "read_csv"),
+    ("SELECT count(*) FROM ¦(SELECT 1)", "FROM needs"),
+    ("SELECT count(*) FROM a¦.b", "not part"),
+    ("SELECT count(*) FROM t, ¦u", "no column"),
+    ("SELECT count(*) FROM t, ¦age", "not in the language"),
+    ("SELECT count(*) FROM t ¦u", "no column"),
+    ("SELECT count(*) FROM ¦t AS u", "plain table"),
+    ("SELECT count(*) FROM t ¦JOIN u ON TRUE", "not part"),
+    ("SELECT count(*) FROM t ¦TABLESAMPLE (10)", "function"),
+    ("SELECT count(*) FROM t WHERE¦", "too early"),
+    ("SELECT count(*) FROM t WHERE ¦age", "not a condition"),
+    ("SELECT count(*) FROM t WHERE ¦agee > 3", "did you mean age"),
+    ("SELECT count(*) FROM t WHERE ¦count(*) > 1", "expected a column"),
+    ("SELECT count(*) FROM t WHERE age > (¦SELECT 1)", "inside another"),
+    ("SELECT count(*) FROM t GROUP BY ¦income", "histogram"),
+    ("SELECT count(*) FROM t GROUP BY ¦age, smoker", "one column"),
+    ("SELECT count(*) FROM t GROUP BY ¦1", "expected a column"),
+    ("SELECT count(*) FROM t GROUP BY ¦age + 1", "expected a column"),
+    ("SELECT count(*) FROM t GROUP BY ¦ALL", "not part"),
+    ("SELECT count(*) FROM t GROUP BY ¦ROLLUP (age)", "function ROLLUP"),
+    ("SELECT count(*) FROM t GROUP BY age ¦HAVING TRUE", "not part"),
+    ("SELECT count(*) FROM t ¦ORDER BY age", "not part"),
+    ("SELECT count(*) FROM t ¦LIMIT 5", "not part"),
+    ("SELECT count(*) FROM t ¦WINDOW w AS (age)", "not part"),
+    ("SELECT count(*) ¦INTO x FROM t", "not part"),
+    ("SELECT count(*) FROM t ¦UNION SELECT count(*) FROM t", "not part"),
+    ("SELECT count(*) FROM t ¦EXCEPT SELECT count(*) FROM t", "not part"),
+    ("¦WITH x AS (SELECT 1) SELECT count(*) FROM t", "not part"),
+    ("SELECT count(*) FROM t¦;", "not part"),
+    ("SELECT count(*) FROM t¦; SELECT count(*) FROM t", "not part"),
+    ("SELECT count(*) FROM t ¦-- x", "comments"),
+    ("¦INSERT INTO t VALUES (1)", "not part"),
+    ("¦COPY t TO 'x'", "not part"),
+    ("¦PRAGMA table_info", "not part"),
+]
+
+
+@pytest.mark.parametrize(("marked", "message"), REFUSED, ids=[repr(marked)[:60] for marked, _ in REFUSED])
+def test_refusals_point_at_the_place(marked: str, message: str) -> None:
+    text, place = marked.replace("¦", ""), marked.index("¦")
+    with pytest.raises(QueryError) as caught:
+        parse_select(text, SCHEMA)
+    assert message in str(caught.value)
+    assert caught.value.position == place, str(caught.value)
+
+
+def test_limits() -> None:
+    many = ", ".join(f"count(*) AS c{i}" for i in range(MAX_AGGREGATES))
+    assert len(parse_select(f"SELECT {many} FROM t", SCHEMA).aggregates) == MAX_AGGREGATES
+    with pytest.raises(QueryError, match="between 1 and 64"):
+        parse_select(f"SELECT {many}, count(*) FROM t", SCHEMA)
+    with pytest.raises(QueryError, match="characters"):
+        parse_select("SELECT count(*) FROM t WHERE " + "age > 1 AND " * 1_000_000, SCHEMA)
+    with pytest.raises(QueryError, match="nested"):
+        parse_select(f"SELECT count(*) FROM t WHERE {'(' * 500}age = 1{')' * 500}", SCHEMA)
+
+
+@pytest.mark.parametrize("text", [None, 3, b"SELECT 1"])
+def test_only_text_is_a_statement(text: Any) -> None:
+    with pytest.raises(InputError):
+        parse_select(text, SCHEMA)
+    with pytest.raises(InputError):
+        parse_select("SELECT count(*) FROM t", {"age": 1})  # type: ignore[arg-type]
+
+
+SOUP = """SELECT FROM WHERE GROUP BY AS count sum avg median quantile_cont ( ) * , age smoker income t 0.5
+1 AND > = 'no' JOIN ON HAVING LIMIT DISTINCT UNION ; . "t" ORDER"""
+
+
+def refusal(text: str) -> QueryError | None:
+    try:
+        parse_select(text, SCHEMA)
+    except QueryError as error:
+        return error
+    return None
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.text()
+    | st.lists(st.sampled_from(SOUP.split()), max_size=15).map(lambda words: "SELECT " + " ".join(words))
+)
+def test_any_text_is_read_or_refused(text: str) -> None:
+    error = refusal(text)
+    if error is None:
+        assert parse_select(text, SCHEMA).aggregates
+    else:
+        assert error.position is not None
+        assert 0 <= error.position <= len(text)
