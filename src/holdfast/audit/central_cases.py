@@ -18,14 +18,13 @@ from holdfast.mechanisms.rejection import lecture_rejection_sampler
 from holdfast.mechanisms.response import randomized_response, response_epsilon
 from holdfast.mechanisms.selection import exponential, permute_and_flip
 from holdfast.mechanisms.sparse_vector import SparseVector
-from holdfast.noise.bernoulli import bernoulli_vector
+from holdfast.mechanisms.votes import FLIP, votes
 from holdfast.noise.laplace import laplace_vector
 from holdfast.noise.subset import with_replacement, without_replacement
 from holdfast.privacy import events
 from holdfast.privacy.conversion import zcdp_to_approx
 from holdfast.privacy.rule import pure
 
-FLIP = Fraction(1, 4)
 DELTA = 0.01
 LOW, HIGH = (0, 1, 0, 0), (1, 0, 1, 1)
 """Scores of neighbours: the best candidate falls by one while all others rise by one."""
@@ -64,7 +63,7 @@ def sampled() -> list[Case]:
     return [
         Case(
             "votes",
-            partial(_votes, votes=5),
+            one_by_one(_votes),
             zeros,
             one,
             pure(events.Votes(10, 5, FLIP)).epsilon,
@@ -148,12 +147,9 @@ def _response(bit: int, runs: int) -> NDArray[Any]:
     return randomized_response(np.full(runs, bit), truth=0.55)
 
 
-def _votes(sample: tuple[int, ...], runs: int, votes: int) -> NDArray[np.int64]:
-    """The sum of several votes, each from a random row and flipped with probability 1/4."""
-    drawn = np.array(sample, dtype=np.bool_)[with_replacement(len(sample), runs * votes)]
-    ballots = (drawn ^ bernoulli_vector(FLIP, runs * votes)).reshape(runs, votes)
-    totals: NDArray[np.int64] = ballots.sum(axis=1)
-    return totals
+def _votes(sample: tuple[int, ...]) -> int:
+    """Five votes from random rows."""
+    return votes(np.array(sample, dtype=np.bool_)[with_replacement(len(sample), 5)])
 
 
 def _sample(sample: tuple[int, ...], runs: int, draw: Callable[..., Any], size: int) -> NDArray[np.int64]:

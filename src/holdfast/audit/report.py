@@ -116,8 +116,9 @@ def registry() -> list[Case]:
     from holdfast.audit.control_cases import controls
     from holdfast.audit.local_cases import local
     from holdfast.audit.peer_cases import peers
+    from holdfast.audit.stream_cases import streams
 
-    rooms = (additive, sampled, selection, sparse_vectors, local, controls, peers)
+    rooms = (additive, sampled, selection, sparse_vectors, streams, local, controls, peers)
     return [case for room in rooms for case in room()]
 
 

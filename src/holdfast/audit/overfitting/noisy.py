@@ -8,11 +8,12 @@ from fractions import Fraction
 import numpy as np
 
 from holdfast.audit.overfitting.game import Answerer, Truths, Vector
+from holdfast.mechanisms.gaussian import add_gaussian
+from holdfast.mechanisms.laplace import add_laplace
 from holdfast.mechanisms.values import round_up
-from holdfast.noise.bernoulli import bernoulli_vector
+from holdfast.mechanisms.votes import FLIP, unbiased
+from holdfast.mechanisms.votes import votes as cast_votes
 from holdfast.noise.bits import Bits
-from holdfast.noise.gaussian import gaussian_vector
-from holdfast.noise.laplace import laplace_vector
 from holdfast.noise.subset import with_replacement
 from holdfast.privacy.conversion import pure_to_zcdp
 from holdfast.validity.gaussian import gaussian_noise, gaussian_width
@@ -20,8 +21,7 @@ from holdfast.validity.search import least
 from holdfast.validity.transfer import concentrated_term
 from holdfast.validity.votes import votes_noise
 
-FLIP = Fraction(1, 4)
-_BLOCK = 1 << 22
+_BLOCK = 1 << 20
 
 
 def gaussian(rows: int, queries: int, beta: float, bits: Bits | None = None) -> Answerer:
@@ -34,8 +34,7 @@ def gaussian(rows: int, queries: int, beta: float, bits: Bits | None = None) -> 
 
     def answer(truths: Truths, guesses: Vector | None) -> Vector:
         counts = np.count_nonzero(truths, axis=0)
-        noisy: Vector = (counts + gaussian_vector(variance, len(counts), bits)) / rows
-        return noisy
+        return np.asarray(add_gaussian(counts, variance, bits)) / rows
 
     return Answerer("gaussian", width, answer)
 
@@ -49,8 +48,7 @@ def laplace(rows: int, queries: int, beta: float, bits: Bits | None = None) -> A
 
     def answer(truths: Truths, guesses: Vector | None) -> Vector:
         counts = np.count_nonzero(truths, axis=0)
-        noisy: Vector = (counts + laplace_vector(scale, len(counts), bits)) / rows
-        return noisy
+        return np.asarray(add_laplace(counts, scale, bits)) / rows
 
     return Answerer("laplace", _laplace_width(rows, queries, beta, float(scale)), answer)
 
@@ -66,17 +64,16 @@ def votes(rows: int, queries: int, beta: float, bits: Bits | None = None) -> Ans
 
 def _count_votes(truths: Truths, count: int, bits: Bits | None) -> Vector:
     rows, columns = truths.shape
-    flat = np.ascontiguousarray(truths.T).reshape(-1)
+    sample = np.ascontiguousarray(truths.T)
     answers = np.empty(columns)
     block = max(1, _BLOCK // count)
     for start in range(0, columns, block):
-        stop = min(columns, start + block)
-        size = (stop - start) * count
-        ids = with_replacement(rows, size, bits).reshape(stop - start, count)
-        ids += (np.arange(start, stop) * rows)[:, None]
-        ballots = flat.take(ids) ^ bernoulli_vector(FLIP, size, bits).reshape(ids.shape)
-        answers[start:stop] = np.count_nonzero(ballots, axis=1) / count
-    return (answers - float(FLIP)) / (1.0 - 2.0 * float(FLIP))
+        stop = min(start + block, columns)
+        ids = with_replacement(rows, (stop - start) * count, bits).reshape(stop - start, count)
+        for j in range(start, stop):
+            ones = cast_votes(sample[j].take(ids[j - start]), bits=bits)
+            answers[j] = unbiased(ones, count, FLIP)
+    return answers
 
 
 def laplace_tail(scale: float, queries: int, beta: float) -> float:

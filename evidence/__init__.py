@@ -1,0 +1,1 @@
+"""The experiments behind docs/evidence.md. Run `python evidence/run.py`."""
