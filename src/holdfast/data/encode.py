@@ -232,7 +232,8 @@ def _half_up(number: str) -> str:
 def _half_up_decimal(x: str) -> str:
     """A DECIMAL rounded half up. Read from its digits, because arithmetic on wide decimals can overflow."""
     text = f"CAST({x} AS VARCHAR)"
-    magnitude = f"CAST(REGEXP_EXTRACT({text}, '[0-9]+') AS HUGEINT)"
+    # Without digits before the point, as in '-.25', the whole part is 0.
+    magnitude = f"COALESCE(TRY_CAST(REGEXP_EXTRACT({text}, '^-?([0-9]+)', 1) AS HUGEINT), 0)"
     above = f"CASE WHEN REGEXP_MATCHES({text}, '[.][5-9]') THEN 1 ELSE 0 END"
     below = f"CASE WHEN REGEXP_MATCHES({text}, '[.]([6-9]|5[0-9]*[1-9])') THEN 1 ELSE 0 END"
     return f"CASE WHEN {x} >= 0 THEN {magnitude} + {above} ELSE -({magnitude} + {below}) END"
