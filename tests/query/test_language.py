@@ -455,7 +455,8 @@ def test_nothing_heavy_is_imported_before_the_first_question() -> None:
 
 
 SOUP = """age height income smoker insured visit Σ 1 0 2.5 1e3 'no' '2020-01-01' "order" TRUE NULL AND OR
-NOT IN IS BETWEEN abs least greatest DATE ( ) , + - * / < <= > >= = <> :: ; -- /* */ ' " $ ? . [ ] { } SELECT FROM x"""
+NOT IN IS
+BETWEEN abs least greatest DATE ( ) , + - * / < <= > >= = <> :: ; -- /* */ ' " $ ? . [ ] { } SELECT FROM x"""
 words = st.sampled_from(SOUP.split())
 
 

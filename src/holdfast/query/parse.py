@@ -32,6 +32,7 @@ _OPERATIONS: dict[str, Callable[[Expression, Expression], Expression]] = {
     "sub": arithmetic.subtract,
     "mul": arithmetic.multiply,
 }
+_CONTENT = ("column", "name", "number", "string")
 Node = Any  # sqlglot's expression; its classes move between releases, their keys do not
 Made = TypeVar("Made")
 
@@ -61,14 +62,14 @@ def _remembered(
 
 def _predicate(text: str, schema: Schema) -> Predicate:
     converter = Converter(text, schema, scan(text, schema))
-    predicate = converter.predicate(converter.parsed("Condition"), positive=True)
+    predicate = converter.predicate(converter.parsed(), positive=True)
     _check_canonical(str(predicate), text, schema)
     return predicate
 
 
 def _expression(text: str, schema: Schema) -> Expression:
     converter = Converter(text, schema, scan(text, schema))
-    expression = converter.number(converter.parsed("Condition"))
+    expression = converter.number(converter.parsed())
     _check_canonical(str(expression), text, schema)
     return expression
 
@@ -96,23 +97,26 @@ class Converter:
         self.schema = schema
         self.tokens = tokens
 
-    def parsed(self, into: str) -> Node:
-        """sqlglot's tree of the tokens."""
+    def parsed(self, *, statement: bool = False) -> Node:
+        """sqlglot's tree of the tokens: a condition, or a whole statement."""
         import sqlglot
         from sqlglot import exp
         from sqlglot.dialects.dialect import Dialect
         from sqlglot.errors import ParseError
 
         lexer: Any = sqlglot.tokens
-        name, word = lexer.TokenType.IDENTIFIER, lexer.TokenType.VAR
-        known = {"column": name, "name": name, "function": word}
+        name = lexer.TokenType.IDENTIFIER
+        known = {"column": name, "name": name, "function": lexer.TokenType.VAR}
         raw = []
         for place, token in enumerate(self.tokens):
             source = known.get(token.kind, token.source)
-            # The column number carries the token's place, because that is what a ParseError reports.
-            raw.append(lexer.Token(source, token.value, 1, place, token.start, token.start))
+            # sqlglot sees the grammar only: a name or a value is the number of its token. So is the column
+            # number, because that is what a ParseError reports.
+            word = str(place) if token.kind in _CONTENT else token.value
+            raw.append(lexer.Token(source, word, 1, place, token.start, token.start))
         try:
-            trees = Dialect.get_or_raise(None).parser().parse_into(getattr(exp, into), raw, self.text)
+            parser = Dialect.get_or_raise(None).parser()
+            trees = parser.parse(raw, "") if statement else parser.parse_into(exp.Condition, raw, "")
         except ParseError as error:
             raise self._unreadable(error) from None
         except RecursionError:
@@ -199,7 +203,7 @@ class Converter:
         if key == "column":
             return Column(self.name(node))
         if key == "literal":
-            return str(node.this) if node.is_string else self.literal(node)
+            return self.token(node).value if node.is_string else self.literal(node)
         if key == "boolean":
             return bool(node.this)
         if key == "neg":
@@ -222,22 +226,32 @@ class Converter:
             raise self.refusal("expected a number here, or a column of numbers", node)
         if not isinstance(operand, Fraction):
             return operand
-        if operand.denominator == 1 and abs(operand) > INTEGER_LIMIT and str(_bare(node).this).isdigit():
+        if (
+            operand.denominator == 1
+            and abs(operand) > INTEGER_LIMIT
+            and self.token(_bare(node)).value.isdigit()
+        ):
             raise self.refusal("a whole number in arithmetic must be within ±2^62", node)
         return self._placed(lambda: constant(operand), node)
 
     def literal(self, node: Node) -> Fraction:
-        digits = str(node.this)
+        digits = self.token(node).value
         _, _, exponent = digits.lower().partition("e")
         if len(digits) > 400 or len(exponent) > 4 or (exponent and abs(int(exponent)) > 400):
             raise self.refusal("the number is too long or too large", node)
         return Fraction(digits)
 
     def name(self, node: Node) -> str:
-        name = str(node.this.this)
-        if set(filter(node.args.get, node.args)) != {"this"} or name not in self.schema:
+        """The column that a node names."""
+        if set(filter(node.args.get, node.args)) != {"this"} or node.this.key != "identifier":
             raise self.refusal("expected a plain column here", node)
-        return name
+        return self.token(node.this).value
+
+    def token(self, leaf: Node) -> Token:
+        """The token behind a literal or an identifier."""
+        if not str(leaf.this).isdecimal():  # a keyword where sqlglot expected a name
+            raise self.refusal("expected a column or a value here", leaf)
+        return self.tokens[int(leaf.this)]
 
     def _placed(self, make: Callable[[], Made], node: Node) -> Made:
         """Give a refusal from below its place in the text."""
@@ -247,8 +261,13 @@ class Converter:
             raise self.refusal(str(error), node) from None
 
     def refusal(self, message: str, node: Node) -> QueryError:
-        starts = [found.meta["start"] for found in node.walk() if "start" in found.meta]
-        if not starts:  # sqlglot keeps no place for TRUE and FALSE
+        starts = []
+        for found in node.walk():
+            if found.key in ("identifier", "literal") and str(found.this).isdecimal():
+                starts.append(self.token(found).start)
+            elif "start" in found.meta:  # functions, in sqlglot's newer releases
+                starts.append(found.meta["start"])
+        if not starts:  # TRUE, FALSE and * have no place in the tree
             starts = [token.start for token in self.tokens if token.value == node.sql().lower()] or [0]
         return QueryError(message, self.text, min(starts))
 

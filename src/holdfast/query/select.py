@@ -21,7 +21,7 @@ from holdfast.query.wording import quoted
 MAX_AGGREGATES = 64
 
 _ROLES = {"expressions", "from", "from_", "where", "group"}  # the clause of FROM is spelt either way
-_KINDS = {"count": "count", "sum": "sum", "avg": "avg", "median": "quantile"}
+_KINDS = {"count": "count", "sum": "sum", "avg": "avg", "median": "quantile", "quantile_cont": "quantile"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def _parse(text: str, schema: Schema) -> Select:
         if token.value == "select" and token.kind == "keyword":
             raise QueryError("a SELECT inside another is not in the language", text, token.start)
     reader = Converter(text, schema, tokens)
-    node = reader.parsed("Select")
+    node = reader.parsed(statement=True)
     if node.key != "select":
         raise reader.refusal("expected one SELECT statement", node)
     for role, part in node.args.items():
@@ -110,19 +110,20 @@ def _item(reader: Converter, node: Any, by: str | None) -> Aggregate | None:
     """One selected item; None for the GROUP BY column itself."""
     alias = None
     if node.key == "alias":
-        alias, node = str(node.alias), node.this
+        alias, node = reader.token(node.args["alias"]).value, node.this
     if node.key == "column":
         name = reader.name(node)
         if name != by:
             raise reader.refusal(f"{quoted(name)} must be in an aggregate, or be the GROUP BY column", node)
         return None
-    if node.key == "anonymous" and node.name == "quantile_cont":
-        return _quantile(reader, node, alias)
-    if node.key not in _KINDS:
+    called, arguments = _call(node)
+    if called not in _KINDS:
         raise reader.refusal("select count, sum, avg, median or quantile_cont", node)
-    if not set(filter(node.args.get, node.args)) <= {"this", "big_int"} or node.this is None:
-        raise reader.refusal(f"{node.key} takes one argument", node)
-    kind, inner = _KINDS[node.key], node.this
+    kind = _KINDS[called]
+    if len(arguments) != (2 if called == "quantile_cont" else 1):
+        wanted = "a column and a rank" if called == "quantile_cont" else "one argument"
+        raise reader.refusal(f"{called} takes {wanted}", node)
+    inner = arguments[0]
     if kind == "count" and inner.key == "star":
         return Aggregate(kind, None, alias or "count(*)")
     if kind == "count":
@@ -130,20 +131,29 @@ def _item(reader: Converter, node: Any, by: str | None) -> Aggregate | None:
         return Aggregate(kind, Column(name), alias or f"count({quoted(name)})")
     if kind == "quantile":
         name = _ordered(reader, inner)
-        return Aggregate(kind, Column(name), alias or f"median({quoted(name)})", 0.5)
+        rank = 0.5 if called == "median" else _rank(reader, arguments[1])
+        label = (
+            f"median({quoted(name)})" if called == "median" else f"quantile_cont({quoted(name)}, {rank!r})"
+        )
+        return Aggregate(kind, Column(name), alias or label, rank)
     expression = reader.number(inner)
     return Aggregate(kind, expression, alias or f"{kind}({expression})")
 
 
-def _quantile(reader: Converter, node: Any, alias: str | None) -> Aggregate:
-    if len(node.expressions) != 2:
-        raise reader.refusal("quantile_cont takes a column and a rank", node)
-    inner, given = node.expressions
-    name = _ordered(reader, inner)
-    rank = float(reader.literal(given)) if given.key == "literal" and not given.is_string else 0.0
+def _call(node: Any) -> tuple[str, list[Any]]:
+    """The function a node calls and its arguments; one that sqlglot does not know is "anonymous" there."""
+    if node.key == "anonymous":
+        return str(node.this), node.expressions
+    if set(filter(node.args.get, node.args)) <= {"this", "big_int"}:
+        return node.key, [] if node.this is None else [node.this]
+    return node.key, []
+
+
+def _rank(reader: Converter, node: Any) -> float:
+    rank = float(reader.literal(node)) if node.key == "literal" and not node.is_string else 0.0
     if not 0 < rank < 1:
-        raise reader.refusal("the rank must be a number strictly between 0 and 1", given)
-    return Aggregate("quantile", Column(name), alias or f"quantile_cont({quoted(name)}, {rank!r})", rank)
+        raise reader.refusal("the rank must be a number strictly between 0 and 1", node)
+    return rank
 
 
 def _column(reader: Converter, node: Any) -> str:
