@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import sqlite3
+import subprocess
+import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -12,7 +13,17 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import BudgetError, LedgerError
-from holdfast.ledger import Account, Charge, Ledger, MemoryLedger, SqliteLedger, Stale, Totals, copy_ledger
+from holdfast.ledger import (
+    Account,
+    Charge,
+    Ledger,
+    MemoryLedger,
+    SqliteLedger,
+    Stale,
+    Totals,
+    While,
+    copy_ledger,
+)
 
 Make = Callable[[Path], Ledger]
 MAKERS: dict[str, Make] = {
@@ -29,18 +40,17 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
 
 
 def charge(ledger: Ledger, units: int, session: str = "s") -> int:
-    answers = ledger.totals(session).answers
-    entry = ledger.reserve(session, f"key {answers}", "{}", "{}", Charge(units, 2 * units), answers)
-    return entry.id
+    mine = ledger.totals(session).entries
+    return ledger.reserve(session, f"key {mine}", "{}", "{}", Charge(units, 2 * units, 3)).id
 
 
 def test_totals_are_exact_integers(ledger: Ledger) -> None:
     ledger.open(Account("s", "zcdp", 10**18))
     for _ in range(1000):
         charge(ledger, 1)
-    assert ledger.totals("s") == Totals(1000, 1000)
-    assert ledger.totals() == Totals(1000, 2000)
-    assert ledger.totals("nobody") == Totals(0, 0)
+    assert ledger.totals("s") == Totals(1000, 3000, 1000)
+    assert ledger.totals() == Totals(1000, 3000, 2000)
+    assert ledger.totals("nobody") == Totals(0, 0, 0)
 
 
 def test_the_last_unit_can_be_spent_and_not_one_more(ledger: Ledger) -> None:
@@ -51,7 +61,7 @@ def test_the_last_unit_can_be_spent_and_not_one_more(ledger: Ledger) -> None:
     assert refused.value.requested == pytest.approx(2e-9)
     assert refused.value.remaining == pytest.approx(1e-9)
     charge(ledger, 1)
-    assert ledger.totals("s") == Totals(2, 10)
+    assert ledger.totals("s") == Totals(2, 6, 10)
 
 
 def test_the_tables_limit_stands_above_the_sessions(ledger: Ledger) -> None:
@@ -62,7 +72,7 @@ def test_the_tables_limit_stands_above_the_sessions(ledger: Ledger) -> None:
     charge(ledger, 10, "b")
     with pytest.raises(BudgetError, match="the table"):
         charge(ledger, 10, "c")
-    assert ledger.totals() == Totals(2, 40)
+    assert ledger.totals() == Totals(2, 6, 40)
 
 
 def test_a_limit_is_never_set_below_what_was_charged(ledger: Ledger) -> None:
@@ -89,14 +99,22 @@ def test_a_session_comes_back_on_the_same_terms_only(ledger: Ledger) -> None:
     assert list(ledger.accounts()) == [Account("s", "zcdp", 60)]
 
 
-def test_a_plan_made_for_another_moment_is_stale(ledger: Ledger) -> None:
-    ledger.open(Account("s", "zcdp", 100))
+def test_a_plan_is_reserved_only_while_it_holds(ledger: Ledger) -> None:
+    for name in ("s", "other"):
+        ledger.open(Account(name, "zcdp", 100))
     charge(ledger, 1)
+    one = Charge(1, 1)
+    for over in (While(session_answers=3), While(table_answers=3), While(table_units=2)):
+        with pytest.raises(Stale):
+            ledger.reserve("s", "another", "{}", "{}", one, over)
     with pytest.raises(Stale):
-        ledger.reserve("s", "another", "{}", "{}", Charge(1, 1), 0)
+        ledger.reserve("s", "key 0", "{}", "{}", one)
+    assert ledger.totals("s").entries == 1
+    just = While(session_answers=4, table_answers=4, table_units=3, alone=True)
+    ledger.reserve("s", "another", "{}", "{}", one, just)
+    charge(ledger, 1, "other")
     with pytest.raises(Stale):
-        ledger.reserve("s", "key 0", "{}", "{}", Charge(1, 1), 1)
-    assert ledger.totals("s").answers == 1
+        ledger.reserve("s", "a third", "{}", "{}", one, While(alone=True))
 
 
 def test_the_first_answer_stands(ledger: Ledger) -> None:
@@ -132,20 +150,14 @@ def test_copying_keeps_every_charge(ledger: Ledger, tmp_path: Path) -> None:
 
 
 def spend(ledger: Ledger, tries: int) -> int:
-    """Try to charge one unit many times, planning again whenever somebody was quicker."""
+    """Try to charge one unit many times."""
     won = 0
     for _ in range(tries):
-        while True:
-            answers = ledger.totals("s").answers
-            key = uuid.uuid4().hex
-            try:
-                ledger.reserve("s", key, "{}", "{}", Charge(1, 1), answers)
-                won += 1
-            except Stale:
-                continue
-            except BudgetError:
-                pass
-            break
+        try:
+            ledger.reserve("s", uuid.uuid4().hex, "{}", "{}", Charge(1, 1))
+            won += 1
+        except BudgetError:
+            pass
     return won
 
 
@@ -162,18 +174,18 @@ def race(ledger: Ledger, threads: int, tries: int) -> int:
 def test_threads_never_overspend(ledger: Ledger) -> None:
     ledger.open(Account("s", "zcdp", 50))
     assert race(ledger, threads=8, tries=10) == 50
-    assert ledger.totals("s") == Totals(50, 50)
+    assert ledger.totals("s") == Totals(50, 50, 50)
 
 
 class ReadsTooEarly(MemoryLedger):
     """The broken twin: checks the budget outside the lock, and then writes."""
 
-    def reserve(self, session, key, plan, event, charge, answers):  # type: ignore[no-untyped-def]
+    def reserve(self, session, key, plan, event, charge, holds=None):  # type: ignore[no-untyped-def]
         mine = self.totals(session)
         if mine.units + charge.session > self._accounts[session].limit:
             raise BudgetError("spent")
         threading.Event().wait(0.001)
-        self._totals[session] = Totals(mine.answers + 1, mine.units + charge.session)
+        self._totals[session] = mine.plus(1, charge.session)
 
 
 def test_the_race_catches_a_ledger_that_reads_too_early() -> None:
@@ -182,30 +194,43 @@ def test_the_race_catches_a_ledger_that_reads_too_early() -> None:
     assert race(broken, threads=8, tries=10) > 5
 
 
-def _process(path: Path, wins: "multiprocessing.Queue[int]") -> None:
-    ledger = SqliteLedger(path)
-    wins.put(race(ledger, threads=4, tries=20))
-    ledger.close()
+WORKER = """
+import sys, threading, uuid
+from pathlib import Path
+from holdfast.errors import BudgetError
+from holdfast.ledger import Charge, SqliteLedger
+
+ledger, wins = SqliteLedger(Path(sys.argv[1])), []
+
+def spend():
+    for _ in range(20):
+        try:
+            ledger.reserve("s", uuid.uuid4().hex, "{}", "{}", Charge(1, 1))
+            wins.append(1)
+        except BudgetError:
+            pass
+
+workers = [threading.Thread(target=spend) for _ in range(4)]
+for worker in workers:
+    worker.start()
+for worker in workers:
+    worker.join()
+print(len(wins))
+"""
 
 
-def _processes(path: Path, target: Callable[..., None]) -> int:
-    context = multiprocessing.get_context("spawn")
-    wins: multiprocessing.Queue[int] = context.Queue()
-    workers = [context.Process(target=target, args=(path, wins)) for _ in range(2)]
-    for worker in workers:
-        worker.start()
-    total = sum(wins.get(timeout=120) for _ in workers)
-    for worker in workers:
-        worker.join()
-    return total
+def _processes(path: Path) -> int:
+    command = [sys.executable, "-c", WORKER, str(path)]
+    workers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    return sum(int(worker.communicate(timeout=120)[0]) for worker in workers)
 
 
 def test_processes_never_overspend(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
     ledger = SqliteLedger(path)
     ledger.open(Account("s", "zcdp", 100))
-    assert _processes(path, _process) == 100
-    assert ledger.totals("s") == Totals(100, 100)
+    assert _processes(path) == 100
+    assert ledger.totals("s") == Totals(100, 100, 100)
     ledger.close()
 
 
@@ -216,7 +241,7 @@ def test_the_file_keeps_what_it_was_told(tmp_path: Path) -> None:
     charge(first, 4)
     first.close()
     second = SqliteLedger(path)
-    assert second.totals("s") == Totals(1, 4)
+    assert second.totals("s") == Totals(1, 3, 4)
     second.close()
 
 

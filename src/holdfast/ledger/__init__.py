@@ -6,9 +6,21 @@ may be resumed. Sessions, the command line and a server that share a table share
 """
 
 from holdfast.ledger.copy import copy_ledger
-from holdfast.ledger.entry import Account, Charge, Entry, Stale, Totals
+from holdfast.ledger.entry import ALWAYS, Account, Charge, Entry, Stale, Totals, While
 from holdfast.ledger.memory import MemoryLedger
 from holdfast.ledger.protocol import Ledger
 from holdfast.ledger.sqlite import SqliteLedger
 
-__all__ = ["Account", "Charge", "Entry", "Ledger", "MemoryLedger", "SqliteLedger", "Stale", "Totals", "copy_ledger"]
+__all__ = [
+    "ALWAYS",
+    "Account",
+    "Charge",
+    "Entry",
+    "Ledger",
+    "MemoryLedger",
+    "SqliteLedger",
+    "Stale",
+    "Totals",
+    "While",
+    "copy_ledger",
+]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from holdfast.ledger.protocol import Ledger
 
 
@@ -18,11 +16,7 @@ def copy_ledger(source: Ledger, target: Ledger) -> None:
         target.set_limit(cap)
     for account in source.accounts():
         target.open(account)
-    answers: Counter[str] = Counter()
     for entry in source.entries():
-        copied = target.reserve(
-            entry.session, entry.key, entry.plan, entry.event, entry.charge, answers[entry.session]
-        )
-        answers[entry.session] += 1
+        copied = target.reserve(entry.session, entry.key, entry.plan, entry.event, entry.charge)
         if entry.answer is not None:
             target.record(copied.id, entry.answer)

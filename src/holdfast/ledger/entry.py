@@ -24,18 +24,49 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one answer costs: in the session's own currency, and in the table's."""
+    """What one answer costs: in the session's own currency, and in the table's; and how many numbers with
+    an interval it promises (`queries`), which the intervals of all answers have to share."""
 
     session: int
     table: int
+    queries: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How much a session (or, with `table`, everyone) has been charged, and for how many answers."""
+    """How many reservations a session (or the whole table) has, how many numbers they promised, and what
+    they cost."""
 
-    answers: int
-    units: int
+    entries: int = 0
+    answers: int = 0
+    units: int = 0
+
+    def plus(self, queries: int, units: int) -> Totals:
+        return Totals(self.entries + 1, self.answers + queries, self.units + units)
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """How long a plan holds: while the totals, its own charge included, are at most these, and (`alone`) no
+    other session was charged."""
+
+    session_answers: int | None = None
+    table_answers: int | None = None
+    table_units: int | None = None
+    alone: bool = False
+
+    def check(self, session: Totals, table: Totals) -> None:
+        """Raise Stale if it holds no longer."""
+        if (
+            (self.session_answers is not None and session.answers > self.session_answers)
+            or (self.table_answers is not None and table.answers > self.table_answers)
+            or (self.table_units is not None and table.units > self.table_units)
+            or (self.alone and session.entries != table.entries)
+        ):
+            raise Stale("the ledger has moved on since this was planned")
+
+
+ALWAYS = While()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +84,17 @@ class Entry:
 
 
 class Stale(HoldfastError):
-    """Another answer was reserved since this one was planned; plan again. Never reaches the user."""
+    """The ledger has moved on since an answer was planned, or has that answer; plan again. Never reaches the
+    user."""
 
 
-def refuse_overspending(account: Account, spent: int, cost: int) -> None:
-    """Raise BudgetError if `cost` more units would pass the account's limit.
+def refuse_overspending(account: Account, after: int, cost: int) -> None:
+    """Raise BudgetError if the total `after` a charge of `cost` units would pass the account's limit.
 
     Guarantee: integers only, so no charge is lost to rounding and no slack is granted.
     """
-    if spent + cost > account.limit:
-        remaining = account.limit - spent
+    if after > account.limit:
+        remaining = account.limit - after + cost
         raise BudgetError(
             f"this answer costs {cost * UNIT:.6g} and {account.name} has {remaining * UNIT:.6g} left "
             f"(in {account.currency}); ask for a wider answer or raise the limit",

@@ -7,9 +7,9 @@ from dataclasses import replace
 from threading import Lock
 
 from holdfast.errors import BudgetError, LedgerError
-from holdfast.ledger.entry import Account, Charge, Entry, Stale, Totals, refuse_overspending
+from holdfast.ledger.entry import ALWAYS, Account, Charge, Entry, Stale, Totals, While, refuse_overspending
 
-_NOTHING = Totals(0, 0)
+_NOTHING = Totals()
 
 
 class MemoryLedger:
@@ -40,19 +40,22 @@ class MemoryLedger:
     def accounts(self) -> Iterator[Account]:
         return iter(list(self._accounts.values()))
 
-    def reserve(self, session: str, key: str, plan: str, event: str, charge: Charge, answers: int) -> Entry:
+    def reserve(
+        self, session: str, key: str, plan: str, event: str, charge: Charge, holds: While = ALWAYS
+    ) -> Entry:
         with self._lock:
-            mine, all_ = self.totals(session), self.totals()
-            if mine.answers != answers or (session, key) in self._keys:
-                raise Stale("another answer was reserved meanwhile")
+            mine = self.totals(session).plus(charge.queries, charge.session)
+            all_ = self.totals().plus(charge.queries, charge.table)
+            holds.check(mine, all_)
+            if (session, key) in self._keys:
+                raise Stale("this was reserved meanwhile")
             refuse_overspending(self._accounts[session], mine.units, charge.session)
             if self._limit is not None:
                 refuse_overspending(self._limit, all_.units, charge.table)
             entry = Entry(len(self._entries), session, key, plan, event, charge, None)
             self._entries.append(entry)
             self._keys[session, key] = entry.id
-            self._totals[session] = Totals(mine.answers + 1, mine.units + charge.session)
-            self._totals[None] = Totals(all_.answers + 1, all_.units + charge.table)
+            self._totals[session], self._totals[None] = mine, all_
             return entry
 
     def record(self, entry: int, answer: str) -> str:

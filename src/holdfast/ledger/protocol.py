@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from holdfast.ledger.entry import Account, Charge, Entry, Totals
+from holdfast.ledger.entry import ALWAYS, Account, Charge, Entry, Totals, While
 
 
 class Ledger(Protocol):
@@ -28,8 +28,10 @@ class Ledger(Protocol):
     def accounts(self) -> Iterator[Account]:
         """Every session's account, as it stands."""
 
-    def reserve(self, session: str, key: str, plan: str, event: str, charge: Charge, answers: int) -> Entry:
-        """Commit a charge. `answers` is the number of answers the plan was made for: Stale if it changed."""
+    def reserve(
+        self, session: str, key: str, plan: str, event: str, charge: Charge, holds: While = ALWAYS
+    ) -> Entry:
+        """Commit a charge, if the plan still holds and the key is new; Stale otherwise."""
 
     def record(self, entry: int, answer: str) -> str:
         """Commit the answer of a reservation, once; returns the answer that stands."""

@@ -10,7 +10,7 @@ from threading import RLock
 from typing import Any
 
 from holdfast.errors import LedgerError
-from holdfast.ledger.entry import Account, Charge, Entry, Stale, Totals, refuse_overspending
+from holdfast.ledger.entry import ALWAYS, Account, Charge, Entry, Stale, Totals, While, refuse_overspending
 from holdfast.ledger.memory import check_account, check_limit
 
 VERSION = 1
@@ -23,9 +23,10 @@ CREATE INDEX IF NOT EXISTS accounts_by_name ON accounts (name, id);
 CREATE TABLE IF NOT EXISTS entries (
   id INTEGER PRIMARY KEY, session TEXT NOT NULL, key TEXT NOT NULL, plan TEXT NOT NULL, event TEXT NOT NULL,
   session_units INTEGER NOT NULL CHECK (session_units >= 0), table_units INTEGER NOT NULL CHECK (table_units >= 0),
-  session_answers INTEGER NOT NULL, session_total INTEGER NOT NULL,
-  table_answers INTEGER NOT NULL, table_total INTEGER NOT NULL,
-  UNIQUE (session, key), UNIQUE (session, session_answers), UNIQUE (table_answers));
+  queries INTEGER NOT NULL CHECK (queries >= 0),
+  session_entries INTEGER NOT NULL, session_answers INTEGER NOT NULL, session_total INTEGER NOT NULL,
+  table_entries INTEGER NOT NULL, table_answers INTEGER NOT NULL, table_total INTEGER NOT NULL,
+  UNIQUE (session, key), UNIQUE (session, session_entries), UNIQUE (table_entries));
 CREATE TABLE IF NOT EXISTS answers (entry INTEGER PRIMARY KEY REFERENCES entries, answer TEXT NOT NULL);
 CREATE TRIGGER IF NOT EXISTS entries_stay BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'append-only'); END;
 CREATE TRIGGER IF NOT EXISTS entries_last BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'append-only'); END;
@@ -33,7 +34,7 @@ CREATE TRIGGER IF NOT EXISTS answers_stay BEFORE UPDATE ON answers BEGIN SELECT 
 CREATE TRIGGER IF NOT EXISTS answers_last BEFORE DELETE ON answers BEGIN SELECT RAISE(ABORT, 'append-only'); END;
 """
 
-_ENTRY = """SELECT e.id, e.session, e.key, e.plan, e.event, e.session_units, e.table_units, a.answer
+_ENTRY = """SELECT e.id, e.session, e.key, e.plan, e.event, e.session_units, e.table_units, e.queries, a.answer
 FROM entries e LEFT JOIN answers a ON a.entry = e.id """
 
 
@@ -119,11 +120,15 @@ class SqliteLedger:
         )
         return (Account(*row) for row in rows)
 
-    def reserve(self, session: str, key: str, plan: str, event: str, charge: Charge, answers: int) -> Entry:
+    def reserve(
+        self, session: str, key: str, plan: str, event: str, charge: Charge, holds: While = ALWAYS
+    ) -> Entry:
         with self._transaction():
-            mine, all_ = self.totals(session), self.totals()
-            if mine.answers != answers or self.find(session, key) is not None:
-                raise Stale("another answer was reserved meanwhile")
+            mine = self.totals(session).plus(charge.queries, charge.session)
+            all_ = self.totals().plus(charge.queries, charge.table)
+            holds.check(mine, all_)
+            if self.find(session, key) is not None:
+                raise Stale("this was reserved meanwhile")
             account, cap = self._account(session), self.limit()
             if account is None:
                 raise LedgerError(f"session {session!r} has no account in this ledger")
@@ -131,11 +136,12 @@ class SqliteLedger:
             if cap is not None:
                 refuse_overspending(cap, all_.units, charge.table)
             cursor = self._connection.execute(
-                "INSERT INTO entries (session, key, plan, event, session_units, table_units, session_answers,"
-                " session_total, table_answers, table_total) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO entries (session, key, plan, event, session_units, table_units, queries,"
+                " session_entries, session_answers, session_total, table_entries, table_answers, table_total)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    session, key, plan, event, charge.session, charge.table,
-                    mine.answers + 1, mine.units + charge.session, all_.answers + 1, all_.units + charge.table,
+                    session, key, plan, event, charge.session, charge.table, charge.queries,
+                    mine.entries, mine.answers, mine.units, all_.entries, all_.answers, all_.units,
                 ),
             )  # fmt: skip
             number = cursor.lastrowid
@@ -153,14 +159,16 @@ class SqliteLedger:
 
     def totals(self, session: str | None = None) -> Totals:
         if session is None:
-            rows = self._rows("SELECT table_answers, table_total FROM entries ORDER BY table_answers DESC LIMIT 1")
+            rows = self._rows(
+                "SELECT table_entries, table_answers, table_total FROM entries ORDER BY table_entries DESC LIMIT 1"
+            )
         else:
             rows = self._rows(
-                "SELECT session_answers, session_total FROM entries WHERE session = ?"
-                " ORDER BY session_answers DESC LIMIT 1",
+                "SELECT session_entries, session_answers, session_total FROM entries WHERE session = ?"
+                " ORDER BY session_entries DESC LIMIT 1",
                 session,
             )
-        return Totals(*rows[0]) if rows else Totals(0, 0)
+        return Totals(*rows[0]) if rows else Totals()
 
     def entries(self, session: str | None = None) -> Iterator[Entry]:
         where, values = ("", ()) if session is None else ("WHERE e.session = ? ", (session,))
@@ -172,8 +180,8 @@ class SqliteLedger:
 
 
 def _entry(row: Any) -> Entry:
-    number, session, key, plan, event, session_units, table_units, answer = row
-    return Entry(number, session, key, plan, event, Charge(session_units, table_units), answer)
+    number, session, key, plan, event, session_units, table_units, queries, answer = row
+    return Entry(number, session, key, plan, event, Charge(session_units, table_units, queries), answer)
 
 
 def _statements(script: str) -> Iterator[str]:
