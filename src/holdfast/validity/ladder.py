@@ -36,7 +36,7 @@ def _log_transcripts(k: int, cells: int) -> float:
     log = math.log(k)
     logs = [log]
     for j in range(1, min(cells + 1, k - 1) + 1):
-        log += math.log((k - j) / (j + 1)) + math.log((cells + 2 - j) / j)
+        log += math.log(k - j) - math.log(j + 1) + math.log((cells + 2 - j) / j)
         logs.append(log)
     top = max(logs)
     return up(top + math.log(sum(math.exp(x - top) for x in logs)), len(logs) * top)

@@ -51,7 +51,9 @@ def hazard(z: float) -> float:
 
 
 def log_upper_tail(x: float) -> float:
-    """ln Q(x) for x >= -30, also where Q(x) underflows."""
+    """ln Q(x), also where Q(x) underflows."""
+    if x < 0.0:
+        return math.log1p(-upper_tail(-x))
     return math.log(mills(x)) - 0.5 * x * x - 0.5 * math.log(2.0 * math.pi)
 
 

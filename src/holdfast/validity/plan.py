@@ -21,10 +21,10 @@ class Option:
     """The half-width at the noise chosen below."""
     fits: bool
     rows_per_answer: int
-    most_queries: int
-    """How many queries the requested half-width allows on these rows."""
-    least_rows: int | None
-    """How many rows the whole request would need; None beyond 1e15."""
+    most_queries: int | None = None
+    """How many queries the requested half-width allows on these rows; None when the request fits."""
+    least_rows: int | None = None
+    """How many rows the whole request would need; None when it fits, or beyond 1e15."""
     standard_deviation: float | None = None
     """Gaussian noise on the count of each answer; the noise on the mean is this divided by the rows."""
     votes: int | None = None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 from holdfast.errors import InputError
 from holdfast.privacy import event, rule
@@ -85,14 +87,14 @@ def _gaussian(rows: int, queries: int, within: float, beta: float) -> Option:
         rows_per_answer=rows,
         standard_deviation=noise,
         rho=rho,
-        most_queries=most(lambda k: gaussian_noise(rows, k, beta)[0] <= within),
-        least_rows=first(lambda n: gaussian_noise(n, queries, beta)[0] <= within, 8),
+        **({} if fits else _needs(lambda n, k: gaussian_noise(n, k, beta)[0] <= within, rows, queries)),
     )
 
 
 def _votes(rows: int, queries: int, within: float, beta: float, flip: float) -> Option:
     narrowest, best = votes_noise(rows, queries, beta, flip)
     fewest = fewest_votes(rows, queries, beta, within, flip)
+    fits = fewest is not None
     count = best if fewest is None else fewest
     rho = rule.zcdp(event.Repeat(event.Votes(rows, count, flip), queries)).rho if rows > 1 else math.inf
     return Option(
@@ -102,13 +104,12 @@ def _votes(rows: int, queries: int, within: float, beta: float, flip: float) -> 
         private=True,
         narrowest=narrowest,
         width=votes_width(rows, queries, beta, count, flip),
-        fits=fewest is not None,
+        fits=fits,
         rows_per_answer=count,
         votes=count,
         flip=flip,
         rho=rho,
-        most_queries=most(lambda k: votes_noise(rows, k, beta, flip)[0] <= within),
-        least_rows=first(lambda n: votes_noise(n, queries, beta, flip)[0] <= within, 8),
+        **({} if fits else _needs(lambda n, k: votes_noise(n, k, beta, flip)[0] <= within, rows, queries)),
     )
 
 
@@ -116,6 +117,7 @@ def _exact(name: str, rows: int, queries: int, within: float, beta: float) -> Op
     theorem = _named(name)
     value = theorem.compute(rows, queries, beta)
     value = value if value < 1.0 else math.inf
+    fits = value <= within
     return Option(
         name=name,
         mechanism=theorem.mechanism,
@@ -123,11 +125,18 @@ def _exact(name: str, rows: int, queries: int, within: float, beta: float) -> Op
         private=False,
         narrowest=value,
         width=value,
-        fits=value <= within,
+        fits=fits,
         rows_per_answer=rows if name == "discretised" else max(1, rows // queries),
-        most_queries=most(lambda k: theorem.compute(rows, k, beta) <= within),
-        least_rows=first(lambda n: theorem.compute(n, queries, beta) <= within),
+        **({} if fits else _needs(lambda n, k: theorem.compute(n, k, beta) <= within, rows, queries)),
     )
+
+
+def _needs(holds: Callable[[int, int], bool], rows: int, queries: int) -> dict[str, Any]:
+    """What would make a request fit: fewer queries on these rows, or more rows for these queries."""
+    return {
+        "most_queries": most(lambda k: holds(rows, k)),
+        "least_rows": first(lambda n: holds(n, queries), rows),
+    }
 
 
 def _named(name: str) -> Bound:

@@ -86,7 +86,7 @@ def most_queries(name: str, *, rows: int, within: float, confidence: float, **pa
     """
     theorem, n = bound(name), whole("rows", rows)
     goal, beta, checked = positive("within", within), miss(confidence), _checked(theorem, parameters)
-    return most(lambda k: _certified(theorem, n, k, beta, checked) <= goal, most_bits=10**6)
+    return most(lambda k: _certified(theorem, n, k, beta, checked) <= goal)
 
 
 def _certified(theorem: Bound, rows: int, queries: int, beta: float, parameters: dict[str, Any]) -> float:

@@ -33,27 +33,33 @@ def least(
     return best
 
 
-def most(holds: Callable[[int], bool], most_bits: int = 64) -> int:
+def most(holds: Callable[[int], bool], most_bits: int = 10**6) -> int:
     """The largest k >= 1 at which a predicate that never turns true again still holds; 0 if it fails at 1.
 
-    Gallop, then bisect. Beyond 2^53 the result keeps its 53 leading bits: still a k at which `holds` was
-    true.
+    Gallop over the number of bits, then bisect. Beyond 2^53 the result keeps its 53 leading bits: still a k at
+    which `holds` was true.
     """
     if not holds(1):
         return 0
-    low = 1
-    while holds(2 * low):
-        low *= 2
-        if low.bit_length() > most_bits:
-            return low
-    high = 2 * low
-    while high - low > max(1, low >> 52):
+    low, high = 0, 1
+    while holds(1 << high):
+        low, high = high, 2 * high
+        if low > most_bits:
+            return 1 << low
+    while high - low > 1:
         middle = (low + high) // 2
-        if holds(middle):
+        if holds(1 << middle):
             low = middle
         else:
             high = middle
-    return low
+    good, bad = 1 << low, 1 << high
+    while bad - good > max(1, good >> 52):
+        middle = (good + bad) // 2
+        if holds(middle):
+            good = middle
+        else:
+            bad = middle
+    return good
 
 
 def first(holds: Callable[[int], bool], start: int = 1, ceiling: int = 10**15) -> int | None:
