@@ -35,10 +35,10 @@ Written by `{command}`. The games are seeded, so that a second run gives the sam
 Each game draws a fresh sample and lets an adaptive analyst ask k questions about n rows, answered by a fresh
 mechanism. A *miss* is a game in which at least one answer is further from the population value than the
 half-width which the mechanism claims for all its answers at once, at confidence {1 - BETA:g}: at most
-{BETA:g} of the games may be misses. Naive answers claim Hoeffding's width with a union over the questions, which
-would be right for questions fixed beforehand. The interval is Clopper and Pearson's, at 95%. The ratio is the
-claimed width over the mean of the worst errors. A width above 1 certifies nothing; "none" means that the
-mechanism gave no answers, because it has fewer rows than questions.
+{BETA:g} of the games may be misses. Naive answers claim Hoeffding's width with a union over the questions,
+which would be right for questions fixed beforehand. The interval is Clopper and Pearson's, at 95%. The ratio
+is the claimed width over the mean of the worst errors. A width above 1 certifies nothing; "none" means that
+the mechanism gave no answers, because it has fewer rows than questions.
 
 ![coverage](evidence-coverage.png)
 
@@ -64,8 +64,8 @@ Naive answers to the same analyst are judged by that very width.
 ## Privacy, claimed and measured
 
 `holdfast audit` runs every mechanism of the package on its worst neighbours and bounds epsilon from below,
-each with confidence 1 - 1e-6. Controls are broken on purpose and must be caught. Mechanisms of other libraries are
-listed where they were installed.
+each with confidence 1 - 1e-6. Controls are broken on purpose and must be caught. Mechanisms of other
+libraries are listed where they were installed.
 
 ![audit](evidence-audit.png)
 

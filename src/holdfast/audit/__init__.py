@@ -1,11 +1,52 @@
 """The opponent: it tries to break what the other rooms promise.
 
 `epsilon_lower_bound` measures the privacy of any mechanism, `exact_epsilon` computes it where the law is
-finite, `run_all` audits every mechanism of the package. `holdfast.audit.overfitting` plays adaptive analysts
-against answering mechanisms.
+finite, `run_all` audits every mechanism of the package. `play` lets an adaptive analyst (`ATTACKS`) ask an
+answering mechanism (`ANSWERERS`) and keeps the score.
 """
 
+from holdfast.audit.binomial import proportion_interval
+from holdfast.audit.case import Case
 from holdfast.audit.epsilon import Audit, epsilon_lower_bound
 from holdfast.audit.exact import ExactAudit, exact_epsilon
+from holdfast.audit.overfitting import ANSWERERS, ATTACKS, Answerer, Attack, Outcome, Referee, play
+from holdfast.audit.overfitting.boosting import boosting_attack
+from holdfast.audit.overfitting.fingerprinting import fingerprinting_analyst
+from holdfast.audit.overfitting.freedman import feature_selection_analyst, trained_selection_analyst
+from holdfast.audit.overfitting.hill_climbing import hill_climbing_analyst
+from holdfast.audit.overfitting.membership import membership_analyst
+from holdfast.audit.overfitting.naive_bayes import (
+    quadratic_adaptive_analyst,
+    repeating_analyst,
+    single_adaptive_analyst,
+)
+from holdfast.audit.report import Report, Row, registry, run_all
 
-__all__ = ["Audit", "ExactAudit", "epsilon_lower_bound", "exact_epsilon"]
+__all__ = [
+    "ANSWERERS",
+    "ATTACKS",
+    "Answerer",
+    "Attack",
+    "Audit",
+    "Case",
+    "ExactAudit",
+    "Outcome",
+    "Referee",
+    "Report",
+    "Row",
+    "boosting_attack",
+    "epsilon_lower_bound",
+    "exact_epsilon",
+    "feature_selection_analyst",
+    "fingerprinting_analyst",
+    "hill_climbing_analyst",
+    "membership_analyst",
+    "play",
+    "proportion_interval",
+    "quadratic_adaptive_analyst",
+    "registry",
+    "repeating_analyst",
+    "run_all",
+    "single_adaptive_analyst",
+    "trained_selection_analyst",
+]

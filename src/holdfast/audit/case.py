@@ -8,6 +8,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+DELTA = 0.01
+"""Where a claim is approximate: large, so that a few thousand runs can tell."""
+
 Many = Callable[[Any, int], Sequence[Any] | NDArray[Any]]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.audit.case import Case, one_by_one
+from holdfast.audit.case import DELTA, Case, one_by_one
 from holdfast.mechanisms.gaussian import gaussian
 from holdfast.mechanisms.laplace import laplace
 from holdfast.mechanisms.noisy_max import report_noisy_max
@@ -25,7 +25,6 @@ from holdfast.privacy import events
 from holdfast.privacy.conversion import zcdp_to_approx
 from holdfast.privacy.rule import pure
 
-DELTA = 0.01
 LOW, HIGH = (0, 1, 0, 0), (1, 0, 1, 1)
 """Scores of neighbours: the best candidate falls by one while all others rise by one."""
 

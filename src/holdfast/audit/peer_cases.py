@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.audit.case import Case, Many, one_by_one
-from holdfast.audit.central_cases import DELTA
+from holdfast.audit.case import DELTA, Case, Many, one_by_one
 from holdfast.privacy.conversion import zcdp_to_approx
 
 

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from holdfast.audit.case import Case, one_by_one
-from holdfast.audit.central_cases import DELTA
+from holdfast.audit.case import DELTA, Case, one_by_one
 from holdfast.privacy.conversion import zcdp_to_approx
 from holdfast.stream import Counter, HistogramCounter, PanPrivateDensity, UnboundedCounter
 
