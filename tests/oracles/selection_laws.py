@@ -34,8 +34,8 @@ def permute_and_flip_law(units: Sequence[int], rate: Fraction) -> list[mpmath.mp
 
 
 def noisy_max_law(units: Sequence[int], scale: Fraction, *, two_sided: bool) -> list[mpmath.mpf]:
-    """Sum over the winner's noisy score; the first one of equals wins. Cut at 60 scales."""
-    reach = int(60 * scale) + 60
+    """Sum over the winner's noisy score; the first one of equals wins. Cut at 45 scales."""
+    reach = int(45 * scale) + 45
     law = []
     for i, own in enumerate(units):
         total = mpf(0)

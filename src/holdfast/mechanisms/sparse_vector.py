@@ -10,8 +10,7 @@ from typing import Any, Self
 
 from holdfast.errors import BudgetError, InputError
 from holdfast.mechanisms import terms as declared
-from holdfast.mechanisms.gaussian import gaussian_half_width
-from holdfast.mechanisms.laplace import laplace_half_width
+from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach
 from holdfast.mechanisms.terms import Number, Terms, Version, is_int, is_number
 from holdfast.mechanisms.terms import units as in_units
 from holdfast.mechanisms.values import positive
@@ -144,13 +143,13 @@ class SparseVector:
         Guarantee: "above" means value >= threshold - result, "not above" means value <= threshold + result.
         Reference: Dwork and Roth 2014, Theorem 3.24, with the tail of each noise instead of its leading term.
         """
-        width = laplace_half_width if self.allocation.noise == "laplace" else gaussian_half_width
+        reach = laplace_reach if self.allocation.noise == "laplace" else gaussian_reach
         thresholds = self.terms.hits if self.allocation.redraw else 1
         k = natural("questions", questions, least=1)
         if not 0 < positive("beta", beta) < 1:
             raise InputError(f"beta: expected a chance between 0 and 1, got {beta!r}")
-        total = width(self.allocation.threshold, beta / (2 * thresholds))
-        total += width(self.allocation.question, beta / (2 * k))
+        total = reach(self.allocation.threshold, beta / (2 * thresholds), False)
+        total += reach(self.allocation.question, beta / (2 * k), False)
         # Off the integers, rounding moves the value and the threshold by half a step each.
         return total if self._on_integers else float((total + 1) * self._step)
 

@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import Any, Literal, Self
 
 from holdfast.errors import BudgetError, InputError
-from holdfast.mechanisms.laplace import add_laplace, laplace_half_width
+from holdfast.mechanisms.accuracy import laplace_reach
+from holdfast.mechanisms.laplace import add_laplace
 from holdfast.mechanisms.values import positive, round_down
 from holdfast.noise.bernoulli import bernoulli
 from holdfast.noise.bits import Bits, system_bits
@@ -94,7 +95,7 @@ class PanPrivateDensity:
             raise InputError(f"beta: expected a chance between 0 and 1, got {beta!r}")
         m, third = len(self._state), beta / 3
         hoeffding = math.sqrt(math.log(2 / third) / (2 * m)) * (1 + 2.0**-40)
-        noise = laplace_half_width(1 / self.epsilon, third) / m
+        noise = laplace_reach(1 / self.epsilon, third, False) / m
         sampling = 0.0 if m == self._terms["universe"] else hoeffding
         return (hoeffding + noise) / float(self.bias) * (1 + 2.0**-40) + sampling
 
