@@ -34,11 +34,11 @@ class Table:
     def __init__(self, law: Law, step: int, blocks: int, *, width: int = 64, guide: int = 16) -> None:
         self.law = law
         self.step = step
-        self.blocks = blocks
         self.width = width
         self._guide_width = guide
         self._extra = width - guide
         self._thresholds = _thresholds(law, step, blocks, width)
+        self.blocks = self._thresholds.size
         self._guide = self._fill_guide()
 
     def pick(self, count: int, bits: Bits) -> NDArray[np.int64]:
@@ -76,7 +76,10 @@ class Table:
 
 
 def _thresholds(law: Law, step: int, blocks: int, width: int) -> NDArray[np.uint64]:
-    """t_i with t_i <= 2**width * C_i < t_i + 2, where C_i is the chance of a block up to i."""
+    """t_i with t_i <= 2**width * C_i < t_i + 2, where C_i is the chance of a block up to i.
+
+    There are fewer than `blocks` where the weights run out before.
+    """
     precision = width
     while True:
         sums = law.cumulative(step, precision)
@@ -87,6 +90,6 @@ def _thresholds(law: Law, step: int, blocks: int, width: int) -> NDArray[np.uint
         drop = scale - width
         low = [s * down >> drop for s in sums.low[:blocks]]
         high = [s * up >> drop for s in sums.high[:blocks]]
-        if len(low) == blocks and all(h - t <= 1 for t, h in zip(low, high, strict=True)):
+        if all(h - t <= 1 for t, h in zip(low, high, strict=True)):
             return np.array(low, dtype=np.uint64)
         precision += 32
