@@ -27,7 +27,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 Test: TypeAlias = Callable[[Block], Mask]
 Values: TypeAlias = Callable[[Block], tuple[NDArray[Any], Mask | None]]
 
-_TABLE = 2**16  # up to so many codes a set with many pieces is one table look-up
+_TABLE = 2**20  # up to so many codes a set with many pieces is one table look-up
 _FEW = 3
 
 

@@ -70,18 +70,17 @@ def reals(values: NDArray[Any], lo: float, hi: float, kind: str) -> NDArray[np.f
 
 def truths(values: NDArray[Any], kind: str) -> NDArray[np.uint8]:
     """0 for false, 1 for true, 2 for NULL."""
+    codes: NDArray[np.uint8]
     match values.dtype.kind:
-        case "b" | "i" | "u":
-            return (values != 0).astype(np.uint8)
-        case "f":
-            codes = (values != 0).astype(np.uint8)
+        case "b" | "i" | "u" | "f":
+            codes = np.not_equal(values, 0).astype(np.uint8)
             codes[np.isnan(values)] = 2
-            return codes
         case "U" | "S" | "T" | "O":
             codes, null = _each(values, _truth_of, 2, np.dtype(np.uint8))
             codes[null] = 2
-            return codes
-    raise _impossible(values, kind)
+        case _:
+            raise _impossible(values, kind)
+    return codes
 
 
 def labels(values: NDArray[Any], declared: tuple[str, ...], dtype: np.dtype[Any], kind: str) -> NDArray[Any]:
