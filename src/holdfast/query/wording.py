@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import islice
 
 KEYWORDS = re.compile(
     "and|or|not|in|between|is|null|true|false|date|abs|least|greatest|select|from|where|group|by|as",
@@ -31,17 +32,16 @@ def string(value: str) -> str:
     return f"'{doubled}'"
 
 
-def listed(names: Iterable[str], limit: int = 12) -> str:
+def listed(names: Sequence[str], limit: int = 12) -> str:
     """Names for an error message, at most `limit` of them."""
-    shown = [repr(name) for name in names]
-    rest = len(shown) - limit
-    return ", ".join(shown[:limit]) + (f" and {rest} more" if rest > 0 else "")
+    rest = len(names) - limit
+    return ", ".join(map(repr, names[:limit])) + (f" and {rest} more" if rest > 0 else "")
 
 
 def near(word: str, names: Iterable[str]) -> str:
-    """ "; did you mean ...?" for a misspelt name, or nothing."""
+    """The words "; did you mean ...?" after a misspelt name, or nothing; looks at a thousand names only."""
     from difflib import get_close_matches
 
-    folded = {name.casefold(): name for name in names}
+    folded = {name.casefold(): name for name in islice(names, 1000)}
     found = get_close_matches(word.casefold()[:100], folded, n=3, cutoff=0.6)
     return f"; did you mean {' or '.join(folded[f] for f in found)}?" if found else ""
