@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import holdfast as hf
 from holdfast.audit.case import Case, one_by_one
 from holdfast.audit.control_cases import controls
 from holdfast.audit.report import Report, registry, run_all
@@ -54,6 +55,22 @@ def test_a_control_that_passes_turns_it_too_and_a_peer_never() -> None:
     assert run_all(cases=[asleep]).exit_status == 1
     assert run_all(cases=[peer]).exit_status == 0
     assert run_all(cases=[peer]).rows[0].verdict == "VIOLATED"
+
+
+def test_a_session_that_spends_three_times_its_claim_is_caught() -> None:
+    """End to end, from text to number: the honest one passes, its twin does not."""
+
+    def ask(epsilon: float, values: tuple[bool, ...]) -> float:
+        table = hf.open({"a": np.array(values)}, hf.Schema(a=hf.Boolean()))
+        session = table.session(epsilon=epsilon, target="table", queries=1)
+        return float(session.fraction("a", epsilon=epsilon).value)
+
+    low, high = (False, False), (False, True)
+    honest, twin = (
+        Case("session", one_by_one(partial(ask, epsilon)), low, high, 1.0, runs=500) for epsilon in (1.0, 3.0)
+    )
+    assert run_all(cases=[honest]).exit_status == 0
+    assert run_all(cases=[twin]).exit_status == 1
 
 
 def test_it_tells_how_far_it_is() -> None:

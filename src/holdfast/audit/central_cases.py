@@ -60,14 +60,7 @@ def sampled() -> list[Case]:
     zeros, one = (0,) * 10, (0,) * 9 + (1,)
     inner = events.Laplace(1, 1)
     return [
-        Case(
-            "votes",
-            one_by_one(_votes),
-            zeros,
-            one,
-            pure(events.Votes(10, 5, FLIP)).epsilon,
-            runs=400_000,
-        ),
+        Case("votes", one_by_one(_votes), zeros, one, pure(events.Votes(10, 5, FLIP)).epsilon),
         Case(
             "laplace on a sample",
             partial(_sample, draw=without_replacement, size=5),

@@ -116,9 +116,10 @@ def registry() -> list[Case]:
     from holdfast.audit.control_cases import controls
     from holdfast.audit.local_cases import local
     from holdfast.audit.peer_cases import peers
+    from holdfast.audit.session_cases import sessions
     from holdfast.audit.stream_cases import streams
 
-    rooms = (additive, sampled, selection, sparse_vectors, streams, local, controls, peers)
+    rooms = (additive, sampled, selection, sparse_vectors, streams, local, sessions, controls, peers)
     return [case for room in rooms for case in room()]
 
 
