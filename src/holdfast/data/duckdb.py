@@ -11,16 +11,20 @@ from numpy.typing import NDArray
 
 from holdfast.data.arrays import check_names
 from holdfast.data.encode import encode_sql, quoted
-from holdfast.data.engine import STREAM, Engine
+from holdfast.data.engine import GIVEN, STREAM, Engine
+from holdfast.data.pool import Pool, pool_rows
 from holdfast.data.source import (
     BLOCK_ROWS,
     Block,
     Measurement,
     checked_columns,
-    gather_by_scan,
+    checked_ids,
     new_fingerprint,
 )
 from holdfast.errors import DataError, SchemaError
+from holdfast.noise.bits import Bits, system_bits
+from holdfast.noise.parameter import natural
+from holdfast.noise.subset import with_replacement
 from holdfast.query.schema import Real, Schema
 
 RANGE_ROWS = 2**20
@@ -45,7 +49,7 @@ class DuckSource:
     `expressions` gives the SQL of each column's code over a part; `check` is called before every reading and
     raises when the rows are no longer those that were opened. The database holds nothing else, and after
     opening it may read no file except those in `files`.
-    Cost: `totals` is one pushed-down query; `gather` is a full scan.
+    Cost: `totals` is one pushed-down query; `gather` is one pass, so `draw` takes from a pool.
     """
 
     def __init__(
@@ -67,6 +71,9 @@ class DuckSource:
         if self._rows == 0:
             raise DataError("expected at least one row, got an empty table")
         self._fingerprint = new_fingerprint()
+        self._pool = Pool(
+            lambda count: self.draw(tuple(schema), count, system_bits()), pool_rows(schema, self._rows)
+        )
         engine.lock(files)
 
     @property
@@ -94,6 +101,13 @@ class DuckSource:
 
     def _range(self, names: tuple[str, ...], part: Part, first: int, last: int) -> Block:
         self._check()
+        fetched = self._engine.arrays(
+            f"SELECT {self._select(names)} FROM {part.relation} "
+            f"WHERE {part.row} >= {first} AND {part.row} < {last} ORDER BY {part.row}"
+        )
+        return self._codes(names, fetched, last - first)
+
+    def _select(self, names: tuple[str, ...]) -> str:
         # NULL numbers leave DuckDB as masks; as NaN they are already what the evaluator wants.
         chosen = [
             f"COALESCE({self._expressions[name]}, CAST('NaN' AS DOUBLE)) AS c{index}"
@@ -101,20 +115,45 @@ class DuckSource:
             else f"{self._expressions[name]} AS c{index}"
             for index, name in enumerate(names)
         ]
-        fetched = self._engine.arrays(
-            f"SELECT {', '.join(chosen)} FROM {part.relation} "
-            f"WHERE {part.row} >= {first} AND {part.row} < {last} ORDER BY {part.row}"
-        )
+        return ", ".join(chosen)
+
+    def _codes(self, names: tuple[str, ...], fetched: Mapping[str, NDArray[Any]], rows: int) -> Block:
         codes = {
             name: np.ma.getdata(fetched[f"c{index}"]).astype(self._schema[name].dtype, copy=False)
             for index, name in enumerate(names)
         }
-        if any(len(array) != last - first for array in codes.values()):
+        if any(len(array) != rows for array in codes.values()):
             raise DataError("expected the rows that were opened, got another number; open the data again")
         return codes
 
     def gather(self, columns: Sequence[str], ids: NDArray[np.int64]) -> Block:
-        return gather_by_scan(self, checked_columns(columns, self._schema), ids)
+        names = checked_columns(columns, self._schema)
+        wanted, places = np.unique(np.clip(checked_ids(ids), 0, self._rows - 1), return_inverse=True)
+        found = {name: np.empty(len(wanted), dtype=self._schema[name].dtype) for name in names}
+        start = before = 0
+        for part in self._parts:
+            end = start + int(np.searchsorted(wanted[start:], before + part.rows))
+            if end > start:
+                for name, codes in self._picked(names, part, wanted[start:end] - before).items():
+                    found[name][start:end] = codes
+            start, before = end, before + part.rows
+        return {name: codes[places] for name, codes in found.items()}
+
+    def _picked(self, names: tuple[str, ...], part: Part, rows: NDArray[np.int64]) -> Block:
+        """Rows of a part, by increasing distinct row numbers: one pass that meets a table of them."""
+        self._check()
+        fetched = self._engine.arrays(
+            f"SELECT {self._select(names)} FROM {part.relation} "
+            f"WHERE {part.row} IN (SELECT {GIVEN} FROM {GIVEN}) ORDER BY {part.row}",
+            given=rows,
+        )
+        return self._codes(names, fetched, len(rows))
+
+    def draw(self, columns: Sequence[str], count: int, bits: Bits | None = None) -> Block:
+        names = checked_columns(columns, self._schema)
+        if bits is None:
+            return self._pool.take(names, natural("count", count))
+        return self.gather(names, with_replacement(self._rows, count, bits))
 
     def totals(self, measurement: Measurement) -> NDArray[np.int64]:
         self._check()
@@ -124,6 +163,7 @@ class DuckSource:
         return result
 
     def close(self) -> None:
+        self._pool.close()
         self._engine.close()
 
 

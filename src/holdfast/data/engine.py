@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 STREAM = "stream"
 """The relation under which `Engine.adopt` shows an Arrow stream."""
 
+GIVEN = "given"
+"""The relation, and its only column, under which `Engine.arrays` shows an array."""
+
 _POLL_SECONDS = 0.1
 _LINE = re.compile(r"\A[A-Za-z ]*: CSV Error on Line: ([0-9]{1,18})\n")
 
@@ -60,12 +63,19 @@ class Engine:
         found: list[tuple[Any, ...]] = self._attempt(lambda cursor: cursor.execute(query).fetchall(), refusal)
         return found
 
-    def arrays(self, query: str, refusal: str = "") -> dict[str, NDArray[Any]]:
-        """A result as one array for each column."""
-        found: dict[str, NDArray[Any]] = self._attempt(
-            lambda cursor: cursor.execute(query).fetchnumpy(), refusal
-        )
-        return found
+    def arrays(
+        self, query: str, refusal: str = "", *, given: NDArray[Any] | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """A result as one array for each column. The query may read an array as column GIVEN of GIVEN."""
+
+        def action(cursor: DuckDBPyConnection) -> dict[str, NDArray[Any]]:
+            if given is not None:
+                cursor.register(GIVEN, {GIVEN: given})
+            found: dict[str, NDArray[Any]] = cursor.execute(query).fetchnumpy()
+            return found
+
+        result: dict[str, NDArray[Any]] = self._attempt(action, refusal)
+        return result
 
     def types(self, relation: str, refusal: str = "") -> dict[str, str]:
         """The columns of whatever may stand behind FROM, and their DuckDB types."""

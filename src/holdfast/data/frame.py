@@ -14,10 +14,12 @@ from holdfast.data.source import (
     Measurement,
     checked_columns,
     checked_ids,
+    draw_by_gather,
     new_fingerprint,
     totals_by_scan,
 )
 from holdfast.errors import DataError
+from holdfast.noise.bits import Bits
 from holdfast.query.schema import Schema
 
 
@@ -54,6 +56,9 @@ class FrameSource:
 
     def gather(self, columns: Sequence[str], ids: NDArray[np.int64]) -> Block:
         return take(self._codes, checked_columns(columns, self._schema), ids)
+
+    def draw(self, columns: Sequence[str], count: int, bits: Bits | None = None) -> Block:
+        return draw_by_gather(self, columns, count, bits)
 
     def totals(self, measurement: Measurement) -> NDArray[np.int64]:
         return totals_by_scan(self, measurement)

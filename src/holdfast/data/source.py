@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.errors import InputError
+from holdfast.noise.bits import Bits
+from holdfast.noise.parameter import natural
+from holdfast.noise.subset import with_replacement
 from holdfast.query.schema import Schema
 
 Codes = NDArray[Any]
@@ -17,6 +20,9 @@ Block = dict[str, Codes]
 
 BLOCK_ROWS = 2**17
 """Rows in one block of a scan: three byte-wide columns stay inside a second-level cache."""
+
+DRAW_ROWS = 2**16
+"""Row ids in one block of a draw: half a megabyte."""
 
 
 class Measurement(Protocol):
@@ -63,6 +69,13 @@ class Source(Protocol):
     def gather(self, columns: Sequence[str], ids: NDArray[np.int64]) -> Block:
         """The rows at these 0-based positions, in that order, repeats allowed."""
 
+    def draw(self, columns: Sequence[str], count: int, bits: Bits | None = None) -> Block:
+        """`count` fresh rows, independent and uniform over all rows (with replacement), in random order.
+
+        Guarantee: no two calls, in any threads or forked processes, share randomness, unless the same
+        `bits` are given to both. Time and memory depend on the names and `count`, not on what the rows hold.
+        """
+
     def totals(self, measurement: Measurement) -> NDArray[np.int64]:
         """Exact totals over all rows.
 
@@ -88,6 +101,22 @@ def totals_by_scan(source: Source, measurement: Measurement) -> NDArray[np.int64
     columns = measurement.columns or (next(iter(source.schema)),)
     for block in source.scan(columns):
         result += measurement.totals(block)
+    return result
+
+
+def draw_by_gather(source: Source, columns: Sequence[str], count: int, bits: Bits | None = None) -> Block:
+    """`Source.draw` for a source that reaches single rows quickly: all columns of all drawn rows are read.
+
+    Cost: `gather` of `count` ids, in blocks that stay inside a second-level cache.
+    """
+    names = checked_columns(columns, source.schema)
+    if natural("count", count) <= DRAW_ROWS:
+        return source.gather(names, with_replacement(source.rows, count, bits))
+    result = {name: np.empty(count, dtype=source.schema[name].dtype) for name in names}
+    for first in range(0, count, DRAW_ROWS):
+        ids = with_replacement(source.rows, min(DRAW_ROWS, count - first), bits)
+        for name, codes in source.gather(names, ids).items():
+            result[name][first : first + len(ids)] = codes
     return result
 
 
