@@ -50,7 +50,8 @@ def interval_miss(
 
 
 def worst_mean(chance: np.ndarray, bias: np.ndarray, beta: float) -> float:
-    """An alpha_* that holds for this game: the mean of the largest |bias| on a set of states of probability beta."""
+    """An alpha_* that holds for this game: the mean of the largest |bias| on a set of states of probability
+    beta."""
     left, total = beta, 0.0
     largest = np.abs(bias).max(axis=1)
     for i in np.argsort(-largest):

@@ -1,7 +1,8 @@
 """The slow truth about adaptivity: exact dynamic programmes over every analyst, in worlds small enough.
 
-A world is a finite population P and n independent rows from it, seen as a histogram. A mechanism is the law of an
-answer given q(S). The analyst may choose each query from all earlier answers; the programmes take the best choice.
+A world is a finite population P and n independent rows from it, seen as a histogram. A mechanism is the law
+of an answer given q(S). The analyst may choose each query from all earlier answers; the programmes take the
+best choice.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 
@@ -27,7 +28,8 @@ class World:
 
     @classmethod
     def of(cls, population: tuple[float, ...], rows: int) -> World:
-        """All histograms of `rows` draws from `population`; the queries are all proper subsets of the universe."""
+        """All histograms of `rows` draws from `population`; the queries are all proper subsets of the
+        universe."""
         u = len(population)
         states = [h for h in itertools.product(range(rows + 1), repeat=u) if sum(h) == rows]
         prior = []
@@ -110,15 +112,15 @@ def best_conditional_mean(world: World, law: Law, queries: int, beta: float, ste
 def vote_profile(rows: int, votes: int, flip: float, epsilon: float) -> float:
     """delta(epsilon) of adaptive votes by dynamic programming: the analyst picks the bias of each vote.
 
-    The likelihood ratio is a product of few factors, so that states recombine; the biases are those at the ends of
-    [a, 1-a] and in the middle, moved by the whole shift B in either direction.
+    The likelihood ratio is a product of few factors, so that states recombine; the biases are those at the
+    ends of [a, 1-a] and in the middle, moved by the whole shift B in either direction.
     """
     shift = (1.0 - 2.0 * flip) / rows
     pairs = [(flip, flip + shift), (flip + shift, flip), (1.0 - flip - shift, 1.0 - flip)]
     pairs += [(0.5 - shift / 2.0, 0.5 + shift / 2.0)]
     threshold = math.exp(epsilon)
 
-    @lru_cache(maxsize=None)
+    @cache
     def best(log_ratio: float, left: int) -> float:
         if left == 0:
             return max(0.0, math.exp(log_ratio) - threshold)

@@ -1,4 +1,5 @@
-"""Exact facts about a finite mechanism: its privacy profile, Lemma O, and the best event of given probability."""
+"""Exact facts about a finite mechanism: its privacy profile, Lemma O, and the best event of given
+probability."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ class Channel:
         return worst
 
     def posterior(self, row: int, query: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(Pr, u, w) over (other rows, output): u = E[q(S_i) | output, other rows], w = q(P); query[output, x]."""
+        """(Pr, u, w) over (other rows, output): u = E[q(S_i) | output, other rows], w = q(P); query[output,
+        x]."""
         moved = np.moveaxis(self.law, row, 0)
         p = self.population
         others = np.ones(moved.shape[1:-1])
@@ -66,7 +68,8 @@ class Channel:
         return float((chance * np.maximum(0.0, u * (1.0 - w) - ratio * w * (1.0 - u))).sum())
 
     def best_mean(self, beta: float) -> float:
-        """The largest E[q~(S) - q~(P) | E] over events of probability beta and queries, both functions of the output."""
+        """The largest E[q~(S) - q~(P) | E] over events of probability beta and queries, both functions of the
+        output."""
         u = len(self.population)
         subsets = np.array(list(itertools.product((0.0, 1.0), repeat=u)))
         chance = np.zeros(self.law.shape[-1])
@@ -95,7 +98,8 @@ def conditional_tail(chance: np.ndarray, value: np.ndarray, beta: float) -> floa
 
 
 def sharp_transfer(profile: Callable[[float], float], beta: float, cells: int = 400) -> float:
-    """T1* from any profile (of the ratio e^epsilon): least over theta of theta + (1/beta) * integral of delta dm.
+    """T1* from any profile (of the ratio e^epsilon): least over theta of theta + (1/beta) * integral of delta
+    dm.
 
     The profile falls, so the integral is bounded by values at the left ends of the cells: never too small.
     """

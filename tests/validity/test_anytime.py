@@ -73,7 +73,8 @@ def test_adaptive_noise_follows_its_formula_and_its_levels() -> None:
 
 @pytest.mark.parametrize("beta", [0.02, 0.1])
 def test_splitting_beta_covers_any_mixture_of_noises(beta: float) -> None:
-    """Form (C) in games: z_j by any weights that sum to one, alpha_* at the other half; twin: no second half."""
+    """Form (C) in games: z_j by any weights that sum to one, alpha_* at the other half; twin: no second
+    half."""
     rng = np.random.default_rng(9)
     broken = 0
     for _ in range(300):

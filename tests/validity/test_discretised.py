@@ -32,8 +32,8 @@ def test_the_tail_is_a_supremum(rows: int, distance: float) -> None:
 def worst_analyst(rows: int, queries: int, block: int, cells: int) -> float:
     """Pr[some miss], maximised over analysts who ask about independent fair bits or about the same bit again.
 
-    Each query is a fresh fair bit of the rows (independent counts), so that the analyst's only art is to go on until
-    one count is off; the exact probability is one minus the product.
+    Each query is a fresh fair bit of the rows (independent counts), so that the analyst's only art is to go
+    on until one count is off; the exact probability is one minus the product.
     """
     alpha = cells * block / 2.0
     law = [math.comb(rows, j) / 2**rows for j in range(rows + 1)]
@@ -50,7 +50,8 @@ def test_blocks_are_certified_honestly() -> None:
 
 
 def test_the_number_of_live_cells_is_right_and_one_less_is_wrong() -> None:
-    """An interval of means that is not yet a miss meets at most c blocks, and really c for some population."""
+    """An interval of means that is not yet a miss meets at most c blocks, and really c for some
+    population."""
     for block in (1, 2, 5, 8):
         for cells in (2, 3, 6):
             distance = ((cells - 1) * block + 1) / 2

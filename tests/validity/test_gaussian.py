@@ -98,7 +98,8 @@ def test_j0_holds_in_every_game_with_one_noise() -> None:
 
 
 def unequal_game(beta: float, queries: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """One precise query whose mean is off with probability just below beta; all others are drowned in noise."""
+    """One precise query whose mean is off with probability just below beta; all others are drowned in
+    noise."""
     sigma = np.full(queries, 100.0)
     sigma[0] = 1e-4
     bias = np.zeros((2, queries))
@@ -120,7 +121,8 @@ def test_j0_with_unequal_noise_is_false_and_its_repairs_hold() -> None:
 
 
 def test_matched_hazards_hold_for_unequal_noise() -> None:
-    """phi(z_j)/Q(z_j) = C sigma_j with sum of 2 Q(z_j) <= beta: widths sigma_j z_j + alpha_*, in random games."""
+    """phi(z_j)/Q(z_j) = C sigma_j with sum of 2 Q(z_j) <= beta: widths sigma_j z_j + alpha_*, in random
+    games."""
     rng = np.random.default_rng(5)
     for _ in range(150):
         queries, beta = int(rng.integers(2, 6)), 0.05

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -29,9 +30,7 @@ def game(rng: np.random.Generator, queries: int) -> tuple[np.ndarray, np.ndarray
 def gaussian_law(sigma: float):  # type: ignore[no-untyped-def]
     steps = np.linspace(-6.0, 6.0, 301)
     edges = np.concatenate(([-np.inf], (steps[1:] + steps[:-1]) / 2, [np.inf]))
-    weights = np.array(
-        [upper_tail(float(a)) - upper_tail(float(b)) for a, b in zip(edges, edges[1:], strict=False)]
-    )
+    weights = np.array([upper_tail(float(a)) - upper_tail(float(b)) for a, b in pairwise(edges)])
 
     def law(mean: float) -> tuple[np.ndarray, np.ndarray]:
         return mean + sigma * steps, weights

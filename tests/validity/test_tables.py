@@ -1,4 +1,5 @@
-"""The numbers of the theory's tables (beta = 0.05), met by the functions. They were printed with some 6 bits."""
+"""The numbers of the theory's tables (beta = 0.05), met by the functions. They were printed with some 6
+bits."""
 
 from __future__ import annotations
 

@@ -77,7 +77,8 @@ def test_pure_privacy_attains_the_transfer_term_and_less_would_be_false() -> Non
 
 
 def gaussian_truth(mu: float, beta: float, weight: float) -> float:
-    """E[posterior - prior | best event] for one bit seen through N(0, 1/mu^2): a Gaussian channel at n = 1."""
+    """E[posterior - prior | best event] for one bit seen through N(0, 1/mu^2): a Gaussian channel at n =
+    1."""
     y = np.linspace(-9.0, 9.0 + mu, 40_001)
     zero, one = np.exp(-(y**2) / 2), np.exp(-((y - mu) ** 2) / 2)
     chance = (1.0 - weight) * zero + weight * one
@@ -97,7 +98,8 @@ def test_gaussian_terms_cover_a_real_channel_and_not_much_less(beta: float) -> N
 
 
 def precise_sharp(beta: float, mu: float, err: float) -> mpmath.mpf:
-    """T1* with 40 digits at the root of its defining equation, or at the end t0 when the root lies beyond it."""
+    """T1* with 40 digits at the root of its defining equation, or at the end t0 when the root lies beyond
+    it."""
     with mpmath.workdps(40):
         b, m, e = mpmath.mpf(beta), mpmath.mpf(mu), mpmath.mpf(err)
         q = lambda x: mpmath.erfc(x / mpmath.sqrt(2)) / 2  # noqa: E731

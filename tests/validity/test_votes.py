@@ -1,4 +1,5 @@
-"""Theorem L against an adaptive dynamic programme, the vote tails, T3, T4v and its remainder, small worlds."""
+"""Theorem L against an adaptive dynamic programme, the vote tails, T3, T4v and its remainder, small
+worlds."""
 
 from __future__ import annotations
 
@@ -208,7 +209,8 @@ def test_no_adaptive_analyst_moves_the_population_further(
 
 
 def test_no_adaptive_analyst_misses_more_often_than_promised() -> None:
-    """A world in which the certified width excludes something: nearly no noise is left, many votes, large beta."""
+    """A world in which the certified width excludes something: nearly no noise is left, many votes, large
+    beta."""
     rows, m, flip, queries = 40, 400, 0.45, 2
     world = World.of((0.5, 0.5), rows)
     for beta in (0.2, 0.5):
@@ -219,10 +221,9 @@ def test_no_adaptive_analyst_misses_more_often_than_promised() -> None:
             return abs((ones / m - flip) / (1 - 2 * flip) - float(world.truth[q])) > width
 
         assert best_miss(world, votes_law(m, flip), 1, missed) <= beta
-        tight = 0.15
 
         def missed_tight(q: int, ones: int) -> bool:
-            return abs((ones / m - flip) / (1 - 2 * flip) - float(world.truth[q])) > tight
+            return abs((ones / m - flip) / (1 - 2 * flip) - float(world.truth[q])) > 0.15
 
         assert best_miss(world, votes_law(m, flip), 1, missed_tight) > beta
 

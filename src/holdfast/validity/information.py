@@ -1,7 +1,7 @@
 """Published bounds through mutual information: bits of S in the transcript turned into a half-width.
 
 The information of k Gaussian answers is I <= k/(8 n sigma^2) nats (row-wise chain rule, docs/theorems.md,
-Lemma 12). With rho = 1/(8 n^2 sigma^2) this is rho k n, the quantity in the papers' formulas, and their noise
+Theorem 12). With rho = 1/(8 n^2 sigma^2) this is rho k n, the quantity in the papers' formulas, and their noise
 term (1/(2n)) sqrt(ln(4k/beta)/rho) is then exactly sigma sqrt(2 ln(4k/beta)). Read with rho = 1/(2 n^2
 sigma^2), as zCDP has it, that noise term would be half of what the tail needs.
 """
@@ -16,7 +16,7 @@ from holdfast.validity.search import least
 
 
 def gaussian_information(rows: int, queries: int, standard_deviation: float) -> float:
-    """I(S; transcript) <= k n/(8 s^2) nats for k Gaussian answers with s = n sigma counts. Lemma 12."""
+    """I(S; transcript) <= k n/(8 s^2) nats for k Gaussian answers with s = n sigma counts. Theorem 12."""
     return up(rows * queries / (8.0 * standard_deviation * standard_deviation))
 
 

@@ -34,10 +34,10 @@ def least(
 
 
 def most(holds: Callable[[int], bool], most_bits: int = 10**6) -> int:
-    """The largest k >= 1 at which a predicate that never turns true again still holds; 0 if it fails at 1.
+    """The largest k >= 1 at which a predicate that never turns true again holds; 0 if it fails at 1.
 
-    Gallop over the number of bits, then bisect. Beyond 2^53 the result keeps its 53 leading bits: still a k at
-    which `holds` was true.
+    Gallop over the number of bits, then bisect. Beyond 2^53 the result keeps its 53 leading bits: still a k
+    at which `holds` was true.
     """
     if not holds(1):
         return 0

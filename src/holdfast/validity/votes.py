@@ -41,7 +41,7 @@ def votes_term(rows: int, total: int, flip: float, beta: float) -> float:
     # T4v is at least mu C(beta)/4, so that it need not be computed where the others are already below.
     if term > 0.25 * shift * math.sqrt(total / (a * (1.0 - a))) * cosh_constant(beta) * (1.0 - 1e-9):
         term = min(term, posterior_votes_term(rows, total, a, beta))
-    if shift < 1.0 - 2.0 * a and term > 0.1:  # a few coarse votes: their bounded range may say more
+    if 0.2 * a < shift < 1.0 - 2.0 * a:  # coarse votes on a handful of rows: their bounded range may say more
         eta = up(math.log((a + shift) * (1.0 - a) / (a * (1.0 - a - shift))))
         term = min(term, concentrated_term(beta, up(total * eta * eta / 8.0)))
     return term
