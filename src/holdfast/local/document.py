@@ -55,7 +55,7 @@ def from_json(text: str) -> Oracle:
         found: Oracle = kind(**{name: _read(value) for name, value in document.items()})
     except InputError:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError):
         raise InputError(
             "expected the JSON text of an oracle with all its parameters, got something else; use to_json"
         ) from None

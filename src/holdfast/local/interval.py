@@ -24,14 +24,18 @@ def binomial_limits(counts: NDArray[np.int64], users: int, miss: float) -> tuple
     of a binomial is at least floor(n*mean). Likewise on the other side.
     Cost: one inverse beta function per distinct count.
     """
-    from scipy.special import betainccinv, betaincinv
-
     seen, place = np.unique(counts, return_inverse=True)
-    fewer, more = seen - 1, seen + 1
-    low = np.where(fewer < 1, 0.0, betaincinv(np.maximum(fewer, 1), users - fewer + 1.0, miss / 2))
-    high = np.where(more >= users, 1.0, betainccinv(more + 1.0, np.maximum(users - more, 1), miss / 2))
-    high = np.minimum(1.0, high * (1 + _OUTWARD))
-    return (low * (1 - _OUTWARD))[place.ravel()], high[place.ravel()]
+    low = _least(seen - 1, users, miss / 2)
+    high = np.minimum(1.0, np.nextafter(1 - _least(users - seen - 1, users, miss / 2), 2.0))
+    return low[place.ravel()], high[place.ravel()]
+
+
+def _least(counts: NDArray[np.int64], users: int, miss: float) -> Floats:
+    """Clopper and Pearson's lower limit: where so many heads or more have chance `miss`."""
+    from scipy.special import betaincinv
+
+    some = np.maximum(counts, 1)
+    return np.where(counts < 1, 0.0, betaincinv(some, users - some + 1, miss) * (1 - _OUTWARD))
 
 
 def bounded_limits(means: Floats, users: int, miss: float) -> tuple[Floats, Floats]:

@@ -65,11 +65,6 @@ def column_counts_by(
     packed: NDArray[np.uint8], width: int, groups: NDArray[np.int64], number: int
 ) -> NDArray[np.int64]:
     """The same for each of `number` groups of rows: an array of number x width."""
-    total = np.zeros((number, width), dtype=np.int64)
     order = np.argsort(groups, kind="stable")
-    for block in blocks(len(packed), width):
-        rows = order[block]
-        mine = groups[rows]
-        starts = np.flatnonzero(np.diff(mine, prepend=-1))
-        total[mine[starts]] += np.add.reduceat(unpack(packed[rows], width), starts, axis=0, dtype=np.int64)
-    return total
+    ends = np.cumsum(np.bincount(groups, minlength=number))[:-1]
+    return np.stack([column_counts(packed[rows], width) for rows in np.split(order, ends)])

@@ -70,14 +70,25 @@ def read_items(items: ArrayLike | None, domain: int) -> NDArray[np.int64]:
 
 def read_reports(reports: ArrayLike, dtype: np.dtype[Any], columns: int | None = None) -> NDArray[Any]:
     """The reports as they were made: at least one, of the right type and shape."""
-    array = np.asarray(reports)
-    shape = (array.shape[0] if array.ndim else 0,) + ((columns,) if columns is not None else ())
-    if array.dtype != dtype or array.shape != shape or not array.size:
-        raise InputError(
-            f"expected reports of this oracle, {dtype} with {columns or 'no'} columns and at least one row, "
-            f"got {array.dtype} of shape {array.shape}; pass on what randomize returned"
-        )
+    array = read_array(reports, dtype, columns)
+    if not len(array):
+        raise InputError("expected at least one report, got none; ask some users first")
     return array
+
+
+def read_array(array: ArrayLike, dtype: np.dtype[Any], columns: int | None = None) -> NDArray[Any]:
+    """Rows which this oracle made, by their type and shape; perhaps none."""
+    rows = np.asarray(array)
+    if (
+        rows.dtype != dtype
+        or rows.ndim != (1 if columns is None else 2)
+        or rows.shape[1:] != (columns,)[: rows.ndim - 1]
+    ):
+        raise InputError(
+            f"expected an array of {dtype}{'' if columns is None else f' with {columns} columns'}, "
+            f"got {rows.dtype} of shape {rows.shape}; pass on what this oracle returned"
+        )
+    return rows
 
 
 def require_below(reports: NDArray[Any], limit: int) -> None:

@@ -16,7 +16,14 @@ from holdfast.local.draw import coins
 from holdfast.local.estimate import Estimate
 from holdfast.local.oracle import estimate_items
 from holdfast.local.packed import blocks, column_counts_by, pack, row_bytes, unpack
-from holdfast.local.parameter import read_probability, read_reports, read_size, read_values, require_below
+from holdfast.local.parameter import (
+    read_array,
+    read_probability,
+    read_reports,
+    read_size,
+    read_values,
+    require_below,
+)
 from holdfast.local.rows import Rows, read_rows
 from holdfast.local.support import Hashing, Support
 from holdfast.noise.bits import Bits, system_bits
@@ -101,7 +108,7 @@ class Rappor:
         return 8 * self._report.itemsize
 
     def permanent(self, values: ArrayLike, bits: Bits | None = None) -> NDArray[Any]:
-        """Cohort and permanently noisy bits per user. The client keeps them and never draws again for the value."""
+        """Cohort and permanently noisy bits per user. The client keeps them and does not draw again."""
         bits = bits or system_bits()
         mine = read_values(values, self.domain)
         out = np.empty(mine.size, dtype=self._report)
@@ -115,7 +122,7 @@ class Rappor:
     def report(self, permanent: NDArray[Any], bits: Bits | None = None) -> NDArray[Any]:
         """One fresh report per user from what `permanent` returned."""
         bits = bits or system_bits()
-        out = read_reports(permanent, self._report).copy()
+        out = read_array(permanent, self._report).copy()
         for block in blocks(out.size, self.width):
             kept = unpack(out["bits"][block], self.width).astype(np.bool_)
             one, zero = (coins(chance, kept.size, bits).reshape(kept.shape) for chance in (self.q, self.p))

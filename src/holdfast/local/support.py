@@ -38,7 +38,7 @@ class Support:
     def variance(self, fraction: float | Fraction = 0, users: int = 1) -> float:
         """Variance of the estimate of an item that this fraction of the users hold.
 
-        q(1-q)/(n(p-q)^2) + f(1-p-q)/(n(p-q)).
+        q(1-q)/(n(p-q)^2) + f(1-p-q)/(n(p-q)), over the clients' coins, without collisions in shared functions.
         Reference: Wang, Blocki, Li, Jha 2017, equation 4.
         """
         p, q, f, n = self.p, self.q, exact("fraction", fraction), whole("users", users)
@@ -47,11 +47,13 @@ class Support:
     def half_width(self, users: int, confidence: float = 0.95, items: int = 1) -> float:
         """How far `items` estimates can be off, known before any report is made.
 
-        Guarantee: all lie within it together, with probability `confidence`, over the clients' coins.
-        Reference: Hoeffding 1963, Theorem 2, and the union bound.
+        Guarantee: all lie within it together, with probability `confidence`, over the clients' coins and, if
+        hash functions are shared, the one public draw of them.
+        Reference: Hoeffding 1963, Theorem 2, and the union bound; `collision_slack`.
         """
-        miss = (1 - chance("confidence", confidence)) / whole("items", items)
-        return up(math.sqrt(math.log(2 / miss) / (2 * whole("users", users))) / float(self.p - self.q))
+        miss = (1 - chance("confidence", confidence)) / whole("items", items) / (2 if self.hashing else 1)
+        coins = math.sqrt(math.log(2 / miss) / (2 * whole("users", users))) / float(self.p - self.q)
+        return up(coins + max(self._collisions(miss)))
 
     def estimate(
         self,
@@ -80,14 +82,20 @@ class Support:
         else:
             low, high = bounded_limits(mean, users, miss)
         value, low, high = (self._fraction(number) for number in (mean, low, high))
-        if self.hashing:
-            share = float(self.hashing.share)
-            below, above = collision_slack(share, self.hashing.rows, miss)
-            low, high = low - above / (1 - share), high + below / (1 - share)
+        below, above = self._collisions(miss)
+        low, high = low - above, high + below
         deviation = np.sqrt(self._variances(np.clip(value, 0.0, 1.0)) / users)
         parts = [value, np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0), deviation]
         v, lo, hi, d = parts if items is not None else [float(part[0]) for part in parts]
         return Estimate(v, lo, hi, confidence, epsilon, users, d, items)
+
+    def _collisions(self, miss: float) -> tuple[float, float]:
+        """How much the shared functions may take from or add to a fraction."""
+        if self.hashing is None:
+            return 0.0, 0.0
+        share = float(self.hashing.share)
+        below, above = collision_slack(share, self.hashing.rows, miss)
+        return below / (1 - share), above / (1 - share)
 
     def _fraction(self, mean: Floats) -> Floats:
         return (mean - float(self.q)) / float(self.p - self.q)
