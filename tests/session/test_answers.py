@@ -60,7 +60,7 @@ QUESTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Data], Any]]] = {
 def test_the_interval_holds_the_truth(table: hf.Table, data: Data, name: str, budget: dict[str, float]) -> None:
     ask, truth = QUESTIONS[name]
     # A miss in 150 sessions at this confidence has probability below 2e-7 a case.
-    session = table.session(**budget, confidence=1 - 1e-9)
+    session = table.session(target="table", **budget, confidence=1 - 1e-9)
     answer, expected = ask(session), truth(frame(data))
     assert np.all(answer.low <= expected)
     assert np.all(expected <= answer.high)
@@ -71,9 +71,9 @@ def test_the_interval_holds_the_truth(table: hf.Table, data: Data, name: str, bu
 
 @pytest.mark.parametrize("name", sorted(set(QUESTIONS) - {"mean", "mean where"}))
 def test_within_is_met(table: hf.Table, name: str) -> None:
-    session = table.session(epsilon=5.0, delta=1e-6)
+    session = table.session(target="table", epsilon=5.0, delta=1e-6)
     answer = QUESTIONS[name][0](session)
-    plan = QUESTIONS[name][0](table.session(epsilon=5.0, delta=1e-6).estimate)
+    plan = QUESTIONS[name][0](table.session(target="table", epsilon=5.0, delta=1e-6).estimate)
     wanted = {"fraction": 0.02, "by": 0.02, "sum": 4e6, "sum of an expression": 50_000}.get(name, 300)
     assert np.max(answer.high - answer.low) / 2 <= wanted * (1 + 1e-12)
     assert 0.9 * wanted < plan.width <= wanted
@@ -84,11 +84,11 @@ def test_within_is_met(table: hf.Table, name: str) -> None:
 def test_coverage_is_the_stated_one(table: hf.Table, data: Data, mechanism: str) -> None:
     """At 60% confidence for one query, misses are neither too many nor (the bound is tight) too few."""
     truth = int(np.sum(data["age"] > 40))
-    session = table.session(rho=1e6, confidence=0.6, queries=3000, name=mechanism)
+    session = table.session(target="table", rho=1e6, confidence=0.6, queries=3000, name=mechanism)
     plan = session.estimate.count("age > 40", within=60, mechanism=mechanism)
     assert 59 <= plan.width <= 60
     # Planned for 3000 simultaneous answers at 60%, a miss is a rare event; read at 1 answer it is not.
-    single = table.session(rho=1e6, confidence=0.6, queries=1)
+    single = table.session(target="table", rho=1e6, confidence=0.6, queries=1)
     noise = single.estimate.count("age > 40", within=60, mechanism=mechanism).noise_parameter
     release = hf.mechanisms.gaussian if mechanism == "gaussian" else hf.mechanisms.laplace
     how = {"rho": 1 / (2 * noise)} if mechanism == "gaussian" else {"epsilon": 1 / noise}
@@ -101,9 +101,9 @@ def test_a_half_width_that_is_too_small_is_caught(table: hf.Table, data: Data) -
     """The broken twin of the readout: half the half-width leaves the truth outside now and then."""
     totals = _workload(table, "count", "age > 40")
     truth = int(np.sum(data["age"] > 40))
-    noisy = np.array([truth + 50])
-    honest = readout.read(totals, noisy, 50, table.rows)
-    broken = readout.read(totals, noisy, 25, table.rows)
+    noisy = (np.array([truth + 50]),)
+    honest = readout.read(totals, noisy, (50,), table.rows)
+    broken = readout.read(totals, noisy, (25,), table.rows)
     assert honest.low[0] <= truth <= honest.high[0]
     assert not broken.low[0] <= truth <= broken.high[0]
 
@@ -116,7 +116,7 @@ def _workload(table: hf.Table, kind: Any, where: str) -> Any:
 
 
 def test_every_declared_group_is_present(table: hf.Table) -> None:
-    answer = table.session(epsilon=1.0).histogram("smoker", epsilon=0.5)
+    answer = table.session(target="table", epsilon=1.0).histogram("smoker", epsilon=0.5)
     assert answer.labels == ("no", "yes", "never asked")
     assert [label for label, *_ in answer] == list(answer.labels)
     assert answer["yes"].value == answer.value[1]
@@ -125,7 +125,7 @@ def test_every_declared_group_is_present(table: hf.Table) -> None:
 
 
 def test_small_groups_give_wide_intervals_not_errors(table: hf.Table) -> None:
-    session = table.session(rho=1.0)
+    session = table.session(target="table", rho=1.0)
     empty = session.mean("income", "age = 5 AND age = 6", rho=0.1)
     assert (empty.low, empty.high) == pytest.approx((-1_000, 9_000), abs=0.1)
     few = session.mean("income", "age = 17 AND smoker = 'yes'", rho=1e-6)
@@ -136,7 +136,7 @@ def test_small_groups_give_wide_intervals_not_errors(table: hf.Table) -> None:
 
 
 def test_quantiles(table: hf.Table, data: Data) -> None:
-    session = table.session(epsilon=5.0, delta=1e-6, confidence=0.999999)
+    session = table.session(target="table", epsilon=5.0, delta=1e-6, confidence=0.999999)
     for rank in (0.1, 0.5, 0.97):
         truth = np.nanquantile(frame(data)["income"], rank)
         answer = session.quantile("income", rank, within=0.02)
@@ -159,7 +159,7 @@ def test_a_quantile_at_an_atom(make_table: Any) -> None:
     """Most rows share one value; the interval must still hold the quantile on either side of the jump."""
     atoms = np.where(np.arange(20_000) % 10 < 6, 50, 80)
     table = hf.open({"age": atoms}, hf.Schema(age=hf.Integer(0, 99)))
-    session = table.session(epsilon=5.0, delta=1e-6, confidence=0.999999)
+    session = table.session(target="table", epsilon=5.0, delta=1e-6, confidence=0.999999)
     for rank, value in ((0.3, 50), (0.55, 50), (0.65, 80), (0.9, 80)):
         answer = session.quantile("age", rank, within=0.01)
         assert answer.low <= value <= answer.high
@@ -167,7 +167,7 @@ def test_a_quantile_at_an_atom(make_table: Any) -> None:
 
 
 def test_several_aggregates_are_several_answers(table: hf.Table) -> None:
-    session = table.session(rho=1.0)
+    session = table.session(target="table", rho=1.0)
     answers = session.sql("SELECT count(*), avg(age) FROM t WHERE insured", rho=0.2)
     assert [answer.question for answer in answers] == ["count where insured", "mean(age) where insured"]
     assert session.spent.rho == pytest.approx(0.4, rel=1e-4)
@@ -179,7 +179,7 @@ def test_several_aggregates_are_several_answers(table: hf.Table) -> None:
 def test_the_reference_points_of_a_thousand_counts(table: hf.Table) -> None:
     """1000 counts at (1, 1e-6): 133.6 counts of noise Gaussian-only, 143.3 by zCDP."""
     for only, expected in (("gaussian", 133.6), (None, 143.3)):
-        session = table.session(epsilon=1.0, delta=1e-6, queries=1000, only=only)
+        session = table.session(target="table", epsilon=1.0, delta=1e-6, queries=1000, only=only)
         plan = session.estimate.count("age > 40")
         assert float(plan.noise_parameter) ** 0.5 == pytest.approx(expected, abs=0.05)
         assert plan.charge.session * 1000 <= session.report().terms.session.limit_units

@@ -45,7 +45,7 @@ NAN = math.nan
 )
 def test_bad_budgets(table: hf.Table, budget: dict[str, Any]) -> None:
     with pytest.raises(hf.InputError):
-        table.session(**budget)
+        table.session(target="table", **budget)
 
 
 ASKS: dict[str, Callable[[Any], Any]] = {
@@ -89,7 +89,7 @@ ASKS: dict[str, Callable[[Any], Any]] = {
 def test_bad_questions_are_refused_before_anything_is_charged(
     table: hf.Table, name: str, estimate: bool
 ) -> None:
-    session = table.session(rho=0.5)
+    session = table.session(target="table", rho=0.5)
     with pytest.raises(hf.HoldfastError) as refused:
         ASKS[name](session.estimate if estimate else session)
         raise hf.BudgetError("an estimate of something huge is allowed") if estimate else AssertionError
@@ -100,7 +100,7 @@ def test_bad_questions_are_refused_before_anything_is_charged(
 
 def test_a_null_only_column_is_answered_like_any_other(table: hf.Table) -> None:
     empty = hf.open({"x": np.full(1000, np.nan)}, hf.Schema(x=hf.Real(0, 1)))
-    session = empty.session(epsilon=100.0)
+    session = empty.session(target="table", epsilon=100.0)
     assert session.fraction("x > 0.5", within=0.05).low == 0.0
     assert session.mean("x", within=0.3).high == pytest.approx(1.0)
     assert session.fraction("x IS NULL", within=0.05).high == 1.0
@@ -110,7 +110,7 @@ def test_a_null_only_column_is_answered_like_any_other(table: hf.Table) -> None:
 def test_strings_with_quotes(table: hf.Table) -> None:
     schema = hf.Schema(word=hf.Category("it's", 'say "hi"', "; DROP"))
     words = hf.open({"word": np.array(["it's"] * 500 + ['say "hi"'] * 500)}, schema)
-    session = words.session(epsilon=100.0, confidence=0.999999)
+    session = words.session(target="table", epsilon=100.0, confidence=0.999999)
     assert session.fraction("word = 'it''s'", within=0.1).low < 0.5 < session.fraction("word = 'it''s'", within=0.1).high
     assert session.histogram("word", epsilon=5.0).labels == ("it's", 'say "hi"', "; DROP")
 
@@ -131,7 +131,7 @@ def test_tables_that_cannot_be_opened(tmp_path: Path) -> None:
 def test_errors_name_no_value_of_the_data() -> None:
     secret = 987_654_321_123
     table = hf.open({"x": np.full(100, secret), "y": np.full(100, secret)}, hf.Schema(x=hf.Integer(0, 10**13)))
-    session = table.session(rho=0.5)
+    session = table.session(target="table", rho=0.5)
     for ask in ASKS.values():
         with pytest.raises(Exception) as refused:
             ask(session)

@@ -15,7 +15,7 @@ from holdfast.privacy.filter import UNITS
 
 
 def test_an_answer_that_does_not_fit_is_refused_and_costs_nothing(table: hf.Table) -> None:
-    session = table.session(rho=0.01)
+    session = table.session(target="table", rho=0.01)
     session.count("age > 40", rho=0.009)
     with pytest.raises(hf.BudgetError) as refused:
         session.count("age > 50", within=20)
@@ -29,7 +29,7 @@ def test_an_answer_that_does_not_fit_is_refused_and_costs_nothing(table: hf.Tabl
 
 @pytest.mark.parametrize("budget", [{"epsilon": 1.0}, {"epsilon": 1.0, "delta": 1e-6}, {"rho": 0.3}])
 def test_what_is_spent_and_left_adds_up(table: hf.Table, budget: dict[str, float]) -> None:
-    session = table.session(**budget, queries=10)
+    session = table.session(target="table", **budget, queries=10)
     for age in range(10):
         session.count(f"age > {age}")
     limit = session.report().terms.session.limit
@@ -44,7 +44,7 @@ def test_the_sum_of_recorded_events_is_within_the_promise(table: hf.Table) -> No
     """The truth from the ledger's events by mpmath-free fractions: sum of D^2/(2 s^2) <= rho."""
     from fractions import Fraction
 
-    session = table.session(epsilon=1.0, delta=1e-6, queries=50)
+    session = table.session(target="table", epsilon=1.0, delta=1e-6, queries=50)
     for age in range(50):
         session.histogram("smoker", where=f"age > {age}")
     rho = Fraction(0)
@@ -57,7 +57,7 @@ def test_the_sum_of_recorded_events_is_within_the_promise(table: hf.Table) -> No
 
 
 def test_a_pure_session_uses_pure_mechanisms_only(table: hf.Table) -> None:
-    session = table.session(epsilon=1.0)
+    session = table.session(target="table", epsilon=1.0)
     assert session.count("age > 40", within=100).mechanism == "laplace"
     with pytest.raises(hf.MechanismError, match="pure"):
         session.count("age > 40", rho=0.1)
@@ -69,7 +69,7 @@ def test_a_pure_session_uses_pure_mechanisms_only(table: hf.Table) -> None:
 
 
 def test_a_gaussian_session_uses_gaussian_noise_only(table: hf.Table) -> None:
-    session = table.session(epsilon=1.0, delta=1e-6, only="gaussian")
+    session = table.session(target="table", epsilon=1.0, delta=1e-6, only="gaussian")
     assert session.count("age > 40", within=500).mechanism == "gaussian"
     with pytest.raises(hf.MechanismError, match="Gaussian-only"):
         session.quantile("age", 0.5, within=0.1)
@@ -78,18 +78,18 @@ def test_a_gaussian_session_uses_gaussian_noise_only(table: hf.Table) -> None:
 
 
 def test_rows_per_unit_charges_group_privacy(make_table: Callable[..., hf.Table]) -> None:
-    one = make_table().session(rho=1.0).estimate.count("age > 40", within=100)
-    three = make_table(rows_per_unit=3).session(rho=1.0).estimate.count("age > 40", within=100)
+    one = make_table().session(target="table", rho=1.0).estimate.count("age > 40", within=100)
+    three = make_table(rows_per_unit=3).session(target="table", rho=1.0).estimate.count("age > 40", within=100)
     assert three.noise_parameter == one.noise_parameter
     assert three.rho == pytest.approx(9 * one.rho)
-    pure = make_table(rows_per_unit=3).session(epsilon=1.0).estimate.count("age > 40", epsilon=0.3)
+    pure = make_table(rows_per_unit=3).session(target="table", epsilon=1.0).estimate.count("age > 40", epsilon=0.3)
     assert float(pure.noise_parameter) == pytest.approx(10, rel=1e-5)
 
 
 def test_sessions_share_the_tables_limit(table: hf.Table) -> None:
     table.limit(epsilon=1.0, delta=1e-6)
-    first = table.session(epsilon=1.0, delta=1e-6)
-    second = table.session(epsilon=1.0, delta=1e-6)
+    first = table.session(target="table", epsilon=1.0, delta=1e-6)
+    second = table.session(target="table", epsilon=1.0, delta=1e-6)
     share = float(first.remaining)
     first.count("age > 40", rho=0.7 * share)
     assert float(second.remaining) == pytest.approx(0.3 * share, rel=1e-4)
@@ -102,20 +102,20 @@ def test_sessions_share_the_tables_limit(table: hf.Table) -> None:
 def test_a_pure_limit_admits_pure_sessions_only(table: hf.Table) -> None:
     table.limit(epsilon=1.0)
     with pytest.raises(hf.InputError, match="pure"):
-        table.session(epsilon=0.5, delta=1e-6)
-    table.session(epsilon=0.5).count("age > 40", epsilon=0.5)
+        table.session(target="table", epsilon=0.5, delta=1e-6)
+    table.session(target="table", epsilon=0.5).count("age > 40", epsilon=0.5)
     with pytest.raises(hf.BudgetError):
-        table.session(epsilon=0.6).count("age > 40", epsilon=0.6)
+        table.session(target="table", epsilon=0.6).count("age > 40", epsilon=0.6)
 
 
 def test_saving_keeps_what_was_spent(table: hf.Table, tmp_path: Path) -> None:
     table.limit(rho=1.0)
-    session = table.session(rho=0.5, name="mine")
+    session = table.session(target="table", rho=0.5, name="mine")
     first = session.count("age > 40", rho=0.4)
     table.save(tmp_path / "people.hf")
     reopened = hf.open(tmp_path / "people.hf")
     assert reopened.spent == table.spent
-    again = reopened.session(name="mine")
+    again = reopened.session(target="table", name="mine")
     assert again.spent == session.spent
     repeated = again.count("age > 40", rho=0.4)
     assert repeated.value == first.value
@@ -123,7 +123,7 @@ def test_saving_keeps_what_was_spent(table: hf.Table, tmp_path: Path) -> None:
     with pytest.raises(hf.BudgetError):
         again.count("age > 50", rho=0.2)
     with pytest.raises(hf.BudgetError):
-        reopened.session(rho=0.7).count("age > 50", rho=0.7)
+        reopened.session(target="table", rho=0.7).count("age > 50", rho=0.7)
 
 
 def test_rows_per_unit_is_kept_with_the_store(make_table: Callable[..., hf.Table], tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_rows_per_unit_is_kept_with_the_store(make_table: Callable[..., hf.Table
 
 
 def test_the_same_question_costs_once(table: hf.Table) -> None:
-    session = table.session(rho=0.1)
+    session = table.session(target="table", rho=0.1)
     texts = ["age > 40 AND insured", "insured AND NOT age <= 40", "INSURED and (age>=41)"]
     answers = [session.fraction(text, within=0.05) for text in texts for _ in range(300)]
     assert len({answer.value for answer in answers}) == 1
@@ -145,7 +145,7 @@ def test_the_same_question_costs_once(table: hf.Table) -> None:
 
 
 def test_an_answer_of_zero_is_remembered_too(table: hf.Table) -> None:
-    session = table.session(rho=1e-5, queries=10)
+    session = table.session(target="table", rho=1e-5, queries=10)
     first = session.fraction("age = 1 AND age = 2", within=0.9)
     assert first.value == 0.0 or first.low == 0.0
     assert session.fraction("age = 1 AND age = 2", within=0.9).repeated
@@ -159,7 +159,7 @@ def test_without_the_memory_averaging_would_pay() -> None:
 
 
 def test_threads_share_a_session(table: hf.Table) -> None:
-    session = table.session(rho=0.1, queries=160)
+    session = table.session(target="table", rho=0.1, queries=160)
     failures: list[BaseException] = []
 
     def work(worker: int) -> None:
@@ -182,7 +182,7 @@ def test_threads_share_a_session(table: hf.Table) -> None:
 
 
 def test_anytime_intervals_widen_slowly(table: hf.Table) -> None:
-    session = table.session(rho=1.0)
+    session = table.session(target="table", rho=1.0)
     widths = [session.count(f"age > {age}", rho=1e-4).noise for age in range(60)]
     assert widths == sorted(widths)
     assert 1.2 < widths[-1] / widths[0] < 2
@@ -198,6 +198,6 @@ def test_cost_depends_on_public_facts_only(data: dict[str, Any], table: hf.Table
         lambda e: e.quantile("income", 0.3, within=0.1),
         lambda e: e.histogram("visit", rho=0.01),
     ):
-        plans = [ask(t.session(rho=1.0, name="a").estimate) for t in (table, other)]
+        plans = [ask(t.session(target="table", rho=1.0, name="a").estimate) for t in (table, other)]
         assert plans[0] == plans[1]
         assert plans[0].explain() == plans[1].explain()

@@ -15,7 +15,7 @@ from holdfast.session import Answer
 
 @pytest.fixture
 def answers(table: hf.Table) -> list[Answer]:
-    session = table.session(rho=1.0)
+    session = table.session(target="table", rho=1.0)
     return [
         session.fraction("age > 40", within=0.02),
         session.histogram("smoker", within=300),
@@ -63,13 +63,13 @@ def test_a_notebook_shows_a_picture(answers: list[Answer]) -> None:
 def test_hostile_labels_are_inert() -> None:
     label = "<script>alert(1)</script>"
     table = hf.open({"c": np.array([label] * 100)}, hf.Schema(c=hf.Category(label)))
-    page = table.session(epsilon=1.0).histogram("c", epsilon=1.0)._repr_html_()
+    page = table.session(target="table", epsilon=1.0).histogram("c", epsilon=1.0)._repr_html_()
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
 
 
 def test_a_report_tells_budget_and_history(table: hf.Table) -> None:
-    session = table.session(epsilon=1.0, delta=1e-6, queries=10)
+    session = table.session(target="table", epsilon=1.0, delta=1e-6, queries=10)
     session.fraction("age > 40", within=0.02)
     session.histogram("smoker", within=300)
     report = session.report()
@@ -82,8 +82,8 @@ def test_a_report_tells_budget_and_history(table: hf.Table) -> None:
 
 
 def test_plans_explain_themselves(table: hf.Table) -> None:
-    session = table.session(rho=1.0)
+    session = table.session(target="table", rho=1.0)
     plan = session.estimate.fraction("age > 40", within=0.02)
-    assert "reads 20,000 of 20,000 rows" in plan.explain()
+    assert "reads all 20,000 rows" in plan.explain()
     assert "within 0.02 of the table value" in str(plan)
     assert session.fraction("age > 40", within=0.02).explain() == plan.explain()

@@ -31,13 +31,24 @@ class Watched:
         return getattr(self._source, name)
 
     def totals(self, measurement: Any) -> Any:
-        self.charged_at_read.append(self._ledger.totals().answers)
-        if self.crash:
-            raise Crash
+        self._note()
         return self._source.totals(measurement)
 
+    def gather(self, columns: Any, ids: Any) -> Any:
+        self._note()
+        return self._source.gather(columns, ids)
+
+    def draw(self, columns: Any, count: int) -> Any:
+        self._note()
+        return self._source.draw(columns, count)
+
     def scan(self, columns: Any) -> Iterator[Any]:
-        raise AssertionError("not through the counted door")
+        raise AssertionError("not through a counted door")
+
+    def _note(self) -> None:
+        self.charged_at_read.append(self._ledger.totals().entries)
+        if self.crash:
+            raise Crash
 
 
 @pytest.fixture
@@ -51,20 +62,21 @@ def watched(table: hf.Table) -> Callable[..., tuple[Table, Watched]]:
 
 
 def charged_first(table: Table, source: Watched, ask: Callable[[Session], Any]) -> bool:
-    ask(table.session(rho=1.0))
+    ask(table.session(target="table", rho=1.0))
     return source.charged_at_read == [1]
 
 
-def test_the_charge_is_committed_before_a_row_is_read(watched: Any) -> None:
-    assert charged_first(*watched(), lambda s: s.fraction("age > 40", within=0.1))
+@pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "votes", "subsampled-laplace"])
+def test_the_charge_is_committed_before_a_row_is_read(watched: Any, mechanism: str) -> None:
+    assert charged_first(*watched(), lambda s: s.fraction("age > 40", within=0.1, mechanism=mechanism))
+    assert charged_first(*watched(), lambda s: s.sample("age > 40"))
 
 
 def test_a_session_that_reads_first_is_caught(watched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The broken twin: draw, then charge."""
 
     def read_first(self: Session, statistic: Any, request: Any) -> Answer:
-        totals = self._ledger.totals(self.name)
-        planned = self._planned(statistic, request, totals)
+        planned, _ = self._planned(statistic, request, self._moment())
         answer = session_module.release(planned, self._source, self._terms)
         self._reserve(statistic, request, "key")
         return answer
@@ -75,7 +87,7 @@ def test_a_session_that_reads_first_is_caught(watched: Any, monkeypatch: pytest.
 
 def test_a_lost_answer_is_paid_for_and_can_be_resumed_once(watched: Any) -> None:
     table, source = watched(crash=True)
-    session = table.session(rho=1.0)
+    session = table.session(target="table", rho=1.0)
     with pytest.raises(Crash):
         session.fraction("age > 40", within=0.1)
     paid = session.spent
@@ -94,7 +106,7 @@ def test_a_lost_answer_is_paid_for_and_can_be_resumed_once(watched: Any) -> None
 def test_a_resumed_answer_uses_the_noise_that_was_paid_for(watched: Any) -> None:
     """The anytime schedule would plan another noise by now; the recorded one is used."""
     table, source = watched(crash=True)
-    session = table.session(rho=1.0)
+    session = table.session(target="table", rho=1.0)
     with pytest.raises(Crash):
         session.count("age > 40", within=100)
     source.crash = False
@@ -111,7 +123,7 @@ def test_a_resumed_answer_uses_the_noise_that_was_paid_for(watched: Any) -> None
 
 def test_an_estimate_reads_nothing_and_charges_nothing(watched: Any) -> None:
     table, source = watched(crash=True)
-    session = table.session(rho=1.0)
+    session = table.session(target="table", rho=1.0)
     plans = [
         session.estimate.fraction("age > 40", within=0.1),
         session.estimate.quantile("income", 0.5, rho=0.1),
@@ -136,7 +148,7 @@ def test_an_estimate_reads_nothing_and_charges_nothing(watched: Any) -> None:
 
 
 def test_answers_vary_and_noise_is_fresh(table: hf.Table) -> None:
-    values = {table.session(rho=1.0).count("age > 40", rho=1e-4).value for _ in range(30)}
+    values = {table.session(target="table", rho=1.0).count("age > 40", rho=1e-4).value for _ in range(30)}
     assert len(values) > 20
 
 
@@ -145,9 +157,9 @@ def test_noise_has_the_planned_scale(table: hf.Table, data: dict[str, Any], budg
     truth = int(np.sum(data["age"] > 40))
     values = []
     for _ in range(1500):
-        session = table.session(**budget, queries=1)
+        session = table.session(target="table", **budget, queries=1)
         values.append(session.count("age > 40").value - truth)
-    planned = table.session(**budget, queries=1).estimate.count("age > 40")
+    planned = table.session(target="table", **budget, queries=1).estimate.count("age > 40")
     expected = float(planned.noise_parameter) * (2 if planned.mechanism == "laplace" else 1)
     if planned.mechanism == "laplace":
         expected = 2 * float(planned.noise_parameter) ** 2

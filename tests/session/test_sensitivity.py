@@ -11,6 +11,7 @@ import pytest
 import holdfast as hf
 from holdfast.query.grouping import grouping
 from holdfast.query.parse import parse_expression, parse_predicate
+from holdfast.query.predicate import Always
 from holdfast.query.statistic import Sensitivity, Statistic, Workload, workload
 
 SCHEMA = hf.Schema(x=hf.Integer(-2, 3), y=hf.Real(-1.0, 2.0, step=0.5), c=hf.Category("a", "b", "c"))
@@ -77,7 +78,7 @@ def test_no_row_moves_the_totals_further_than_claimed(case: Statistic) -> None:
     assert added.l2_squared <= claimed_added.l2_squared
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.kind in ("fraction", "count")], ids=str)
+@pytest.mark.parametrize("case", [c for c in CASES if c.kind in ("fraction", "count") and not isinstance(c.where, Always)], ids=str)
 def test_the_claim_is_attained_by_counts(case: Statistic) -> None:
     work = workload(case, SCHEMA, rows=100)
     assert observed(work) == (work.sensitivity(), work.sensitivity("add-remove"))

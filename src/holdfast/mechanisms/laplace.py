@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from functools import lru_cache
 from typing import overload
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from holdfast.noise.bits import Bits
 from holdfast.noise.laplace import laplace as draw
 from holdfast.noise.laplace import laplace_vector as draw_vector
-from holdfast.mechanisms.values import ROUND_UP, Integers, integers, positive, round_down
+from holdfast.mechanisms.values import Integers, integers, positive
 
 
 @overload
@@ -46,22 +45,3 @@ def add_laplace(values: object, scale: Fraction, bits: Bits | None = None) -> In
 @lru_cache(maxsize=1024, typed=True)
 def _scale(sensitivity: float, epsilon: float) -> Fraction:
     return positive("sensitivity", sensitivity) / positive("epsilon", epsilon)
-
-
-def laplace_half_width(scale: Fraction, beta: float) -> int:
-    """The least certified h with Pr[|noise| > h] <= beta.
-
-    Guarantee: Pr[|Z| > h] = 2 e^{-(h+1)/scale}/(1 + e^{-1/scale}) <= 2 e^{-h/scale}/(e^{1/scale} + 1) <= beta.
-    Reference: the geometric tail, summed.
-    """
-    rate = 1 / scale
-    exponent = math.log(2 / beta) - math.log1p(math.exp(min(float(rate), 700.0)))
-    return max(0, math.ceil(exponent / rate * ROUND_UP))
-
-
-def laplace_scale_within(half_width: int, beta: float) -> Fraction:
-    """The most noise that is certain to have a `laplace_half_width` of at most `half_width` (at least 1).
-
-    Uses Pr[|Z| > h] <= e^{-h/scale}, which is simple and loose by less than one count.
-    """
-    return round_down(half_width / (math.log(1 / beta) * ROUND_UP**2))

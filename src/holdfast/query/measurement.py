@@ -81,7 +81,7 @@ class Measurement:
         chosen = compile_predicate(self.where, self.schema)(block)
         if self.by is None and self.value is None:
             return np.array([np.count_nonzero(chosen) * self.weight], dtype=np.int64)
-        contributions = self._contributions(block)
+        contributions = self._units(block)
         if self.by is None:
             assert contributions is not None
             return np.array([contributions[chosen].sum(dtype=np.int64)], dtype=np.int64)
@@ -91,7 +91,15 @@ class Measurement:
             return np.bincount(groups[chosen], minlength=self.size).astype(np.int64) * self.weight
         return _exact_bincount(groups[chosen], contributions[chosen], self.size)
 
-    def _contributions(self, block: Block) -> NDArray[np.int64] | None:
+    def contributions(self, block: Block) -> NDArray[Any]:
+        """What each row contributes, without groups: truth values if all it can be is 0 or 1."""
+        chosen = compile_predicate(self.where, self.schema)(block)
+        units = self._units(block)
+        if units is None:
+            return chosen if self.weight == 1 else chosen * np.int64(self.weight)
+        return np.where(chosen, units, 0)
+
+    def _units(self, block: Block) -> NDArray[np.int64] | None:
         if self.value is None or self.grid is None:
             return None
         values, null = compile_expression(self.value, self.schema)(block)

@@ -14,8 +14,10 @@ from holdfast.privacy.conversion import (
     pure_to_zcdp,
     zcdp_to_approx,
 )
+from holdfast.privacy.event import Event, Gaussian, Group, Votes
 from holdfast.privacy.filter import UNITS, Filter
 from holdfast.session.request import positive, probability
+from holdfast.session.terms import Fixed
 
 
 AMOUNT = {"pure": "epsilon", "zcdp": "rho", "gdp": "mu squared"}
@@ -111,3 +113,16 @@ def budget_of(account: Account) -> Budget:
     """The budget of an account that was opened before."""
     filters = {"pure": Filter.pure, "zcdp": Filter.zcdp, "gdp": Filter.gdp}
     return Budget(filters[account.currency](Fraction(account.limit, UNITS)), None)
+
+
+def validity_budget(
+    fixed: Fixed, rows: int, rows_per_unit: int, queries: int, delta: float | None
+) -> Budget:
+    """What `queries` answers with a fixed noise can cost at most, as a budget of its own."""
+    event: Event = Votes(rows, int(fixed.noise), fixed.flip)
+    if fixed.mechanism == "gaussian":
+        event = Gaussian(1, fixed.noise)
+    each = Filter.zcdp(1).cost(Group(event, rows_per_unit) if rows_per_unit > 1 else event)
+    if delta is not None:
+        delta = probability("delta", delta)
+    return Budget(Filter.zcdp(Fraction(each * queries, UNITS)), delta)

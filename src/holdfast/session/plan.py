@@ -6,12 +6,52 @@ import json
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 from holdfast.ledger import Charge
 from holdfast.privacy.event import Event, to_json
 from holdfast.privacy.filter import UNITS
 from holdfast.query.statistic import Statistic
+from holdfast.session.promise import Promise
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A mechanism with its numbers: enough, with the question and the session's terms, to answer.
+
+    `noise` is the variance (gaussian), the scale (laplace, subsampled-laplace), the number of votes (votes),
+    or the epsilon of each selection (exponential). `rows` is how many rows are read. With `per_span` the
+    Gaussian variance is meant for contributions in [0,1] and grows with the square of a measurement's span.
+    """
+
+    mechanism: str
+    noise: Fraction
+    rows: int
+    flip: Fraction | None = None
+    per_span: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Widths:
+    """Half-widths. `totals` has one for each measurement, in its own units; the others are on the scale of
+    the statistic: what noise, sampling and adaptivity contribute to the interval."""
+
+    totals: tuple[float, ...]
+    noise: float
+    sampling: float
+    population: float
+
+    @property
+    def whole(self) -> float:
+        return self.noise + self.sampling + self.population
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """What another mechanism would have cost and read for the same width."""
+
+    mechanism: str
+    rho: float
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -22,32 +62,56 @@ class Plan:
     """
 
     statistic: Statistic
-    mechanism: str
-    noise_parameter: Fraction
-    """The variance (gaussian), the scale (laplace), or the epsilon of each selection (exponential)."""
-    beta: float
-    """The chance that is set aside for this answer's interval to miss."""
+    recipe: Recipe
+    promise: Promise
     event: Event
     charge: Charge
     rho: float
     epsilon: float | None
-    rows_read: int
+    widths: Widths
     rows: int
-    half_width: int
-    """In units of the totals: the noise on each of them stays within it, all at once, except with chance beta."""
-    noise: float
-    sampling: float
-    population: float
     confidence: float
-    target: str
-    currency: str
     scope: str = ""
     """What the widths are measured in, and when they hold, in plain words."""
+    alternatives: tuple[Alternative, ...] = ()
+
+    @property
+    def mechanism(self) -> str:
+        return self.recipe.mechanism
+
+    @property
+    def noise_parameter(self) -> Fraction:
+        """See `Recipe.noise`."""
+        return self.recipe.noise
+
+    @property
+    def rows_read(self) -> int:
+        return self.recipe.rows
+
+    @property
+    def noise(self) -> float:
+        """The part of the half-width that privacy costs."""
+        return self.widths.noise
+
+    @property
+    def sampling(self) -> float:
+        """The part for rows that were not read."""
+        return self.widths.sampling
+
+    @property
+    def population(self) -> float:
+        """The part for adaptively chosen questions, between the table and the population."""
+        return self.widths.population
 
     @property
     def width(self) -> float:
         """The half-width of the interval, in the statistic's own scale."""
-        return self.noise + self.sampling + self.population
+        return self.widths.whole
+
+    @property
+    def target(self) -> str:
+        """What the interval covers: "table" or "population"."""
+        return self.promise.target
 
     @property
     def cost(self) -> float:
@@ -61,29 +125,72 @@ class Plan:
     @cached_property
     def text(self) -> str:
         """What the ledger keeps: enough to compute the answer once more under the same charge."""
-        fields: dict[str, Any] = {
-            "question": str(self.statistic),
-            "mechanism": self.mechanism,
-            "noise": str(self.noise_parameter),
-            "beta": self.beta,
-        }
-        return json.dumps(fields)
+        return json.dumps(
+            {
+                "question": str(self.statistic),
+                "recipe": [
+                    self.recipe.mechanism,
+                    str(self.recipe.noise),
+                    self.recipe.rows,
+                    None if self.recipe.flip is None else str(self.recipe.flip),
+                    self.recipe.per_span,
+                ],
+                "promise": [
+                    self.promise.target,
+                    self.promise.allowance,
+                    self.promise.population,
+                    self.promise.slack,
+                    min(self.promise.most_rho, 1e300),
+                ],
+            }
+        )
+
+    @cached_property
+    def explanation(self) -> str:
+        """What was chosen, and why, in plain words."""
+        epsilon = "" if self.epsilon is None else f" (epsilon {self.epsilon:.4g})"
+        lines = [
+            str(self.statistic),
+            f"reads {self._reading()} and adds {self._noise()}.",
+            f"It costs rho {self.rho:.4g}{epsilon} and is within {self.width:.4g} of the {self.target} value"
+            f"{', ' + self.scope if self.scope else ''},",
+            f"together with all other answers of the session, with confidence {self.confidence:g}.",
+            f"Of the half-width, noise takes {self.noise:.3g}, sampling {self.sampling:.3g}, "
+            f"population {self.population:.3g}.",
+        ]
+        lines += [
+            f"{other.mechanism} would have cost rho {other.rho:.4g} and read {other.rows:,} rows."
+            for other in self.alternatives
+        ]
+        return "\n".join(lines)
 
     def explain(self) -> str:
         """What was chosen, and why, in plain words."""
-        noise = {
-            "gaussian": f"discrete Gaussian noise of standard deviation {float(self.noise_parameter) ** 0.5:.4g}",
-            "laplace": f"discrete Laplace noise of scale {float(self.noise_parameter):.4g}",
-            "exponential": f"three selections by the exponential mechanism, epsilon {float(self.noise_parameter):.4g} each",
-        }[self.mechanism]
-        epsilon = "" if self.epsilon is None else f" (epsilon {self.epsilon:.4g})"
-        return (
-            f"{self.statistic}\n"
-            f"reads {self.rows_read:,} of {self.rows:,} rows and adds {noise}.\n"
-            f"It costs rho {self.rho:.4g}{epsilon} and is within {self.width:.4g} of the {self.target} value"
-            f"{', ' + self.scope if self.scope else ''},\n"
-            f"together with all other answers of the session, with confidence {self.confidence:g}."
-        )
+        return self.explanation
 
     def __str__(self) -> str:
-        return self.explain()
+        return self.explanation
+
+    def _reading(self) -> str:
+        if self.rows_read >= self.rows:
+            return f"all {self.rows:,} rows"
+        return f"{self.rows_read:,} of {self.rows:,} rows"
+
+    def _noise(self) -> str:
+        size = float(self.recipe.noise)
+        return {
+            "gaussian": f"discrete Gaussian noise of standard deviation {size**0.5:.4g}",
+            "laplace": f"discrete Laplace noise of scale {size:.4g}",
+            "subsampled-laplace": f"discrete Laplace noise of scale {size:.4g} to the sample",
+            "votes": f"a coin to each vote, which flips it with probability {self.recipe.flip}",
+            "exponential": f"three private selections of epsilon {size:.4g} each",
+        }[self.mechanism]
+
+
+def recipe_from_text(text: str) -> tuple[Recipe, Promise]:
+    """What `Plan.text` recorded."""
+    record = json.loads(text)
+    mechanism, noise, rows, flip, per_span = record["recipe"]
+    target, allowance, population, slack, most_rho = record["promise"]
+    recipe = Recipe(mechanism, Fraction(noise), rows, None if flip is None else Fraction(flip), per_span)
+    return recipe, Promise(target, allowance, population, slack, most_rho)

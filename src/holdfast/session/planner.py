@@ -3,167 +3,265 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from holdfast.errors import BudgetError, InputError, MechanismError, NoRuleError
-from holdfast.ledger import Charge
-from holdfast.mechanisms.gaussian import gaussian_half_width, gaussian_variance_within
-from holdfast.mechanisms.laplace import laplace_half_width, laplace_scale_within
+from holdfast.errors import InputError, MechanismError, NoRuleError
+from holdfast.ledger import Charge, Totals, While
+from holdfast.mechanisms.accuracy import most_noise
 from holdfast.mechanisms.values import round_down, round_up
-from holdfast.privacy.event import BoundedRange, Event, Gaussian, Group, Laplace, Repeat
-from holdfast.privacy.filter import UNITS, Filter
+from holdfast.mechanisms.votes import FLIP
+from holdfast.privacy.conversion import pure_to_zcdp
+from holdfast.privacy.event import (
+    BoundedRange,
+    Event,
+    Gaussian,
+    Group,
+    Laplace,
+    Repeat,
+    Sequence,
+    Subsampled,
+    Votes,
+)
+from holdfast.privacy.filter import UNITS
 from holdfast.privacy.rule import pure, zcdp
-from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic, Workload, workload
-from holdfast.session.plan import Plan
+from holdfast.session.plan import Alternative, Plan, Recipe
+from holdfast.session.promise import Promise, promises, share
 from holdfast.session.request import Request
+from holdfast.session.terms import Terms
+from holdfast.session.width import fixed_widths, spans, widths
 
 SELECTIONS = 3
 """A quantile is three selections: the value, and the two ends of its interval."""
 
+PAYS = 32
+"""Sampling pays when it reads at most one row in this many; a scan of the rest is as quick."""
+
+NEARLY_EQUAL = 2.0
+"""Costs within this factor count as near-equal; then the plan that reads the fewest rows wins."""
+
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """The public facts that a plan rests on."""
+class Moment:
+    """Where the ledger stands: this session's totals and the whole table's."""
 
-    schema: Schema
-    rows: int
-    rows_per_unit: int
-    session: Filter
-    table: Filter
-    queries: int | None
-    confidence: float
-    target: str
-
-    @property
-    def mechanisms(self) -> tuple[str, ...]:
-        """The additive mechanisms that the session's currency can count, the preferred one first."""
-        return {"pure": ("laplace",), "zcdp": ("gaussian", "laplace"), "gdp": ("gaussian",)}[
-            self.session.currency
-        ]
+    session: Totals
+    table: Totals
 
 
-def plan(statistic: Statistic, request: Request, beta: float, terms: Terms) -> Plan:
-    """The least costly plan that does what the request asks.
+def plan(statistic: Statistic, request: Request, moment: Moment, terms: Terms) -> Plan:
+    """The least costly plan that does what the request asks; among near-equal costs, the fewest rows.
 
     Raises before anything is charged: InputError, MechanismError.
     """
-    mechanism = _mechanism(statistic, request, terms)
     totals = workload(statistic, terms.schema, terms.rows)
-    if request.within is not None:
-        noise = _noise_within(mechanism, totals, request.within, beta, terms)
-    else:
-        noise = _noise_for_budget(mechanism, totals, request, terms)
-    return finish(statistic, mechanism, noise, beta, terms)
+    if terms.fixed is not None:
+        return _fixed_plan(totals, request, terms)
+    mechanisms = _mechanisms(totals, request, terms)
+    found = []
+    for mechanism in mechanisms:
+        made = _plan_by(mechanism, totals, request, moment, terms)
+        if made is not None:
+            found.append(made)
+    if not found:
+        raise InputError(_impossible(totals, request, moment, terms))
+    return _best(found, terms)
 
 
-def finish(statistic: Statistic, mechanism: str, noise: Fraction, beta: float, terms: Terms) -> Plan:
-    """Everything that follows from the choice of mechanism and noise."""
-    totals = workload(statistic, terms.schema, terms.rows)
-    event = _event(mechanism, totals, noise)
+def finish(totals: Workload, recipe: Recipe, promise: Promise, terms: Terms) -> Plan:
+    """Everything that follows from the choice of a recipe and a promise."""
+    event = _event(totals, recipe, terms.rows)
     if terms.rows_per_unit > 1:
         event = Group(event, terms.rows_per_unit)
-    half_width, width, scope = _width(mechanism, totals, noise, beta, terms.rows)
+    if terms.fixed is not None:
+        planned = fixed_widths(totals, terms.fixed, terms.rows)
+    else:
+        planned = widths(totals, recipe, promise, terms.rows)
+    scope = ""
+    if totals.statistic.kind == "mean":
+        scope = "if every row qualifies; wider in proportion when fewer do"
+    elif totals.statistic.kind == "quantile":
+        scope = "in rank, as a fraction of the rows"
     return Plan(
-        statistic=statistic,
-        mechanism=mechanism,
-        noise_parameter=noise,
-        beta=beta,
+        statistic=totals.statistic,
+        recipe=recipe,
+        promise=promise,
         event=event,
-        charge=Charge(terms.session.cost(event), terms.table.cost(event)),
+        charge=Charge(terms.session.cost(event), terms.table.cost(event), _queries(totals, terms)),
         rho=zcdp(event).rho,
         epsilon=_pure_epsilon(event),
-        rows_read=terms.rows,
+        widths=planned,
         rows=terms.rows,
-        half_width=half_width,
-        noise=width,
-        sampling=0.0,
-        population=0.0,
         confidence=terms.confidence,
-        target=terms.target,
-        currency=terms.session.currency,
         scope=scope,
     )
 
 
-def affordable(statistic: Statistic, beta: float, terms: Terms, remaining: int) -> float | None:
+def affordable(statistic: Statistic, moment: Moment, terms: Terms, remaining: int) -> float | None:
     """The tightest half-width that `remaining` units of the session's budget can still buy."""
-    if remaining <= 0:
+    if remaining <= 0 or terms.fixed is not None:
         return None
-    amount = remaining / UNITS * (1 - 1e-5)  # asking for the width found here rounds its noise once more
-    mechanism = _mechanism(statistic, Request(), terms)
     totals = workload(statistic, terms.schema, terms.rows)
+    # Asking for the width found here rounds its noise once more, hence the margin.
+    amount = remaining / UNITS * (1 - 1e-5)
     try:
-        noise = _noise_of_amount(mechanism, totals, amount, terms)
-        return finish(statistic, mechanism, noise, beta, terms).width
-    except (InputError, BudgetError):
+        recipe = _bought(_mechanisms(totals, Request(), terms)[0], totals, amount, terms.session.currency, terms)
+        made = _promised(totals, recipe, moment, terms)
+    except InputError:
         return None
+    return made.width if made is not None and math.isfinite(made.width) else None
 
 
-def _mechanism(statistic: Statistic, request: Request, terms: Terms) -> str:
-    currency = terms.session.currency
-    if statistic.kind == "quantile":
+def total_rho(units: int, terms: Terms) -> float:
+    """The table's loss so far as zCDP, from the units of its own currency."""
+    amount = units / UNITS
+    return amount if terms.table.currency == "zcdp" else pure_to_zcdp(amount) if units else 0.0
+
+
+def _mechanisms(totals: Workload, request: Request, terms: Terms) -> tuple[str, ...]:
+    """The mechanisms to try; an explicit choice or an explicit budget leaves one."""
+    currency, kind = terms.session.currency, totals.statistic.kind
+    if kind == "quantile":
         if currency == "gdp":
             raise MechanismError(
                 "a quantile is a selection, and this session is Gaussian-only; open it without only= "
                 "or ask for a histogram"
             )
         allowed: tuple[str, ...] = ("exponential",)
+        default = allowed
     else:
-        allowed = terms.mechanisms
-    if request.epsilon is not None and statistic.kind != "quantile":
-        wanted = request.mechanism or "laplace"
-    elif request.rho is not None and statistic.kind != "quantile":
-        wanted = request.mechanism or "gaussian"
-    else:
-        wanted = request.mechanism or allowed[0]
-    if wanted not in allowed:
-        if currency == "pure":
-            advice = "this session is pure (it was opened without delta), so only pure mechanisms answer"
-        elif currency == "gdp":
-            advice = "this session is Gaussian-only"
-        else:
-            advice = "that mechanism does not answer this statistic"
-        raise MechanismError(f"{wanted!r} cannot be used here: {advice}; use {' or '.join(allowed)}")
-    return wanted
-
-
-def _noise_for_budget(mechanism: str, totals: Workload, request: Request, terms: Terms) -> Fraction:
-    """The noise that an explicit or an equal share of the budget buys."""
-    amount = request.epsilon if request.epsilon is not None else request.rho
-    if amount is None:
-        if terms.queries is None:
-            raise InputError(
-                "say how exact: within= (accuracy), rho= or epsilon= (budget); or open the session with "
-                "queries= to share its budget equally"
+        allowed = tuple(m for m in terms.mechanisms if _answers(m, totals))
+        default = allowed
+        if request.epsilon is not None:
+            default = ("laplace",)
+        elif request.rho is not None:
+            default = ("gaussian",)
+        elif request.within is None:
+            default = allowed[:1]
+    if request.mechanism is not None:
+        default = (request.mechanism,)
+    for mechanism in default:
+        if mechanism not in allowed:
+            raise MechanismError(
+                f"{mechanism!r} cannot be used here: {_reason(currency)}; use {' or '.join(allowed)}"
             )
-        share = terms.session.limit_units // terms.queries
-        if share <= 0:
-            raise InputError("the session's budget divided by its queries is less than a billionth; ask for fewer")
-        return _noise_of_amount(mechanism, totals, share / UNITS * (1 - 2.0**-20), terms)
-    currency = "pure" if request.epsilon is not None else "zcdp"
-    return _noise_of_amount(mechanism, totals, amount, terms, currency)
+    return default
 
 
-def _noise_of_amount(
-    mechanism: str, totals: Workload, amount: float, terms: Terms, currency: str | None = None
-) -> Fraction:
-    """The least noise that costs at most `amount` in a currency (the session's, unless named)."""
-    currency = currency or terms.session.currency
-    unit, exact = terms.rows_per_unit, Fraction(amount)
+def _answers(mechanism: str, totals: Workload) -> bool:
+    """Sampling answers one number at a time: a vote knows nothing of the other groups."""
+    return mechanism in ("gaussian", "laplace") or totals.statistic.by is None
+
+
+def _reason(currency: str) -> str:
+    return {
+        "pure": "this session is pure (it was opened without delta), so only pure mechanisms answer",
+        "gdp": "this session is Gaussian-only",
+        "zcdp": "that mechanism does not answer this statistic",
+    }[currency]
+
+
+def _plan_by(
+    mechanism: str, totals: Workload, request: Request, moment: Moment, terms: Terms
+) -> Plan | None:
+    """The best plan with one mechanism, or None if it cannot do it."""
+    if request.within is None:
+        amount, currency = _amount(request, terms)
+        return _promised(totals, _bought(mechanism, totals, amount, currency, terms), moment, terms)
+    for promise in _promises(moment, terms):
+        recipe = _within(mechanism, totals, request.within, promise, request.rows, terms)
+        if recipe is None:
+            return None  # a later promise is wider still
+        made = finish(totals, recipe, promise, terms)
+        if _total_after(made, moment, terms) <= promise.most_rho and made.width <= request.within:
+            return made
+    return None
+
+
+def _promised(totals: Workload, recipe: Recipe, moment: Moment, terms: Terms) -> Plan | None:
+    """The plan for a recipe under the narrowest promise that its cost allows."""
+    for promise in _promises(moment, terms):
+        made = finish(totals, recipe, promise, terms)
+        if _total_after(made, moment, terms) <= promise.most_rho:
+            return made
+    return None
+
+
+def _promises(moment: Moment, terms: Terms) -> Iterator[Promise]:
+    place = (moment.session if terms.target == "table" else moment.table).answers + 1
+    spent = total_rho(moment.table.units, terms)
+    return promises(terms.target, terms.rows, 1 - terms.confidence, share(terms.queries, place), spent)
+
+
+def _queries(totals: Workload, terms: Terms) -> int:
+    """How many queries an answer counts for. The numbers of a vector share the chance of one, except under
+    the theorems for one fixed noise, which count every number."""
+    return totals.size if terms.fixed is not None else 1
+
+
+def holds(made: Plan, moment: Moment, terms: Terms) -> While:
+    """How far the ledger may move before this plan would have been another: to the end of its epoch, and of
+    its level."""
+    if terms.fixed is not None:
+        return While(session_answers=terms.queries, alone=True)
+    first = (moment.session if terms.target == "table" else moment.table).answers + 1
+    last = terms.queries if terms.queries is not None else 2 ** first.bit_length() - 1
+    if terms.target == "table":
+        return While(session_answers=last)
+    return While(table_answers=last, table_units=_units_of_rho(made.promise.most_rho, terms))
+
+
+def _units_of_rho(rho: float, terms: Terms) -> int:
+    """The most units of the table's currency whose loss is at most `rho`."""
+    if terms.table.currency == "zcdp":
+        return math.floor(Fraction(rho) * UNITS)
+    return math.floor(Fraction(_epsilon_of_rho(rho)) * UNITS)
+
+
+def _total_after(made: Plan, moment: Moment, terms: Terms) -> float:
+    return total_rho(moment.table.units + made.charge.table, terms)
+
+
+def _amount(request: Request, terms: Terms) -> tuple[float, str]:
+    """The budget for one answer: as the request says, or an equal share of the session's."""
+    if request.epsilon is not None:
+        return request.epsilon, "pure"
+    if request.rho is not None:
+        return request.rho, "zcdp"
+    if terms.queries is None:
+        raise InputError(
+            "say how exact: within= (accuracy), rho= or epsilon= (budget); or open the session with "
+            "queries= to share its budget equally"
+        )
+    units = terms.session.limit_units // terms.queries
+    if units <= 0:
+        raise InputError("the session's budget divided by its queries is less than a billionth; ask for fewer")
+    return units / UNITS * (1 - 2.0**-20), terms.session.currency
+
+
+def _bought(mechanism: str, totals: Workload, amount: float, currency: str, terms: Terms) -> Recipe:
+    """The least noise that costs at most `amount`."""
+    unit, exact, rows = terms.rows_per_unit, Fraction(amount), terms.rows
     sensitivity = totals.sensitivity()
+    if mechanism == "gaussian":
+        squared = Fraction(sensitivity.l2_squared * unit**2)
+        variance = round_up(squared / exact) + 4 if currency == "gdp" else round_up(squared / (2 * exact))
+        return Recipe(mechanism, variance, rows)
+    if currency == "pure":
+        epsilon = exact
+    elif mechanism == "exponential":
+        epsilon = round_down(math.sqrt(8 * amount / _selections(totals))) * _selections(totals)
+    else:
+        epsilon = round_down(_epsilon_of_rho(amount))
     if mechanism == "laplace":
-        epsilon = exact if currency == "pure" else round_down(_epsilon_of_rho(amount))
-        return round_up(Fraction(sensitivity.l1 * unit) / epsilon)
+        return Recipe(mechanism, round_up(sensitivity.l1 * unit / epsilon), rows)
     if mechanism == "exponential":
         # A selection of bounded range eps costs eps (pure) or eps^2/8 (zCDP); groups multiply eps.
-        count = _selections(totals.statistic)
-        each = exact / count if currency == "pure" else round_down(math.sqrt(8 * amount / count))
-        return round_down(float(each / unit) * (1 - 2.0**-40))
-    if currency == "gdp":
-        return round_up(Fraction(sensitivity.l2_squared * unit**2) / exact) + 4
-    return round_up(Fraction(sensitivity.l2_squared * unit**2) / (2 * exact))
+        each = round_down(float(epsilon / _selections(totals) / unit) * (1 - 2.0**-40))
+        return Recipe(mechanism, each, rows)
+    raise InputError(f"{mechanism} is planned by accuracy: give within=")
 
 
 def _epsilon_of_rho(rho: float) -> float:
@@ -175,71 +273,148 @@ def _epsilon_of_rho(rho: float) -> float:
     return low * (1 - 2.0**-40)
 
 
-def _noise_within(mechanism: str, totals: Workload, within: float, beta: float, terms: Terms) -> Fraction:
-    """The most noise whose interval is at most `within` wide to each side."""
+def _within(
+    mechanism: str, totals: Workload, within: float, promise: Promise, cap: int | None, terms: Terms
+) -> Recipe | None:
+    """The cheapest recipe that is certain to be within; None if there is none."""
+
+    def wide(recipe: Recipe) -> float:
+        return widths(totals, recipe, promise, terms.rows).whole
+
+    cap = terms.rows if cap is None else min(cap, terms.rows)
+    if mechanism in ("gaussian", "laplace"):
+        if cap < terms.rows:
+            return None
+        start = 4.0 * spans(totals)[0] ** (2 if mechanism == "gaussian" else 1)
+        noise = most_noise(lambda noise: wide(Recipe(mechanism, noise, terms.rows)), within, start)
+        recipe = Recipe(mechanism, noise, terms.rows)
+        return recipe if noise > 0 and wide(recipe) <= within else None
     if mechanism == "exponential":
-        distance = math.floor(within * terms.rows / 2)
-        if distance < 1:
-            raise InputError(_too_narrow(within, 2 / terms.rows))
-        return round_up(Fraction(2 * math.log(2 * totals.size / beta) / distance * (1 + 2.0**-40)))
-    spread = totals.unit if totals.statistic.kind != "mean" else 2 * totals.unit / terms.rows
-    half_width = math.floor((within - totals.rounding) / spread * (1 + 2.0**-40))
-    while half_width >= 1 and _readable(totals, half_width, terms.rows) > within:
-        half_width -= max(1, half_width >> 10)
-    if half_width < 1:
-        raise InputError(_too_narrow(within, totals.rounding + 2 * spread))
-    each = beta / totals.size
-    if mechanism == "laplace":
-        return laplace_scale_within(half_width, each)
-    return gaussian_variance_within(half_width, each)
+        rate = most_noise(lambda inverse: wide(Recipe(mechanism, 1 / inverse, terms.rows)), within, 1.0)
+        recipe = Recipe(mechanism, round_up(1 / rate) if rate else Fraction(10**6), terms.rows)
+        return recipe if wide(recipe) <= within else None
+    if mechanism == "votes":
+        rounds = len(totals.measurements)
+
+        def voting(count: int) -> Recipe:
+            return Recipe(mechanism, Fraction(count), count * rounds, FLIP)
+
+        count = _fewest(lambda m: wide(voting(m)) <= within, cap // rounds)
+        return None if count is None else voting(count)
+    return _subsample(totals, within, promise, cap, terms, wide)
 
 
-def _too_narrow(within: float, least: float) -> str:
-    return f"within={within:g} is finer than this table can show; ask for {least:.3g} or more"
+def _subsample(
+    totals: Workload, within: float, promise: Promise, cap: int, terms: Terms, wide: Callable[[Recipe], float]
+) -> Recipe | None:
+    """Rows without replacement: half again as many as a noiseless sample would need, then Laplace noise."""
+    if len(totals.measurements) > 1:
+        return None
+    sensitivity = totals.sensitivity().l1
+
+    def sampling(count: int, scale: Fraction) -> Recipe:
+        return Recipe("subsampled-laplace", scale, count)
+
+    least = _fewest(lambda m: wide(sampling(m, Fraction(1, 1000))) <= 0.6 * within, cap)
+    if least is None:
+        return None
+    scale = most_noise(lambda scale: wide(sampling(least, scale)), within, 4.0 * sensitivity)
+    recipe = sampling(least, scale)
+    return recipe if scale > 0 and wide(recipe) <= within else None
 
 
-def _event(mechanism: str, totals: Workload, noise: Fraction) -> Event:
-    if mechanism == "exponential":
-        return Repeat(BoundedRange(noise), _selections(totals.statistic))
-    sensitivity = totals.sensitivity()
-    if mechanism == "laplace":
-        return Laplace(sensitivity.l1, noise)
-    return Gaussian(sensitivity.l2_squared, noise)
+def _fewest(holds: Callable[[int], bool], most: int) -> int | None:
+    """The least count in 1..most for which something monotone holds."""
+    if most < 1 or not holds(most):
+        return None
+    low, high = 0, most
+    while high - low > max(1, high >> 12):
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
-def _selections(statistic: Statistic) -> int:
-    """How many selections a row can touch: replacing it changes one group, or two if there are several."""
-    return SELECTIONS if statistic.by is None else 2 * SELECTIONS
+def _best(found: list[Plan], terms: Terms) -> Plan:
+    """The least cost; among near-equal costs the fewest rows, if sampling pays at all."""
+    cheapest = min(found, key=lambda made: made.charge.session)
+    near = [
+        made
+        for made in found
+        if made.cost <= NEARLY_EQUAL * max(cheapest.cost, 1 / UNITS)
+        and (made.rows_read * PAYS <= terms.rows or made is cheapest)
+    ]
+    chosen = min(near, key=lambda made: made.rows_read)
+    others = tuple(
+        Alternative(made.mechanism, made.rho, made.rows_read) for made in found if made is not chosen
+    )
+    return replace(chosen, alternatives=others)
 
 
-def _width(
-    mechanism: str, totals: Workload, noise: Fraction, beta: float, rows: int
-) -> tuple[int, float, str]:
-    """The half-width in units of the totals, in the statistic's own scale, and what that scale is."""
-    if mechanism == "exponential":
-        # Each end misses by more than this many rows with chance at most beta/2 (Theorem 0.2 of the lecture).
-        distance = math.ceil(2 * math.log(2 * totals.size / beta) / noise * (1 + 2.0**-40))
-        return distance, 2 * distance / rows, "in rank, as a fraction of the rows"
-    each = beta / totals.size
-    if mechanism == "laplace":
-        half_width = laplace_half_width(noise, each)
+def _fixed_plan(totals: Workload, request: Request, terms: Terms) -> Plan:
+    """In a session planned for validity every answer has the same recipe."""
+    fixed = terms.fixed
+    assert fixed is not None
+    if any(getattr(request, name) is not None for name in ("within", "rho", "epsilon", "mechanism", "rows")):
+        raise InputError(
+            "this session was planned for all its answers at once; ask without within=, rho=, epsilon=, "
+            "mechanism= or rows="
+        )
+    if totals.statistic.kind == "quantile" or not _answers(fixed.mechanism, totals):
+        raise MechanismError(
+            f"this session answers by {fixed.mechanism} only, one number at a time; open another for this"
+        )
+    if fixed.mechanism == "votes":
+        count = int(fixed.noise)
+        recipe = Recipe("votes", fixed.noise, count * len(totals.measurements), fixed.flip)
     else:
-        half_width = gaussian_half_width(noise, each)
-    scope = ""
-    if totals.statistic.kind == "mean":
-        scope = "if every row qualifies; wider in proportion when fewer do"
-    return half_width, _readable(totals, half_width, rows), scope
+        recipe = Recipe("gaussian", fixed.noise, terms.rows, per_span=True)
+    return finish(totals, recipe, Promise(terms.target, 0.0), terms)
 
 
-def _readable(totals: Workload, half_width: int, rows: int) -> float:
-    """The half-width in the statistic's own scale; for a mean, when every row qualifies."""
-    if totals.statistic.kind != "mean":
-        return half_width * totals.unit + totals.rounding
-    weight = totals.measurements[1].weight
-    least = rows - half_width / weight
-    if least <= 0:
-        return math.inf
-    return 2 * half_width * totals.unit / least + totals.rounding
+def _event(totals: Workload, recipe: Recipe, rows: int) -> Event:
+    sensitivity = totals.sensitivity()
+    match recipe.mechanism:
+        case "exponential":
+            return Repeat(BoundedRange(recipe.noise), _selections(totals))
+        case "laplace":
+            return Laplace(sensitivity.l1, recipe.noise)
+        case "subsampled-laplace":
+            return Subsampled(Laplace(sensitivity.l1, recipe.noise), recipe.rows, rows)
+        case "votes":
+            vote = Votes(rows, int(recipe.noise), recipe.flip or FLIP)
+            return vote if len(totals.measurements) == 1 else Repeat(vote, len(totals.measurements))
+    if recipe.per_span:
+        parts = [replace(totals, measurements=(m,)) for m in totals.measurements]
+        return Sequence(
+            tuple(
+                Gaussian(part.sensitivity().l2_squared, recipe.noise * span**2)
+                for part, span in zip(parts, spans(totals), strict=True)
+            )
+        )
+    return Gaussian(sensitivity.l2_squared, recipe.noise)
+
+
+def _selections(totals: Workload) -> int:
+    """How many selections a row can touch: replacing it changes one group, or two if there are several."""
+    return SELECTIONS if totals.statistic.by is None else 2 * SELECTIONS
+
+
+def _impossible(totals: Workload, request: Request, moment: Moment, terms: Terms) -> str:
+    """Says what could be certified instead."""
+    nearest = None
+    if request.within is not None:
+        wider = request.within
+        for _ in range(60):
+            wider *= 1.25
+            if any(
+                _plan_by(mechanism, totals, Request(within=wider), moment, terms) is not None
+                for mechanism in _mechanisms(totals, Request(within=wider), terms)[:1]
+            ):
+                nearest = wider
+                break
+    what = f"within={request.within:g}" if request.within is not None else "this request"
+    advice = "no width can be certified" if nearest is None else f"about within={nearest:.3g} can be"
+    return f"{what} cannot be certified for the {terms.target} with {terms.rows:,} rows; {advice}"
 
 
 def _pure_epsilon(event: Event) -> float | None:

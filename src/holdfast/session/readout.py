@@ -22,16 +22,20 @@ class Reading:
     high: Numbers
 
 
-def read(totals: Workload, noisy: NDArray[np.int64], half_width: int, rows: int) -> Reading:
-    """The statistic and its interval, given that every noisy total is within `half_width` of the true one.
+Totals = tuple[NDArray[Any], ...]
+"""The totals of each measurement, as released."""
 
-    Guarantee: whenever that holds, [low, high] contains the statistic of the table.
+
+def read(totals: Workload, noisy: Totals, half_widths: tuple[float, ...], rows: int) -> Reading:
+    """The statistic and its interval, given that the totals of each measurement are within its half-width.
+
+    Guarantee: whenever that holds, [low, high] contains the statistic.
     """
     if totals.statistic.kind == "mean":
-        return _ratio(totals, noisy, half_width, rows)
+        return _ratio(totals, noisy, half_widths, rows)
     least, most = _extremes(totals, rows)
-    value = noisy * totals.unit
-    reach = half_width * totals.unit + totals.rounding
+    value = noisy[0] * totals.unit
+    reach = half_widths[0] * totals.unit + totals.rounding
     return Reading(
         np.clip(value, least, most), np.clip(value - reach, least, most), np.clip(value + reach, least, most)
     )
@@ -43,7 +47,14 @@ def _extremes(totals: Workload, rows: int) -> tuple[float, float]:
     return rows * measurement.low * totals.unit, rows * measurement.high * totals.unit
 
 
-def _ratio(totals: Workload, noisy: NDArray[Any], half_width: int, rows: int) -> Reading:
+def read_between(totals: Workload, noisy: Totals, low: Totals, high: Totals, rows: int) -> Reading:
+    """The statistic (no mean) and its interval, given bounds on its totals."""
+    least, most = _extremes(totals, rows)
+    value, bottom, top = (np.clip(part[0] * totals.unit, least, most) for part in (noisy, low, high))
+    return Reading(value, bottom - totals.rounding, top + totals.rounding)
+
+
+def _ratio(totals: Workload, noisy: Totals, half_widths: tuple[float, ...], rows: int) -> Reading:
     """A mean is a sum over a count, and its interval comes from both.
 
     Where the count may be zero the interval is the whole declared range.
@@ -51,13 +62,13 @@ def _ratio(totals: Workload, noisy: NDArray[Any], half_width: int, rows: int) ->
     total, counted = totals.measurements
     grid = total.grid
     assert grid is not None
-    sums, counts = noisy[: total.size].astype(float), noisy[total.size :] / counted.weight
-    slack = half_width / counted.weight
+    sums, counts = noisy[0].astype(float), noisy[1] / counted.weight
+    slack = half_widths[1] / counted.weight
     fewest, most = counts - slack, np.minimum(counts + slack, rows)
     lowest, highest = grid.origin + grid.low * grid.step, grid.origin + grid.high * grid.step
     known = fewest > 0
     fewest, most = np.where(known, fewest, 1.0), np.where(known, np.maximum(most, fewest), 1.0)
-    bottom, top = sums - half_width, sums + half_width
+    bottom, top = sums - half_widths[0], sums + half_widths[0]
     low = grid.origin + bottom / np.where(bottom < 0, fewest, most) * grid.step - totals.rounding
     high = grid.origin + top / np.where(top > 0, fewest, most) * grid.step + totals.rounding
     low = np.where(known, np.clip(low, lowest, highest), lowest)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.session import display
 from holdfast.session.budget import Amount
-from holdfast.session.planner import Terms
+from holdfast.session.terms import Terms
 
 if TYPE_CHECKING:
     from holdfast.session.answer import Answer

@@ -11,12 +11,14 @@ from holdfast.errors import InputError
 @dataclass(frozen=True, slots=True)
 class Request:
     """Accuracy first (`within`), or a budget for this answer (`rho` or `epsilon`), or neither: then the
-    session's budget is shared equally among its declared number of queries."""
+    session's budget is shared equally among its declared number of queries. `mechanism` insists on one, and
+    `rows` caps how many rows may be read."""
 
     within: float | None = None
     rho: float | None = None
     epsilon: float | None = None
     mechanism: str | None = None
+    rows: int | None = None
 
     def __post_init__(self) -> None:
         given = [name for name in ("within", "rho", "epsilon") if getattr(self, name) is not None]
@@ -24,6 +26,8 @@ class Request:
             raise InputError(f"give only one of within, rho and epsilon, got {' and '.join(given)}")
         for name in given:
             object.__setattr__(self, name, positive(name, getattr(self, name)))
+        if self.rows is not None:
+            object.__setattr__(self, "rows", whole("rows", self.rows))
 
 
 def positive(name: str, value: object) -> float:

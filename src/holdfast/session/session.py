@@ -5,31 +5,33 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Callable
-from fractions import Fraction
 from functools import lru_cache
+from itertools import count
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holdfast.errors import BudgetError, LedgerError
-from holdfast.ledger import Entry, Ledger, Stale, Totals
-from holdfast.mechanisms.gaussian import add_gaussian
-from holdfast.mechanisms.laplace import add_laplace
+from holdfast.errors import BudgetError, LedgerError, MechanismError
+from holdfast.ledger import Charge, Entry, Ledger, Stale, While
+from holdfast.mechanisms.votes import FLIP, vote
+from holdfast.noise.bits import system_bits
+from holdfast.privacy.event import Event, Group, Votes, to_json
 from holdfast.privacy.filter import UNITS
+from holdfast.query.evaluate import compile_predicate
+from holdfast.query.parse import parse_predicate
+from holdfast.query.predicate import columns as predicate_columns
 from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic, workload
 from holdfast.session.answer import Answer
 from holdfast.session.budget import AMOUNT, Amount, Budget
-from holdfast.session.plan import Plan
-from holdfast.session.planner import Terms, affordable, finish, plan
-from holdfast.session.quantile import read_bins, select_bins
+from holdfast.session.plan import Plan, recipe_from_text
+from holdfast.session.planner import Moment, affordable, finish, holds, plan
 from holdfast.session.questions import Questions
-from holdfast.session.readout import read
+from holdfast.session.release import release
 from holdfast.session.report import Report
 from holdfast.session.request import Request
+from holdfast.session.terms import Terms
 
 if TYPE_CHECKING:
     from holdfast.data.source import Source
@@ -43,7 +45,8 @@ class Session(Questions[Answer]):
     Guarantee: all answers of the session together satisfy its budget, however the questions were chosen
     (the filter's theorem, see `holdfast.privacy.filter`). The charge is committed before a row is read, and
     is never refunded. The intervals of all answers hold at once with probability `confidence`: the chance of
-    a miss is divided equally among `queries` answers, or without `queries` as beta/(j(j+1)) for the j-th.
+    a miss is divided equally among `queries` answers, or without `queries` over ever longer epochs.
+    For the population the same holds by the transfer theorems (`holdfast.session.promise`).
     The same question at the same accuracy returns the stored answer at no cost. Safe to share by threads.
     """
 
@@ -51,9 +54,10 @@ class Session(Questions[Answer]):
         self.name = name or uuid.uuid4().hex
         self._source, self._ledger, self._budget, self._terms = source, ledger, budget, terms
         self._lock = RLock()
-        self._plan_of: Callable[[Statistic, Request, float], Plan] = lru_cache(_PLANS_KEPT)(
-            lambda statistic, request, beta: plan(statistic, request, beta, terms)
-        )
+        self._plans: dict[tuple[Statistic, Request], tuple[While, Plan]] = {}
+        self._samples = map(f"sample {uuid.uuid4().hex} {{}}".format, count())
+        self._alone = While(alone=terms.fixed is not None)
+        self._vote = lru_cache(_PLANS_KEPT)(self._priced_vote)
         ledger.open(budget.account(self.name))
         self.estimate = Estimate(self)
 
@@ -96,9 +100,35 @@ class Session(Questions[Answer]):
         entries = self._ledger.entries(self.name)
         return [Answer.from_json(entry.answer) for entry in entries if entry.answer is not None]
 
+    def sample(self, where: str) -> bool:
+        """The sampling counting query: one row is read, and its bit is told with probability 3/4.
+
+        Guarantee: a vote; ln(1 + 2/n)-DP. Reference: Fish, Reyzin, Rubinstein 2020, Algorithm 3.
+        Cost: `events.Votes(n, 1, 1/4)`. It carries no interval, so it uses up none of the session's queries;
+        asking again draws a fresh row and is charged again.
+        """
+        test = compile_predicate(parse_predicate(where, self._schema), self._schema)
+        columns, text, charge = self._vote(where)
+        self._ledger.reserve(self.name, next(self._samples), "sample", text, charge, self._alone)
+        row = self._source.gather(columns, np.array([system_bits().below(self._terms.rows)]))
+        return vote(bool(test(row)[0]))
+
     def report(self) -> Report:
         """Budget and history, ready to print."""
         return Report(self.name, str(self._budget), self.spent, self.remaining, self._terms, self.history)
+
+    def _priced_vote(self, where: str) -> tuple[tuple[str, ...], str, Charge]:
+        """The columns that one vote reads, its event, and what it costs."""
+        terms = self._terms
+        if terms.session.currency == "gdp" or (terms.fixed is not None and terms.fixed.mechanism != "votes"):
+            raise MechanismError("this session answers with Gaussian noise only; open another to sample")
+        event: Event = Votes(terms.rows, 1, FLIP)
+        if terms.rows_per_unit > 1:
+            event = Group(event, terms.rows_per_unit)
+        read = predicate_columns(parse_predicate(where, self._schema))
+        columns = tuple(name for name in self._schema if name in read) or tuple(self._schema)[:1]
+        charge = Charge(terms.session.cost(event), terms.table.cost(event), 0)
+        return columns, json.dumps(to_json(event)), charge
 
     def _put(self, statistics: list[Statistic], request: Request) -> list[Answer]:
         if len(statistics) > 1:
@@ -121,39 +151,70 @@ class Session(Questions[Answer]):
     def _reserve(self, statistic: Statistic, request: Request, key: str) -> tuple[Plan, Entry]:
         """Plan and charge, in that order and before a row is read."""
         with self._lock:
-            totals = self._ledger.totals(self.name)
-            planned = self._planned(statistic, request, totals)
-            self._refuse_overspending(planned, totals)
+            moment = self._moment()
+            planned, holding = self._planned(statistic, request, moment)
+            self._refuse_overspending(planned, moment)
             return planned, self._ledger.reserve(
-                self.name, key, planned.text, planned.event_text, planned.charge, totals.answers
+                self.name, key, planned.text, planned.event_text, planned.charge, holding
             )
 
     def _resume(self, statistic: Statistic, entry: Entry) -> tuple[Plan, Entry]:
         """A charge whose answer was lost in a crash is computed once more, with the noise that was paid for."""
-        kept = json.loads(entry.plan)
-        planned = finish(statistic, kept["mechanism"], Fraction(kept["noise"]), kept["beta"], self._terms)
+        totals = workload(statistic, self._terms.schema, self._terms.rows)
+        planned = finish(totals, *recipe_from_text(entry.plan), self._terms)
         if planned.event_text != entry.event:
             raise LedgerError("this table was opened on other terms than when the answer was paid for")
         return planned, entry
 
-    def _planned(self, statistic: Statistic, request: Request, totals: Totals) -> Plan:
-        queries, beta = self._terms.queries, 1 - self._terms.confidence
-        if queries is not None and totals.answers >= queries:
-            raise BudgetError(
-                f"the session was opened for {queries} queries and has answered them; its intervals hold for no "
-                "more. Open another session.",
-                requested=1,
-                remaining=0,
-            )
-        place = totals.answers + 1
-        return self._plan_of(statistic, request, beta / queries if queries else beta / (place * (place + 1)))
+    def _moment(self) -> Moment:
+        return Moment(self._ledger.totals(self.name), self._ledger.totals())
 
-    def _refuse_overspending(self, planned: Plan, totals: Totals) -> None:
+    def _planned(self, statistic: Statistic, request: Request, moment: Moment) -> tuple[Plan, While]:
+        """The plan for this moment, and for how long it would be the same; kept until then."""
+        known = self._plans.get((statistic, request))
+        if known is not None and self._still(*known, moment):
+            return known[1], known[0]
+        planned = plan(statistic, request, moment, self._terms)
+        holding = holds(planned, moment, self._terms)
+        self._refuse_beyond_the_promise(planned, moment)
+        if len(self._plans) >= _PLANS_KEPT:
+            self._plans.clear()
+        self._plans[statistic, request] = (holding, planned)
+        return planned, holding
+
+    def _still(self, holding: While, planned: Plan, moment: Moment) -> bool:
+        charge = planned.charge
+        try:
+            holding.check(
+                moment.session.plus(charge.queries, charge.session), moment.table.plus(charge.queries, charge.table)
+            )
+        except Stale:
+            return False
+        return True
+
+    def _refuse_beyond_the_promise(self, planned: Plan, moment: Moment) -> None:
+        """The intervals were promised for a number of answers, and perhaps for these answers only."""
+        queries, asked = self._terms.queries, planned.charge.queries
+        shared = moment.session if self._terms.target == "table" or self._terms.fixed else moment.table
+        if queries is not None and shared.answers + asked > queries:
+            raise BudgetError(
+                f"the intervals were promised for {queries} queries on these rows; {shared.answers} are answered "
+                f"and this one needs {asked}. Open a session for more queries.",
+                requested=asked,
+                remaining=queries - shared.answers,
+            )
+        if self._terms.fixed is not None and moment.session.entries != moment.table.entries:
+            raise BudgetError(
+                "other sessions have been answered on these rows, which this session's theorem does not cover; "
+                "open one without within=, whose intervals take every answer on the table into account"
+            )
+
+    def _refuse_overspending(self, planned: Plan, moment: Moment) -> None:
         """The ledger would refuse as well; here the message can say what is affordable."""
-        remaining = self._budget.filter.limit_units - totals.units
+        remaining = self._budget.filter.limit_units - moment.session.units
         if planned.charge.session <= remaining:
             return
-        within = affordable(planned.statistic, planned.beta, self._terms, remaining)
+        within = affordable(planned.statistic, moment, self._terms, remaining)
         advice = "nothing more can be asked" if within is None else f"within={within:.4g} is still affordable"
         raise BudgetError(
             f"this answer costs {AMOUNT[self.currency]} {planned.cost:.4g} and {remaining / UNITS:.4g} is left; {advice}",
@@ -164,12 +225,16 @@ class Session(Questions[Answer]):
 
     def _refuse_unless_all_fit(self, statistics: list[Statistic], request: Request) -> None:
         """Several questions at once are charged all or none (unless others spend in between)."""
-        totals = self._ledger.totals(self.name)
+        moment = self._moment()
         for statistic in statistics:
             if self._ledger.find(self.name, question_key(statistic, request)) is None:
-                planned = self._planned(statistic, request, totals)
-                self._refuse_overspending(planned, totals)
-                totals = Totals(totals.answers + 1, totals.units + planned.charge.session)
+                planned, _ = self._planned(statistic, request, moment)
+                self._refuse_overspending(planned, moment)
+                charge = planned.charge
+                moment = Moment(
+                    moment.session.plus(charge.queries, charge.session),
+                    moment.table.plus(charge.queries, charge.table),
+                )
 
 
 class Estimate(Questions[Plan]):
@@ -183,63 +248,8 @@ class Estimate(Questions[Plan]):
         return self._session._schema
 
     def _put(self, statistics: list[Statistic], request: Request) -> list[Plan]:
-        totals = self._session._ledger.totals(self._session.name)
-        return [self._session._planned(statistic, request, totals) for statistic in statistics]
-
-
-def release(planned: Plan, source: Source, terms: Terms) -> Answer:
-    """Measure, add the noise that the plan names, and read the result.
-
-    Requires: the plan's charge has been committed.
-    """
-    statistic = planned.statistic
-    totals = workload(statistic, terms.schema, terms.rows)
-    secret = np.concatenate([source.totals(measurement) for measurement in totals.measurements])
-    if planned.mechanism == "exponential":
-        value, low, high = _select(planned, secret)
-        width: Any = planned.noise
-    else:
-        add = add_gaussian if planned.mechanism == "gaussian" else add_laplace
-        noisy = np.asarray(add(secret, planned.noise_parameter))
-        reading = read(totals, noisy, planned.half_width, terms.rows)
-        value, low, high = reading.value, reading.low, reading.high
-        width = (high - low) / 2 if statistic.kind == "mean" else planned.noise
-    vector = statistic.by is not None
-    if not vector:
-        value, low, high = value.item(), low.item(), high.item()
-        width = float(np.max(width))
-    return Answer(
-        question=str(statistic),
-        value=value,
-        low=low,
-        high=high,
-        confidence=planned.confidence,
-        noise=width,
-        sampling=planned.sampling,
-        population=planned.population,
-        target=planned.target,
-        rho=planned.rho,
-        epsilon=planned.epsilon,
-        rows_read=planned.rows_read,
-        mechanism=planned.mechanism,
-        explanation=planned.explain(),
-        labels=statistic.by.labels if statistic.by is not None else None,
-    )
-
-
-def _select(planned: Plan, secret: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """One quantile for each group."""
-    statistic = planned.statistic
-    assert statistic.bins is not None and statistic.rank is not None
-    chosen = [
-        read_bins(
-            statistic.bins, select_bins(counts, statistic.rank, planned.noise_parameter, planned.half_width)
-        )
-        for counts in secret.reshape(-1, statistic.bins.size)
-    ]
-    dates = not isinstance(statistic.bins.starts[0], int | float)
-    value, low, high = (np.array(column, dtype=object if dates else float) for column in zip(*chosen, strict=True))
-    return value, low, high
+        moment = self._session._moment()
+        return [self._session._planned(statistic, request, moment)[0] for statistic in statistics]
 
 
 def question_key(statistic: Statistic, request: Request) -> str:

@@ -9,10 +9,11 @@ from holdfast.errors import InputError
 from holdfast.ledger import Ledger, MemoryLedger, SqliteLedger, copy_ledger
 from holdfast.privacy.filter import Filter
 from holdfast.query.schema import Schema
-from holdfast.session.budget import Amount, Budget, budget, budget_of
-from holdfast.session.planner import Terms
+from holdfast.session.budget import Amount, Budget, budget, budget_of, validity_budget
+from holdfast.session.fixed import fixed_noise
 from holdfast.session.request import probability, whole
 from holdfast.session.session import Session
+from holdfast.session.terms import Fixed, Terms
 
 if TYPE_CHECKING:
     from holdfast.data.source import Source
@@ -65,18 +66,36 @@ class Table:
         confidence: float = 0.95,
         queries: int | None = None,
         only: str | None = None,
+        target: str = "population",
+        within: float | None = None,
+        intervals: str = "uniform",
         name: str | None = None,
     ) -> Session:
         """Open a session on a share of the table's budget.
 
         `epsilon` alone means pure DP and pure mechanisms; with `delta`, or as `rho`, the currency is zCDP.
         `only="gaussian"` admits Gaussian answers only and accounts for them exactly. `confidence` holds for
-        all intervals at once, for `queries` answers (None: any number). A `name` makes a session on a saved
+        all intervals at once, for `queries` answers (None: any number). Intervals cover the `target`: the
+        "population" that the rows were drawn from independently, however the questions are chosen, or the
+        "table" itself, for an owner whose table is the population (a census).
+
+        `within` with `queries` opens a session for validity: the planner fixes one mechanism and one noise for
+        all answers, by the sharpest theorem; the budget may then be left out, and what it costs is reported.
+        `intervals="odds"` gives each of its answers an interval of its own, narrow for rare events.
+        A `name` makes a session on a saved
         store that can be reopened (its budget may then be left out) and goes on spending the same budget.
         """
+        confidence = probability("confidence", confidence)
+        queries = None if queries is None else whole("queries", queries)
+        if target not in ("population", "table"):
+            raise InputError(f'expected target="population" or "table", got {target!r}')
+        fixed = self._fixed(within, queries, confidence, target, only, intervals)
         standing = next((account for account in self._ledger.accounts() if account.name == name), None)
         if standing is not None and epsilon is None and rho is None:
             own = budget_of(standing)
+        elif fixed is not None and epsilon is None and rho is None:
+            assert queries is not None
+            own = validity_budget(fixed, self.rows, self.rows_per_unit, queries, delta)
         else:
             own = budget(epsilon=epsilon, delta=delta, rho=rho, only=only)
         if name is not None and (not isinstance(name, str) or not name):
@@ -90,11 +109,32 @@ class Table:
             rows_per_unit=self.rows_per_unit,
             session=own.filter,
             table=self._table_budget().filter,
-            queries=None if queries is None else whole("queries", queries),
-            confidence=probability("confidence", confidence),
-            target="table",
+            queries=queries,
+            confidence=confidence,
+            target=target,
+            fixed=fixed,
         )
         return Session(self._source, self._ledger, own, terms, name)
+
+    def _fixed(
+        self,
+        within: float | None,
+        queries: int | None,
+        confidence: float,
+        target: str,
+        only: str | None,
+        intervals: str,
+    ) -> Fixed | None:
+        """One mechanism and one noise for all answers, if that was asked for."""
+        if intervals not in ("uniform", "odds"):
+            raise InputError(f'expected intervals="uniform" or "odds", got {intervals!r}')
+        if within is None:
+            if intervals == "odds":
+                raise InputError('intervals="odds" needs queries= and within=, the uniform width to plan for')
+            return None
+        if queries is None or target != "population":
+            raise InputError('within= plans a session for validity: it needs queries= and target="population"')
+        return fixed_noise(self.rows, queries, probability("within", within), confidence, only, intervals == "odds")
 
     def save(self, path: str | Path, *, overwrite: bool = False, progress: Any = None) -> Table:
         """Write the store: memory-mapped columns, the layout for quick reads. Returns the saved table.

@@ -1,0 +1,66 @@
+"""What an interval is promised to cover, and what that leaves for the noise.
+
+Two targets. The *table*: every answer is within its half-width of the value on the rows, all answers at once,
+with probability 1 - beta; each answer gets a share w of beta. The *population*: the same for the law that the
+rows were drawn from, however the questions were chosen.
+
+For the population (docs/theorems.md, "Levels"): let rho_l = 2^l/(8n) and beta_l = beta/((l+1)(l+2)). An answer
+given while the table's total loss, its own included, is at most rho_l is promised within
+
+    h + o_l + alpha_l,    alpha_l = T1° at (rho_l, beta_l),    o_l = alpha_l/20,
+
+where h satisfies E(|error on the table| - h)_+ <= w beta_l o_l and the shares w of all answers sum to at most 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from holdfast.validity.transfer import concentrated_term
+
+_MOST_LEVELS = 64
+_SLACK = 1 / 20
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """How an answer's half-width is to be computed.
+
+    `population` and `slack` are widths on the scale of a mean of numbers in [0,1]. With `population` 0 and
+    `slack` 0 the target is the table and `allowance` is the chance of a miss on it; otherwise `allowance` is
+    the expected overshoot that the noise may have, on the same scale.
+    """
+
+    target: str
+    allowance: float
+    population: float = 0.0
+    slack: float = 0.0
+    most_rho: float = math.inf
+    """The table's total loss, this answer included, up to which the promise holds."""
+
+
+def share(queries: int | None, place: int) -> float:
+    """The part of beta for the answer in this place (from 1): 1/queries, or an unbounded series of epochs.
+
+    In epoch e the places 2^e .. 2^(e+1)-1 share 1/((e+1)(e+2)) equally; the sum over all places is 1.
+    """
+    if queries is not None:
+        return 1 / queries
+    epoch = place.bit_length() - 1
+    return 1 / (2**epoch * (epoch + 1) * (epoch + 2))
+
+
+def promises(target: str, rows: int, beta: float, weight: float, rho: float) -> Iterator[Promise]:
+    """The promises that may be made when the table's loss so far is `rho`, the narrowest first."""
+    if target == "table":
+        yield Promise(target, beta * weight)
+        return
+    for level in range(_MOST_LEVELS):
+        most_rho = 2.0**level / (8 * rows)
+        if most_rho > rho:
+            beta_level = beta / ((level + 1) * (level + 2))
+            population = concentrated_term(beta_level, most_rho)
+            slack = population * _SLACK
+            yield Promise(target, weight * beta_level * slack, population, slack, most_rho)

@@ -1,0 +1,127 @@
+"""Measure and release: the only place where a session touches rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.mechanisms.gaussian import add_gaussian
+from holdfast.mechanisms.laplace import add_laplace
+from holdfast.mechanisms.votes import FLIP, unbiased, votes
+from holdfast.noise.subset import with_replacement, without_replacement
+from holdfast.query.measurement import Measurement
+from holdfast.query.statistic import Workload, workload
+from holdfast.session.answer import Answer
+from holdfast.session.plan import Plan, Recipe
+from holdfast.session.quantile import read_bins, select_bins
+from holdfast.session.readout import Reading, Totals, read, read_between
+from holdfast.session.terms import Terms
+from holdfast.session.width import spans
+from holdfast.validity.odds import gaussian_odds, votes_odds
+
+if TYPE_CHECKING:
+    from holdfast.data.source import Source
+
+
+def release(planned: Plan, source: Source, terms: Terms) -> Answer:
+    """Measure, add the noise that the plan names, and read the result.
+
+    Requires: the plan's charge has been committed.
+    """
+    statistic = planned.statistic
+    totals = workload(statistic, terms.schema, terms.rows)
+    parts: tuple[Any, ...] = (planned.noise, planned.sampling, planned.population)
+    if planned.mechanism == "exponential":
+        reading = _select(planned, source.totals(totals.measurements[0]))
+    else:
+        noisy = _noisy(totals, planned.recipe, source, terms)
+        if terms.fixed is not None and terms.fixed.odds and statistic.kind != "mean":
+            reading = _by_odds(totals, noisy, terms)
+        else:
+            reading = read(totals, noisy, planned.widths.totals, terms.rows)
+        if statistic.kind == "mean" or (terms.fixed is not None and terms.fixed.odds):
+            half, whole = (reading.high - reading.low) / 2, planned.width
+            parts = tuple(half * (part / whole if np.isfinite(whole) else 1 / 3) for part in parts)
+    value, low, high = reading.value, reading.low, reading.high
+    if statistic.by is None:
+        value, low, high = value.item(), low.item(), high.item()
+        parts = tuple(float(np.max(part)) for part in parts)
+    return Answer(
+        question=str(statistic),
+        value=value,
+        low=low,
+        high=high,
+        confidence=planned.confidence,
+        noise=parts[0],
+        sampling=parts[1],
+        population=parts[2],
+        target=planned.target,
+        rho=planned.rho,
+        epsilon=planned.epsilon,
+        rows_read=planned.rows_read,
+        mechanism=planned.mechanism,
+        explanation=planned.explanation,
+        labels=statistic.by.labels if statistic.by is not None else None,
+    )
+
+
+def _noisy(totals: Workload, recipe: Recipe, source: Source, terms: Terms) -> Totals:
+    """The totals of every measurement, released."""
+    if recipe.mechanism == "votes":
+        count, flip = int(recipe.noise), recipe.flip or FLIP
+        return tuple(_by_votes(m, count, flip, source, terms.rows) for m in totals.measurements)
+    if recipe.mechanism == "subsampled-laplace":
+        (measurement,) = totals.measurements
+        ids = without_replacement(terms.rows, recipe.rows)
+        secret = measurement.totals(_gathered(measurement, source, ids))
+        return (np.asarray(add_laplace(secret, recipe.noise)) * (terms.rows / recipe.rows),)
+    add = add_gaussian if recipe.mechanism == "gaussian" else add_laplace
+    variances = [recipe.noise * (span**2 if recipe.per_span else 1) for span in spans(totals)]
+    return tuple(
+        np.asarray(add(source.totals(measurement), noise))
+        for measurement, noise in zip(totals.measurements, variances, strict=True)
+    )
+
+
+def _by_votes(measurement: Measurement, count: int, flip: Any, source: Source, rows: int) -> NDArray[Any]:
+    """What `count` votes say of a total. A row's contribution, from low to high, is the mean of its bit."""
+    block = _gathered(measurement, source, with_replacement(rows, count))
+    span = max(1, measurement.high - measurement.low)
+    values = measurement.contributions(block) - measurement.low
+    mean = unbiased(votes(values, flip=flip, levels=span), count, flip)
+    return np.array([rows * (measurement.low + span * mean)])
+
+
+def _gathered(measurement: Measurement, source: Source, ids: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    return source.gather(measurement.columns or tuple(measurement.schema)[:1], ids)
+
+
+def _by_odds(totals: Workload, noisy: Totals, terms: Terms) -> Reading:
+    """Each answer gets its own interval: Theorem V (gaussian) or W (votes) on the scale of [0,1]."""
+    fixed, measurement = terms.fixed, totals.measurements[0]
+    assert fixed is not None and terms.queries is not None
+    beta, span = 1 - terms.confidence, spans(totals)[0]
+    means = (noisy[0] / terms.rows - measurement.low) / span
+    if fixed.mechanism == "gaussian":
+        limits = gaussian_odds(terms.rows, terms.queries, beta, float(fixed.noise) ** 0.5)
+        ends = [limits(float(mean)) for mean in means]
+    else:
+        wilson = votes_odds(terms.rows, terms.queries, beta, int(fixed.noise), float(fixed.flip))
+        ends = [wilson(float(mean)) for mean in means]
+    low, high = (terms.rows * (measurement.low + span * np.array(end)) for end in zip(*ends, strict=True))
+    return read_between(totals, noisy, (low,), (high,), terms.rows)
+
+
+def _select(planned: Plan, secret: NDArray[np.int64]) -> Reading:
+    """One quantile for each group."""
+    statistic = planned.statistic
+    assert statistic.bins is not None and statistic.rank is not None
+    distance = int(planned.widths.totals[0])
+    chosen = [
+        read_bins(statistic.bins, select_bins(counts, statistic.rank, planned.noise_parameter, distance))
+        for counts in secret.reshape(-1, statistic.bins.size)
+    ]
+    kind = float if isinstance(statistic.bins.starts[0], int | float) else object
+    return Reading(*(np.array(column, dtype=kind) for column in zip(*chosen, strict=True)))

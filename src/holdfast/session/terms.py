@@ -1,0 +1,52 @@
+"""The public facts that every plan of a session rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from holdfast.privacy.filter import Filter
+from holdfast.query.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """One mechanism with one noise for all answers: what the sharpest theorems ask for.
+
+    `noise` is the variance in counts (gaussian) or the number of votes (votes); `width` is the certified
+    half-width on the scale of a mean of numbers in [0,1], of which `population` is the part for adaptivity.
+    `odds` gives each answer its own interval by Theorem V or W instead.
+    """
+
+    mechanism: str
+    noise: Fraction
+    flip: Fraction
+    width: float
+    population: float
+    odds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Fixed when the session opens; a plan depends on these, on the question, and on the ledger's totals."""
+
+    schema: Schema
+    rows: int
+    rows_per_unit: int
+    session: Filter
+    table: Filter
+    queries: int | None
+    confidence: float
+    target: str
+    fixed: Fixed | None = None
+
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """The mechanisms for totals that the session's currency can count, the preferred one first."""
+        if self.fixed is not None:
+            return (self.fixed.mechanism,)
+        return {
+            "pure": ("laplace", "subsampled-laplace", "votes"),
+            "zcdp": ("gaussian", "laplace", "votes", "subsampled-laplace"),
+            "gdp": ("gaussian",),
+        }[self.session.currency]

@@ -1,0 +1,107 @@
+"""How wide an answer will be, from a recipe and a promise. Public numbers only."""
+
+from __future__ import annotations
+
+import math
+
+from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach, sample_reach, votes_reach
+from holdfast.query.statistic import Workload
+from holdfast.session.plan import Recipe, Widths
+from holdfast.session.promise import Promise
+from holdfast.session.terms import Fixed
+
+MARGIN = 1 + 2.0**-40
+
+
+def spans(totals: Workload) -> tuple[int, ...]:
+    """For each measurement, how far apart the contributions of two rows can be."""
+    return tuple(max(1, m.high - m.low) for m in totals.measurements)
+
+
+def widths(totals: Workload, recipe: Recipe, promise: Promise, rows: int) -> Widths:
+    """The half-widths that a recipe keeps under a promise."""
+    if recipe.mechanism == "exponential":
+        return _selection(totals, recipe, promise, rows)
+    reaches = [_reach(span, totals.size, recipe, promise, rows) for span in spans(totals)]
+    extra = promise.population + promise.slack
+    in_units = tuple(r + extra * rows * span for r, span in zip(reaches, spans(totals), strict=True))
+    return _printed(totals, in_units, _shares(recipe, promise, reaches[0] / (rows * spans(totals)[0])), rows)
+
+
+def fixed_widths(totals: Workload, fixed: Fixed, rows: int) -> Widths:
+    """The half-widths of a session whose every answer has the same noise, by its one theorem."""
+    in_units = tuple(fixed.width * rows * span for span in spans(totals))
+    population = fixed.population / fixed.width
+    if fixed.mechanism == "gaussian":
+        shares = (1 - population, 0.0, population)
+    else:
+        sampling = (1 - population) * (1 - 2 * float(fixed.flip)) ** 2
+        shares = (1 - population - sampling, sampling, population)
+    return _printed(totals, in_units, shares, rows)
+
+
+def _reach(span: int, size: int, recipe: Recipe, promise: Promise, rows: int) -> float:
+    """What noise and sampling may move one total by, in its units."""
+    overshoot = promise.target == "population"
+    each = promise.allowance / size
+    match recipe.mechanism:
+        case "gaussian":
+            return gaussian_reach(recipe.noise, each * rows * span if overshoot else each, overshoot)
+        case "laplace":
+            return laplace_reach(recipe.noise, each * rows * span if overshoot else each, overshoot)
+        case "votes":
+            assert recipe.flip is not None
+            return rows * span * votes_reach(int(recipe.noise), recipe.flip, each, overshoot)
+        case "subsampled-laplace":
+            return rows * span * sample_reach(recipe.rows, rows, recipe.noise / span, each, overshoot)
+    raise AssertionError(recipe.mechanism)
+
+
+def _shares(recipe: Recipe, promise: Promise, reach: float) -> tuple[float, float, float]:
+    """How the half-width divides into noise, sampling and population."""
+    extra = promise.population + promise.slack
+    own = reach / (reach + extra) if reach else 0.0
+    if recipe.mechanism == "votes":
+        assert recipe.flip is not None
+        sampling = (1 - 2 * float(recipe.flip)) ** 2
+    elif recipe.mechanism == "subsampled-laplace":
+        sampling = 0.5
+    else:
+        sampling = 0.0
+    return own * (1 - sampling), own * sampling, 1 - own if extra else 0.0
+
+
+def _printed(
+    totals: Workload, in_units: tuple[float, ...], shares: tuple[float, float, float], rows: int
+) -> Widths:
+    """On the statistic's own scale; a mean is read as if every row qualified."""
+    if totals.statistic.kind == "mean":
+        weight = totals.measurements[1].weight
+        grid = totals.measurements[0].grid
+        assert grid is not None
+        missing = in_units[1] / weight
+        whole = math.inf
+        if missing < rows:
+            steps = (in_units[0] + max(grid.high, -grid.low) * missing) / (rows - missing)
+            whole = (steps * totals.unit + totals.rounding) * MARGIN
+    else:
+        whole = (in_units[0] * totals.unit + totals.rounding) * MARGIN
+    noise, sampling, population = (whole * share if math.isfinite(whole) else whole * (share > 0) for share in shares)
+    return Widths(in_units, noise, sampling, population)
+
+
+def _selection(totals: Workload, recipe: Recipe, promise: Promise, rows: int) -> Widths:
+    """For a quantile: by how many rows the chosen bins may miss their rank.
+
+    Each end misses by more than d rows with chance at most bins*exp(-epsilon d/2) (Theorem 0.2 of the
+    lecture), so its expected overshoot is at most that times 2/epsilon.
+    """
+    epsilon = float(recipe.noise)
+    each = promise.allowance / 2
+    if promise.target == "population":
+        log_tail = math.log(totals.size * 2 / epsilon / (each * rows))
+    else:
+        log_tail = math.log(totals.size / each)
+    distance = math.ceil(max(1.0, 2 * log_tail / epsilon * MARGIN))
+    extra = math.ceil((promise.population + promise.slack) * rows)
+    return Widths((distance + extra,), 2 * distance / rows, 0.0, 2 * extra / rows)
