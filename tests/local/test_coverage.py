@@ -129,7 +129,7 @@ def test_half_width_is_known_before() -> None:
 
 @pytest.mark.parametrize("make", SHARED)
 def test_half_width_pays_for_shared_functions(make: Callable[[int], Any]) -> None:
-    """With few functions the promise is kept in all runs; without the collisions it would be broken in most."""
+    """With few functions the promise is kept; without the collisions it would be broken often."""
     kept = broken = 0
     for run in range(RUNS):
         oracle = make(run)

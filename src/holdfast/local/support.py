@@ -38,7 +38,7 @@ class Support:
     def variance(self, fraction: float | Fraction = 0, users: int = 1) -> float:
         """Variance of the estimate of an item that this fraction of the users hold.
 
-        q(1-q)/(n(p-q)^2) + f(1-p-q)/(n(p-q)), over the clients' coins, without collisions in shared functions.
+        q(1-q)/(n(p-q)^2) + f(1-p-q)/(n(p-q)), over the clients' coins; collisions come on top.
         Reference: Wang, Blocki, Li, Jha 2017, equation 4.
         """
         p, q, f, n = self.p, self.q, exact("fraction", fraction), whole("users", users)
