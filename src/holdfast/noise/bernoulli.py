@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.noise.bits import Bits, system_bits
+from holdfast.noise.bits import Bits, source
 from holdfast.noise.comparison import are_below
 from holdfast.noise.exponential import exponential
 from holdfast.noise.parameter import natural, rational
@@ -17,7 +17,7 @@ from holdfast.noise.parameter import natural, rational
 def bernoulli(probability: Fraction | int, bits: Bits | None = None) -> bool:
     """True with the given probability, exactly. Cost: one uniform integer below its denominator."""
     p = rational("probability", probability, most=1)
-    return (bits or system_bits()).below(p.denominator) < p.numerator
+    return source(bits).below(p.denominator) < p.numerator
 
 
 def bernoulli_vector(
@@ -29,10 +29,10 @@ def bernoulli_vector(
     Cost: about a nanosecond a coin; one or two bytes of randomness.
     """
     p = rational("probability", probability, most=1)
-    width = (
-        8 if width is None and 256 % p.denominator == 0 else natural("width", width or 16, least=1, most=64)
-    )
-    return are_below(natural("count", count), width, partial(_quotient, p), bits or system_bits())
+    if width is None:
+        width = 8 if 256 % p.denominator == 0 else 16
+    natural("width", width, least=1, most=64)
+    return are_below(natural("count", count), width, partial(_quotient, p), source(bits))
 
 
 def bernoulli_exp(rate: Fraction | int, bits: Bits | None = None) -> bool:
@@ -42,7 +42,7 @@ def bernoulli_exp(rate: Fraction | int, bits: Bits | None = None) -> bool:
     Requires: rate >= 0.
     """
     r = rational("rate", rate)
-    bits = bits or system_bits()
+    bits = source(bits)
     while r > 1:
         if not _exp_of_at_most_one(1, 1, bits):
             return False
@@ -56,7 +56,7 @@ def bernoulli_exp_vector(
     """`count` independent coins, each true with probability exp(-rate), exactly. `width` as above."""
     bounds = partial(exponential, rational("rate", rate))
     natural("width", width, least=1, most=64)
-    return are_below(natural("count", count), width, bounds, bits or system_bits())
+    return are_below(natural("count", count), width, bounds, source(bits))
 
 
 def _exp_of_at_most_one(p: int, q: int, bits: Bits) -> bool:

@@ -185,6 +185,11 @@ def system_bits() -> SystemBits:
     return _system
 
 
+def source(bits: Bits | None) -> Bits:
+    """The given source, or the system's where none is given."""
+    return _system if bits is None else bits
+
+
 def _keystream(key: bytes) -> CipherContext:
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 

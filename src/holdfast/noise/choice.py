@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.errors import InputError
-from holdfast.noise.bits import Bits, system_bits
+from holdfast.noise.bits import Bits, source
 from holdfast.noise.exponential import exponential
 from holdfast.noise.inversion import Cumulative, invert
 from holdfast.noise.parameter import natural, rational
@@ -38,7 +38,7 @@ def choice(
     distance = _distances(scores)
     r = rational("rate", rate)
     natural("width", width, least=1, most=64)
-    bits = system_bits() if bits is None else bits
+    bits = source(bits)
     head = bits.below(1 << width)
     found = _filter(distance, r, head, width)
     return invert(head, width, lambda w: _cumulative(distance, r, w), bits) if found is None else found

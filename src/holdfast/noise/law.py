@@ -91,6 +91,6 @@ class Law:
             yield low, high
             low = low * ratio_low >> precision
             high = (high * ratio_high >> precision) + 1
-            if bend:
+            if self.quadratic:
                 ratio_low = ratio_low * bend_low >> precision
                 ratio_high = (ratio_high * bend_high >> precision) + 1

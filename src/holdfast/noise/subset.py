@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.noise.bits import Bits, system_bits
+from holdfast.noise.bits import Bits, source
 from holdfast.noise.parameter import natural
 
 
 def with_replacement(n: int, count: int, bits: Bits | None = None) -> NDArray[np.int64]:
     """`count` independent uniform ids of 0..n-1. Cost: O(count), two nanoseconds an id."""
     natural("n", n, least=1, most=1 << 63)
-    return (system_bits() if bits is None else bits).integers_below(n, natural("count", count))
+    return source(bits).integers_below(n, natural("count", count))
 
 
 def without_replacement(n: int, count: int, bits: Bits | None = None) -> NDArray[np.int64]:
@@ -24,7 +24,7 @@ def without_replacement(n: int, count: int, bits: Bits | None = None) -> NDArray
     """
     natural("n", n, least=1, most=1 << 63)
     natural("count", count, most=n)
-    bits = system_bits() if bits is None else bits
+    bits = source(bits)
     if 2 * count > n:
         return _shuffled(n, bits)[:count]
     kept = np.empty(0, dtype=np.int64)
