@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from holdfast.mechanisms.gaussian import add_gaussian
 from holdfast.mechanisms.laplace import add_laplace
 from holdfast.mechanisms.votes import FLIP, unbiased, votes
-from holdfast.noise.subset import with_replacement, without_replacement
+from holdfast.noise.subset import without_replacement
 from holdfast.query.measurement import Measurement
 from holdfast.query.statistic import Workload, workload
 from holdfast.session.answer import Answer
@@ -75,7 +75,7 @@ def _noisy(totals: Workload, recipe: Recipe, source: Source, terms: Terms) -> To
     if recipe.mechanism == "subsampled-laplace":
         (measurement,) = totals.measurements
         ids = without_replacement(terms.rows, recipe.rows)
-        secret = measurement.totals(_gathered(measurement, source, ids))
+        secret = measurement.totals(source.gather(_columns(measurement), ids))
         return (np.asarray(add_laplace(secret, recipe.noise)) * (terms.rows / recipe.rows),)
     add = add_gaussian if recipe.mechanism == "gaussian" else add_laplace
     variances = [recipe.noise * (span**2 if recipe.per_span else 1) for span in spans(totals)]
@@ -87,15 +87,16 @@ def _noisy(totals: Workload, recipe: Recipe, source: Source, terms: Terms) -> To
 
 def _by_votes(measurement: Measurement, count: int, flip: Any, source: Source, rows: int) -> NDArray[Any]:
     """What `count` votes say of a total. A row's contribution, from low to high, is the mean of its bit."""
-    block = _gathered(measurement, source, with_replacement(rows, count))
+    block = source.draw(_columns(measurement), count)
     span = max(1, measurement.high - measurement.low)
     values = measurement.contributions(block) - measurement.low
     mean = unbiased(votes(values, flip=flip, levels=span), count, flip)
     return np.array([rows * (measurement.low + span * mean)])
 
 
-def _gathered(measurement: Measurement, source: Source, ids: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-    return source.gather(measurement.columns or tuple(measurement.schema)[:1], ids)
+def _columns(measurement: Measurement) -> tuple[str, ...]:
+    """What has to be read; at least one column, because a block must know its length."""
+    return measurement.columns or tuple(measurement.schema)[:1]
 
 
 def _by_odds(totals: Workload, noisy: Totals, terms: Terms) -> Reading:

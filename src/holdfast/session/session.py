@@ -26,7 +26,8 @@ from holdfast.query.statistic import Statistic, workload
 from holdfast.session.answer import Answer
 from holdfast.session.budget import AMOUNT, Amount, Budget
 from holdfast.session.plan import Plan, recipe_from_text
-from holdfast.session.planner import Moment, affordable, finish, holds, plan
+from holdfast.session.planner import Moment, affordable, finish, holds, plan, total_rho
+from holdfast.session.promise import Promise, promises, share
 from holdfast.session.questions import Questions
 from holdfast.session.release import release
 from holdfast.session.report import Report
@@ -98,7 +99,7 @@ class Session(Questions[Answer]):
     def history(self) -> list[Answer]:
         """Every answer that was given, oldest first."""
         entries = self._ledger.entries(self.name)
-        return [Answer.from_json(entry.answer) for entry in entries if entry.answer is not None]
+        return [Answer.from_json(entry.answer) for entry in entries if entry.answer and '"recipe"' in entry.plan]
 
     def sample(self, where: str) -> bool:
         """The sampling counting query: one row is read, and its bit is told with probability 3/4.
@@ -129,6 +130,38 @@ class Session(Questions[Answer]):
         columns = tuple(name for name in self._schema if name in read) or tuple(self._schema)[:1]
         charge = Charge(terms.session.cost(event), terms.table.cost(event), 0)
         return columns, json.dumps(to_json(event)), charge
+
+    def charge(self, label: str, event: Event, *, queries: int = 0, key: str | None = None) -> Entry:
+        """Reserve the charge of a release that is made elsewhere in the house (selection, sparse vector,
+        weights, learners). BudgetError before it would overspend; commit the outcome with `record`.
+
+        A `key` makes it resumable: a second call with the same key returns the standing entry. `queries` is
+        how many intervals the release promises. Rows owned in groups are charged as groups.
+        """
+        if self._terms.fixed is not None:
+            raise MechanismError("this session answers by its one planned mechanism only; open another for this")
+        if key is not None:
+            standing = self._ledger.find(self.name, key)
+            if standing is not None:
+                return standing
+        if self._terms.rows_per_unit > 1:
+            event = Group(event, self._terms.rows_per_unit)
+        cost = Charge(self._terms.session.cost(event), self._terms.table.cost(event), queries)
+        text = json.dumps(to_json(event))
+        return self._ledger.reserve(self.name, key or next(self._samples), json.dumps({"question": label}), text, cost)
+
+    def record(self, entry: Entry, outcome: str) -> str:
+        """Commit the outcome of a charge, once; returns the outcome that stands."""
+        return self._ledger.record(entry.id, outcome)
+
+    def promise(self) -> Promise:
+        """What one more answer may promise at this moment: see `holdfast.session.promise`."""
+        moment, terms = self._moment(), self._terms
+        place = (moment.session if terms.target == "table" else moment.table).answers + 1
+        spent = total_rho(moment.table.units, terms)
+        return next(
+            promises(terms.target, terms.rows, 1 - terms.confidence, share(terms.queries, place), spent)
+        )
 
     def _put(self, statistics: list[Statistic], request: Request) -> list[Answer]:
         if len(statistics) > 1:

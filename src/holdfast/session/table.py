@@ -145,7 +145,9 @@ class Table:
         from holdfast.data.store import StoreSource
 
         folder = Path(path)
-        save_store(self._source, folder, overwrite=overwrite, progress=progress)
+        save_store(
+            self._source, folder, rows_per_unit=self.rows_per_unit, overwrite=overwrite, progress=progress
+        )
         ledger = SqliteLedger(folder / LEDGER_FILE)
         copy_ledger(self._ledger, ledger)
         return Table(StoreSource(folder), ledger, self.rows_per_unit)
@@ -159,20 +161,27 @@ class Table:
 
 
 def open(
-    data: object, schema: Schema | None = None, *, rows_per_unit: int = 1, **options: Any
+    data: object, schema: Schema | None = None, *, rows_per_unit: int | None = None, **options: Any
 ) -> Table:
     """Open rows as a table.
 
     `data` is a dict of NumPy arrays, a pandas, Polars or Arrow frame, a DuckDB relation, the path of a CSV or
     Parquet file, or the folder of a saved store (which has its own schema). Values are clamped to the declared
     bounds; unknown categories and unparsable values become NULL; nothing is learnt from the rows.
-    `rows_per_unit=m` says that one person may own up to m rows, and charges group privacy for it.
+    `rows_per_unit=m` says that one person may own up to m rows, and charges group privacy for it; a store
+    remembers it.
     """
     from holdfast.data.open import open_source
     from holdfast.data.store import StoreSource
 
+    units = 1 if rows_per_unit is None else whole("rows_per_unit", rows_per_unit)
     source = open_source(data, schema, **options)
-    ledger: Ledger = MemoryLedger()
-    if isinstance(source, StoreSource):
-        ledger = SqliteLedger(source.path / LEDGER_FILE)
-    return Table(source, ledger, rows_per_unit)
+    if not isinstance(source, StoreSource):
+        return Table(source, MemoryLedger(), units)
+    if rows_per_unit is None:
+        units = source.rows_per_unit
+    elif units < source.rows_per_unit:
+        raise InputError(
+            f"this store was saved with rows_per_unit={source.rows_per_unit}; fewer would charge too little"
+        )
+    return Table(source, SqliteLedger(source.path / LEDGER_FILE), units)
