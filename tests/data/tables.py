@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,8 @@ def from_pandas(columns: Columns) -> pd.DataFrame:
 def from_parquet(columns: Columns, folder: Path, *, pieces: int = 1, **options: Any) -> Source:
     rows = len(columns["age"])
     table, size = arrow(columns), -(-rows // pieces)
-    (folder / "pieces").mkdir(exist_ok=True)
+    shutil.rmtree(folder / "pieces", ignore_errors=True)
+    (folder / "pieces").mkdir()
     for piece, first in enumerate(range(0, rows, size)):
         part = table.slice(first, size)
         pq.write_table(part, folder / "pieces" / f"{piece:02d}.parquet", row_group_size=max(1, size // 3))
