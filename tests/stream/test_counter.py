@@ -126,7 +126,7 @@ def test_extend_is_many_adds(terms: dict) -> None:
     assert second.seen == first.seen == 600
 
 
-def deviations(terms: dict, runs: int, horizon: int, bits: ReplayedBits) -> np.ndarray:
+def deviations(terms: dict, runs: int, horizon: int, bits: ReplayedBits | None) -> np.ndarray:
     out = []
     for _ in range(runs):
         counter = Counter(horizon, bits=bits, **terms)
@@ -142,8 +142,10 @@ def deviations(terms: dict, runs: int, horizon: int, bits: ReplayedBits) -> np.n
     ],
 )
 def test_the_noise_has_the_stated_size_and_not_its_neighbours(terms: dict, variance: float) -> None:
-    runs = 4000 if terms["method"] == "sqrt" else 2000
-    errors = deviations(terms, runs, 63, ReplayedBits(7))
+    # Seeded for the square root; single draws are quick from the system's bits only, where the test may fail
+    # by accident with a probability below 1e-9.
+    runs, bits = (4000, ReplayedBits(7)) if terms["method"] == "sqrt" else (12_000, None)
+    errors = deviations(terms, runs, 63, bits)
     assert abs(errors.mean()) < 6.2 * math.sqrt(variance / runs)
 
     def p_value(scale: float) -> float:
@@ -151,7 +153,7 @@ def test_the_noise_has_the_stated_size_and_not_its_neighbours(terms: dict, varia
         return float(2 * min(stats.chi2.cdf(ratio, runs), stats.chi2.sf(ratio, runs)))
 
     assert p_value(1.0) > 1e-9
-    assert max(p_value(0.85), p_value(1.15)) < 1e-9
+    assert max(p_value(0.9), p_value(1.1)) < 1e-9
 
 
 def test_the_square_root_has_a_quarter_of_the_tree_s_noise() -> None:
@@ -165,7 +167,7 @@ def test_the_square_root_has_a_quarter_of_the_tree_s_noise() -> None:
 
 @pytest.mark.parametrize("terms", METHODS)
 def test_the_half_width_holds_at_its_confidence(terms: dict) -> None:
-    runs, beta, bits, misses = 300, 0.2, ReplayedBits(9), 0
+    runs, beta, bits, misses = 200, 0.2, ReplayedBits(9), 0
     for _ in range(runs):
         counter = Counter(100, bits=bits, **terms)
         total = int(counter.extend([1] * 100)[-1])
@@ -183,7 +185,7 @@ def test_the_tail_of_laplace_sums_is_a_bound_and_not_far() -> None:
     for beta in (0.3, 0.05, 1e-4, 1e-8):
         h = laplace_sum_half_width(Fraction(3), 4, beta)
         assert law[np.abs(support) > h].sum() <= beta
-        assert law[np.abs(support) > 0.5 * h].sum() > beta, "twin: half of it"
+        assert law[np.abs(support) > 0.4 * h].sum() > beta, "twin: much less of it"
     assert laplace_sum_half_width(Fraction(1, 1000), 4, 0.05) < 1
 
 
