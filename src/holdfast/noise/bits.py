@@ -54,7 +54,7 @@ class SystemBits:
 
     Guarantee: no two processes share a stream. A stream belongs to one process, told by its id and by a
     count of forks; in any other process it is dropped unread and replaced by one with a fresh key. Every
-    16 MiB the key is replaced by fresh entropy, so a stolen key opens no older output.
+    16 MiB the key is replaced by fresh entropy, so a stolen key opens no output older than that.
     Requires: AES-256 is a pseudorandom permutation (distinguishing advantage below 2**-88 per key beyond
     that), and os.urandom is sound.
     Cost: about 1 ns a word in bulk.

@@ -29,7 +29,7 @@ class Histogram:
     sizes. Building takes 10 ms at the default sizes, in proportion to `blocks`.
     """
 
-    __slots__ = ("_first", "_rejection", "_table", "law", "shift")
+    __slots__ = ("_first", "_rejection", "_table", "blocks", "law", "shift")
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Histogram:
         sides = 1 + law.two_sided
         reach = law.reach(width)
         self.shift = max(0, -(-reach * sides // blocks) - 1).bit_length()
-        count = sides * -(-reach >> self.shift)
+        self.blocks = count = sides * -(-reach >> self.shift)
         self._table = Table(law, 1 << self.shift, count, width=width, guide=guide)
         self._first = np.array([self._least_member(i) for i in range(count)], dtype=np.int64)
         self._rejection = (

@@ -41,15 +41,18 @@ class Law:
 
     def reach(self, bits: int) -> int:
         """The least x > 0 with exp(-g(x)) < 2**-bits, or slightly more."""
+        # 7/10 is a little more than ln 2.
+        goal = 7 * bits * self.denominator // 10
         high = 1
-        while 10 * self.rise(0, high) < 7 * bits * self.denominator:
+        while self.rise(0, high) <= goal:
             high *= 2
         low = high // 2
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (
-                (middle, high) if 10 * self.rise(0, middle) < 7 * bits * self.denominator else (low, middle)
-            )
+            if self.rise(0, middle) <= goal:
+                low = middle
+            else:
+                high = middle
         return high
 
     def edge(self, block: int, step: int) -> int:

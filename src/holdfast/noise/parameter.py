@@ -25,14 +25,9 @@ def natural(name: str, value: int, *, least: int = 0, most: int | None = None) -
 
 
 def rational(
-    name: str,
-    value: Fraction | int,
-    *,
-    positive: bool = False,
-    least: int | None = 0,
-    most: int | None = None,
+    name: str, value: Fraction | int, *, positive: bool = False, most: int | None = None
 ) -> Fraction:
-    """`value` as a Fraction, or InputError unless it is an exact number within the bounds.
+    """`value` as a Fraction, or InputError unless it is exact, not negative, and within the bounds.
 
     Floats are refused: a sampler is exact for the number it is given, and only the caller knows which
     rational was meant.
@@ -43,17 +38,14 @@ def rational(
             "convert it, e.g. Fraction(1, 10) or Fraction(0.1)"
         )
     exact = value if isinstance(value, Fraction) else Fraction(int(value))
-    if positive and exact <= 0:
-        raise InputError(f"{name}: expected a number above 0, got {_short(exact)}")
-    if (least is not None and exact < least) or (most is not None and exact > most):
-        bounds = [f"at least {least}"] * (least is not None) + [f"at most {_short(most)}"] * (
-            most is not None
-        )
-        raise InputError(f"{name}: expected a number {' and '.join(bounds)}, got {_short(exact)}")
+    if exact < 0 or (positive and exact == 0):
+        raise InputError(f"{name}: expected {'more than' if positive else 'at least'} 0, got {_short(exact)}")
+    if most is not None and exact > most:
+        raise InputError(f"{name}: expected at most {_short(most)}, got {_short(exact)}")
     return exact
 
 
-def _short(value: Fraction | int | None) -> str:
-    """The value in few characters; an integer of a million digits must not fill the message."""
-    text = f"a number of {abs(value.numerator).bit_length()} bits" if value is not None else ""
-    return str(value) if value is not None and abs(value.numerator) < 10**30 > value.denominator else text
+def _short(value: Fraction | int) -> str:
+    """The value in few characters: a number of a million digits must not fill the message."""
+    size = max(abs(value.numerator), value.denominator).bit_length()
+    return str(value) if size <= 110 else f"a number of {size} bits"
