@@ -122,7 +122,7 @@ def test_vectors_are_judged_by_all_coordinates_at_once() -> None:
     def many(bit: int, runs: int) -> np.ndarray:
         return np.where(generator.random((runs, 20)) < truth, bit, 1 - bit)
 
-    audit = epsilon_lower_bound(None, 0, 1, runs=20_000, confidence=SURE, many=many)
+    audit = epsilon_lower_bound(None, 0, 1, runs=10_000, confidence=SURE, many=many)
     assert 1.0 < audit.epsilon_lower <= 5.0
     assert audit.event.startswith("linear classifier")
 

@@ -45,8 +45,10 @@ class Audit:
 
     def __str__(self) -> str:
         extra = f" at delta {self.delta:g}" if self.delta else ""
+        miss = 1.0 - self.confidence
+        sure = f"{self.confidence:g}" if miss > 1e-4 else f"1 - {miss:.0e}"
         return (
-            f"epsilon >= {self.epsilon_lower:.4f}{extra} (confidence {self.confidence:g}): {self.event}, "
+            f"epsilon >= {self.epsilon_lower:.4f}{extra} (confidence {sure}): {self.event}, "
             f"{self.hits} against {self.other_hits} of {self.tested} runs, likelier on the "
             f"{self.likelier} input"
         )
