@@ -95,7 +95,8 @@ def _series_codes(column: ColumnType, series: Any) -> Codes:
     plain = getattr(dtype, "numpy_dtype", np.dtype(object))
     if plain.kind in "biuf":
         missing = series.isna().to_numpy(dtype=np.bool_)
-        return _hidden(column, column.encode_array(series.to_numpy(dtype=plain, na_value=0)), missing)
+        zero = np.zeros(1, dtype=plain)[0].item()
+        return _hidden(column, column.encode_array(series.to_numpy(dtype=plain, na_value=zero)), missing)
     if dtype.name in ("str", "string"):
         places, distinct = series.factorize()
         return _by_distinct(column, distinct.to_series(), places)

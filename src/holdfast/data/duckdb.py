@@ -31,7 +31,9 @@ RANGE_ROWS = 2**20
 """Rows fetched by one statement: larger than a row group of the usual writers, small beside memory."""
 
 CODES = "codes"
-"""The table or view of codes inside a private database."""
+"""The view inside a private database whose columns are the codes, under the declared names."""
+
+_TABLE = "snapshot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,34 +169,54 @@ class DuckSource:
         self._engine.close()
 
 
-def table_source(engine: Engine, schema: Schema) -> DuckSource:
-    """A source over a database whose table `codes` was just filled."""
-    rows = int(engine.rows(f"SELECT COUNT(*) FROM {CODES}")[0][0])
-    return DuckSource(engine, schema, {name: quoted(name) for name in schema}, [Part(CODES, "rowid", rows)])
+def snapshot(engine: Engine, schema: Schema, fill: Callable[[str], None]) -> DuckSource:
+    """A source over a table inside the engine, which is closed if anything fails.
+
+    `fill` runs the text it is given followed by a SELECT of the codes in the schema's order. The table's own
+    columns are c0, c1, ..., because a declared column may be called `rowid`; the view has the declared names.
+    """
+    plain = {name: f"c{index}" for index, name in enumerate(schema)}
+    try:
+        check_distinct(schema)
+        fill(f"CREATE TABLE {_TABLE} ({', '.join(plain.values())}) AS ")
+        engine.run(f"CREATE VIEW {CODES} AS SELECT {select_list(plain)} FROM {_TABLE}")
+        rows = int(engine.rows(f"SELECT COUNT(*) FROM {_TABLE}")[0][0])
+        return DuckSource(engine, schema, plain, [Part(_TABLE, "rowid", rows)])
+    except BaseException:
+        engine.close()
+        raise
 
 
 def stream_source(stream: object, schema: Schema) -> DuckSource:
     """A snapshot of anything with `__arrow_c_stream__`: Arrow, Polars, and others."""
-    return _snapshot(stream, schema, lambda types: select_list(code_expressions(schema, types)))
+    return _adopted(stream, schema, lambda types: select_list(code_expressions(schema, types)))
 
 
 def relation_source(relation: Any, schema: Schema) -> DuckSource:
     """A snapshot of a DuckDB relation. Its own connection encodes it, so that only codes travel."""
-    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
-    return _snapshot(
-        relation.project(select_list(code_expressions(schema, types))), schema, lambda types: "*"
-    )
+    import duckdb
+
+    try:
+        types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+        encoded = relation.project(select_list(code_expressions(schema, types)))
+    except duckdb.Error:
+        encoded = None
+    if encoded is None:  # raised here, so that DuckDB's message is not even a cause
+        raise DataError("expected a DuckDB relation on an open connection, got one that cannot be read")
+    return _adopted(encoded, schema, lambda types: "*")
 
 
-def _snapshot(stream: object, schema: Schema, chosen: Callable[[dict[str, str]], str]) -> DuckSource:
-    check_distinct(schema)
+def _adopted(stream: object, schema: Schema, chosen: Callable[[dict[str, str]], str]) -> DuckSource:
     engine = Engine()
-    engine.adopt(
-        stream,
-        lambda types: f"CREATE TABLE {CODES} AS SELECT {chosen(types)} FROM {STREAM}",
-        "expected rows that DuckDB can read through Arrow, got a failure; convert unusual columns first",
+    return snapshot(
+        engine,
+        schema,
+        lambda create: engine.adopt(
+            stream,
+            lambda types: f"{create}SELECT {chosen(types)} FROM {STREAM}",
+            "expected rows that DuckDB can read through Arrow, got a failure; convert unusual columns first",
+        ),
     )
-    return table_source(engine, schema)
 
 
 def code_expressions(schema: Schema, types: Mapping[str, str]) -> dict[str, str]:

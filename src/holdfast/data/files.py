@@ -17,7 +17,7 @@ from holdfast.data.duckdb import (
     check_distinct,
     code_expressions,
     select_list,
-    table_source,
+    snapshot,
 )
 from holdfast.data.encode import encode_sql, literal
 from holdfast.data.engine import Engine
@@ -41,24 +41,21 @@ def csv_source(
     field is NULL, quoted or not. A file cut in the middle of a line is refused; one cut exactly between two
     lines cannot be told from a whole one.
     """
-    check_distinct(schema)
     header = csv_header(path)
     check_names(schema, header)
     for name in schema:
         if header.count(name) > 1:
             raise DataError(f"expected one column {name!r} in {path}, got {header.count(name)} of that name")
     chosen = {name: encode_sql(schema[name], f"c{header.index(name)}", "VARCHAR") for name in schema}
-    statement = f"CREATE TABLE {CODES} AS SELECT {select_list(chosen)} FROM {csv_relation(path, header)}"
+    select = f"SELECT {select_list(chosen)} FROM {csv_relation(path, header)}"
     refusal = (
         f"expected a complete CSV file in UTF-8 with {len(header)} fields on every line, "
         f"got another one: {path}; perhaps it ends in the middle"
     )
     engine = Engine(folder)
     if progress is None:
-        engine.run(statement, refusal)
-    else:
-        engine.watch(statement, progress, refusal)
-    return table_source(engine, schema)
+        return snapshot(engine, schema, lambda create: engine.run(create + select, refusal))
+    return snapshot(engine, schema, lambda create: engine.watch(create + select, progress, refusal))
 
 
 def csv_header(path: Path) -> list[str]:
@@ -91,7 +88,14 @@ def parquet_source(files: list[Path], schema: Schema) -> DuckSource:
     """
     check_distinct(schema)
     engine = Engine()
-    paths = [os.path.abspath(file) for file in files]
+    try:
+        return _in_place(engine, [os.path.abspath(file) for file in files], schema)
+    except BaseException:
+        engine.close()
+        raise
+
+
+def _in_place(engine: Engine, paths: list[str], schema: Schema) -> DuckSource:
     before = _stamps(paths)
     types: dict[str, str] = {}
     parts = []

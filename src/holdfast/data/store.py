@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from holdfast.data.frame import blocks, check_codes, take
 from holdfast.data.manifest import Manifest, column_file, read_manifest
-from holdfast.data.source import Block, Codes, Measurement, checked_columns, totals_by_scan
+from holdfast.data.source import Block, Codes, Measurement, checked_columns, draw_by_gather, totals_by_scan
 from holdfast.errors import DataError, StoreError
+from holdfast.noise.bits import Bits
 from holdfast.query.schema import Schema
 
 _CHUNK_BYTES = 2**24
@@ -72,6 +73,9 @@ class StoreSource:
     def gather(self, columns: Sequence[str], ids: NDArray[np.int64]) -> Block:
         return take(self._opened(), checked_columns(columns, self.schema), ids)
 
+    def draw(self, columns: Sequence[str], count: int, bits: Bits | None = None) -> Block:
+        return draw_by_gather(self, columns, count, bits)
+
     def totals(self, measurement: Measurement) -> NDArray[np.int64]:
         return totals_by_scan(self, measurement)
 
@@ -91,8 +95,11 @@ class StoreSource:
                     f"expected column {name!r} of {self._path} as it was saved, got different bytes; "
                     "the store is damaged: make it again from its origin"
                 )
-            for block in blocks(codes, (name,)):
-                check_codes(self.schema, name, block[name])
+            try:
+                for block in blocks(codes, (name,)):
+                    check_codes(self.schema, name, block[name])
+            except DataError as error:
+                raise StoreError(f"{error}, in {self._path}") from None
 
     def close(self) -> None:
         self._codes = {}
@@ -113,12 +120,13 @@ def _map_column(folder: Path, manifest: Manifest, index: int, name: str) -> Code
         raise StoreError(
             f"expected a readable file {path.name} in {folder}, got none; the store is damaged"
         ) from None
+    status, expected = os.fstat(descriptor), manifest.column_bytes(name)
+    if not stat.S_ISREG(status.st_mode) or status.st_size != expected:
+        os.close(descriptor)
+        raise StoreError(
+            f"expected a plain file {path.name} of {expected} bytes in {folder}, "
+            f"got {status.st_size} bytes; the store is damaged"
+        )
     with os.fdopen(descriptor, "rb") as file:
-        status, expected = os.fstat(descriptor), manifest.column_bytes(name)
-        if not stat.S_ISREG(status.st_mode) or status.st_size != expected:
-            raise StoreError(
-                f"expected a plain file {path.name} of {expected} bytes in {folder}, "
-                f"got {status.st_size} bytes; the store is damaged"
-            )
         dtype = manifest.schema[name].dtype.newbyteorder("<")
         return np.memmap(file, dtype=dtype, mode="r", shape=(manifest.rows,)).view(np.ndarray)

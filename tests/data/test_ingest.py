@@ -1,0 +1,134 @@
+"""Files into stores, and a first draft of a schema."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from data.tables import SCHEMA, arrow, generated, whole, write_csv
+from holdfast.data.open import ingest, open_source, suggest_schema
+from holdfast.data.store import StoreSource
+from holdfast.errors import DataError, HoldfastError, StoreError
+from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema
+
+COLUMNS = generated(3000, seed=8)
+
+
+@pytest.fixture(params=["csv", "parquet"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    if request.param == "csv":
+        return write_csv(COLUMNS, tmp_path / "people.csv")
+    pl.DataFrame(arrow(COLUMNS)).write_parquet(tmp_path / "people.parquet")
+    return tmp_path / "people.parquet"
+
+
+def test_ingest(path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    target = path.parent / "people.hf"
+    store = ingest(path, target, SCHEMA, rows_per_unit=4, progress=lambda *step: seen.append(step))
+    store.verify()
+    assert (store.rows, store.rows_per_unit) == (3000, 4)
+    for name, codes in whole(open_source(path, SCHEMA)).items():
+        np.testing.assert_array_equal(whole(store)[name], codes)
+    assert seen == sorted(seen)
+    assert seen[-1][0] == seen[-1][1]
+    assert len({total for _, total in seen}) == 1
+    assert sorted(p.name for p in path.parent.iterdir()) == sorted([path.name, "people.hf"])
+
+
+def test_an_existing_store_is_refused_before_any_work(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = path.parent / "people.hf"
+    ingest(path, target, SCHEMA)
+    from holdfast.data import open as door
+
+    with monkeypatch.context() as patch:
+        patch.setattr(door, "csv_source", None)
+        patch.setattr(door, "open_source", None)
+        with pytest.raises(StoreError, match="existing"):
+            ingest(path, target, SCHEMA)
+    first = StoreSource(target).fingerprint
+    assert ingest(path, target, SCHEMA, overwrite=True).fingerprint != first
+
+
+@pytest.mark.parametrize("name", ["nothing.csv", "nothing.parquet", "nothing.hf", "nothing"])
+def test_nothing_to_ingest(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DataError):
+        ingest(tmp_path / name, tmp_path / "out.hf", SCHEMA)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_in_the_callback_leaves_nothing(path: Path) -> None:
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ingest(path, path.parent / "people.hf", SCHEMA, progress=stop)
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+SUGGESTED = Schema.from_mapping(
+    {
+        "age": Integer(10, 100),
+        "income": Real(0, 100_000),
+        "smoker": Category("it's", "no", "yes"),
+        "insured": Boolean(),
+        "visit": Date("2019-01-01", "2023-12-31"),
+        "one": Integer(7, 7),
+    }
+)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_suggest(tmp_path: Path, suffix: str) -> None:
+    frame = pl.DataFrame(
+        {
+            "age": [18, 93, None, 41],
+            "income": [1000.5, 98_765.25, 0.0, None],
+            "smoker": ["yes", "no", "it's", None],
+            "insured": [True, False, True, None],
+            "visit": [date(2019, 5, 1), date(2023, 2, 28), None, date(2020, 1, 1)],
+            "name": [f"person {i}" for i in range(4)],
+            "one": [7, 7, 7, 7],
+            "nothing": pl.Series([None] * 4, dtype=pl.String),
+        }
+    )
+    frame = pl.concat([frame] + [frame.with_columns(name=pl.lit(f"other {i}")) for i in range(60)])
+    path = tmp_path / f"people.{suffix}"
+    frame.write_csv(path) if suffix == "csv" else frame.write_parquet(path)
+    suggested = suggest_schema(path)
+    assert suggested == SUGGESTED
+    (tmp_path / "people.toml").write_text(suggested.to_toml())
+    assert Schema.from_toml(tmp_path / "people.toml") == suggested
+    assert open_source(path, suggested).rows == 244
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_suggested_bounds_hold_all_values(tmp_path: Path, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    scale = 10.0 ** random.integers(-6, 9)
+    reals = random.standard_normal(200) * scale + random.normal() * scale * 10
+    integers = np.rint(reals * 1e7 / scale).astype(np.int64)
+    path = tmp_path / "x.csv"
+    pl.DataFrame({"real": reals, "whole": integers}).write_csv(path)
+    schema = suggest_schema(path)
+    for name, values in (("real", reals), ("whole", integers)):
+        lo, hi = schema[name].lo, schema[name].hi
+        assert lo <= values.min()
+        assert values.max() <= hi
+        assert hi - lo <= 1.5 * (values.max() - values.min())
+
+
+@pytest.mark.parametrize(
+    "content", ["", "a\n", "name\n" + "".join(f"person {i}\n" for i in range(99)), "a,b\n1\n"]
+)
+def test_nothing_to_suggest(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(content)
+    with pytest.raises(HoldfastError, match="expected"):
+        suggest_schema(path)
+    with pytest.raises(DataError, match="expected"):
+        suggest_schema(tmp_path / "nothing.parquet")
