@@ -21,7 +21,7 @@ from holdfast.errors import (
 )
 
 if TYPE_CHECKING:
-    from holdfast import mechanisms, privacy
+    from holdfast import audit, local, mechanisms, privacy, stream, validity
     from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema
     from holdfast.session import Answer, Plan, Session, Table, open
 
@@ -32,7 +32,7 @@ _HOME = {
     **dict.fromkeys(["Boolean", "Category", "Date", "Integer", "Real", "Schema"], "holdfast.query.schema"),
     **dict.fromkeys(["Answer", "Plan", "Session", "Table", "open"], "holdfast.session"),
 }
-_ROOMS = ("mechanisms", "privacy")
+_ROOMS = ("audit", "local", "mechanisms", "privacy", "stream", "validity")
 
 __all__ = [
     "Answer",
@@ -55,9 +55,13 @@ __all__ = [
     "Session",
     "StoreError",
     "Table",
+    "audit",
+    "local",
     "mechanisms",
     "open",
     "privacy",
+    "stream",
+    "validity",
 ]
 
 

@@ -1,4 +1,4 @@
-"""The command line: `holdfast ingest | ask | demo`."""
+"""The command line: `holdfast ingest | ask | plan | audit | demo`."""
 
 from __future__ import annotations
 
@@ -103,6 +103,58 @@ def ask(
         left = session.remaining
         epsilon_left = "" if left.epsilon is None else f" (epsilon {left.epsilon:.4g})"
         click.echo(f"left in session {name!r}: {float(left):.4g} {session.currency}{epsilon_left}")
+
+
+@main.command()
+@click.option("--rows", type=float, required=True, help="how many rows, e.g. 1e6")
+@click.option("--within", type=float, required=True, help="the half-width that every answer shall keep")
+@click.option("--queries", type=float, help="how many adaptive questions; then the chosen noise is shown too")
+@click.option("--confidence", type=float, default=0.95, show_default=True)
+def plan(rows: float, within: float, queries: float | None, confidence: float) -> None:
+    """How many adaptive questions can be answered for the population, by which theorem?
+
+    Needs no data: these are functions of public numbers.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from holdfast import validity
+
+    table = Table("bound", "certified adaptive queries", "answers", "private", "source", box=None)
+    best: tuple[int, str] = (0, "none")
+    for bound in validity.bounds():
+        if not (bound.adaptive and bound.certified):
+            continue
+        most = validity.most_queries(bound.name, rows=int(rows), within=within, confidence=confidence)
+        if bound.private and bound.mechanism in ("gaussian", "votes"):
+            best = max(best, (most, bound.name))
+        source = "published" if bound.published else "Holdfast"
+        shown = f"{most:,}" if most < 10**12 else f"{most:.3g}"
+        table.add_row(bound.name, shown, bound.mechanism, "yes" if bound.private else "no", source)
+    console = Console()
+    console.print(f"{int(rows):,} rows, each answer within {within:g}, all together with confidence {confidence:g}:")
+    console.print(table)
+    console.print(f"chosen: {best[1]}, {best[0]:,} queries")
+    if queries is not None:
+        chosen = validity.plan(rows=int(rows), queries=int(queries), within=within, confidence=confidence)
+        console.print(str(chosen))
+        sys.exit(0 if chosen.possible else 1)
+
+
+@main.command()
+@click.option("--effort", type=float, default=1.0, show_default=True, help="more runs find smaller violations")
+@click.option("--plot", type=click.Path(path_type=Path), help="write a picture of claimed against measured")
+def audit(effort: float, plot: Path | None) -> None:
+    """Attack every mechanism in the package; exits with 1 if a claim is refuted."""
+    from holdfast.audit import run_all
+
+    with _progress("auditing") as advance:
+        report = run_all(lambda name, done, total: advance(done, total), effort=effort)
+    click.echo(str(report))
+    if plot is not None:
+        report.plot(plot)
+        click.echo(f"wrote {plot}")
+    sys.exit(report.exit_status)
 
 
 @main.command()

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.audit.overfitting.chance import fresh_generator
 from holdfast.noise.bits import system_bits
 from holdfast.query.evaluate import compile_predicate
 from holdfast.query.parse import parse_predicate
 from holdfast.query.schema import Boolean, Category, Integer, Schema
 from holdfast.session import Answer, Session, Table
 from holdfast.session import open as open_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 ROWS = 1_000_000
 REGIONS = ("north", "east", "south", "west", "islands")
@@ -73,36 +77,43 @@ def population() -> Population:
     return Population(columns, (weight / weight.sum()).reshape(-1))
 
 
-def analyst(session: Session, within: float) -> Iterator[tuple[str, Answer]]:
-    """Questions that depend on earlier answers: follow whatever looks largest."""
+def analyst(session: Session) -> Iterator[tuple[str, str, Answer]]:
+    """Questions that depend on earlier answers: follow whatever looks largest, ever more exactly.
 
-    def ask(where: str) -> Iterator[tuple[str, Answer]]:
+    Yields what was added to the question, the whole question, and its answer.
+    """
+    found: list[tuple[float, str]] = []
+
+    def ask(added: str, base: str = "", within: float = 0.01) -> tuple[str, str, Answer]:
+        where = f"{base} AND {added}" if base else added
         answer = session.fraction(where, within=within)
         found.append((answer.value, where))
-        yield where, answer
+        return f"… AND {added}" if base else added, where, answer
 
-    found: list[tuple[float, str]] = []
+    def best() -> str:
+        where = max(found)[1]
+        found.clear()
+        return where
+
     for region in REGIONS:
-        yield from ask(f"smoker = 'yes' AND region = '{region}'")
-    best = max(found)[1]
-    found.clear()
-    for decade in range(20, 90, 10):
-        yield from ask(f"{best} AND age BETWEEN {decade} AND {decade + 9}")
-    best = max(found)[1]
-    found.clear()
-    for least in (1, 2, 3, 4, 6, 8):
-        yield from ask(f"{best} AND visits >= {least}")
-    for coverage in ("insured", "NOT insured"):
-        yield from ask(f"{best} AND {coverage}")
-    best = max(found)[1]
-    for other in REGIONS:
-        yield from ask(f"NOT ({best}) AND region = '{other}' AND visits > 5")
+        yield ask(f"region = '{region}'", within=0.04)
+    base = best()
+    for least in (0, 1, 2, 3, 4, 6):
+        yield ask(f"visits >= {least}" if least else "visits = 0", base, within=0.03)
+    base = best()
+    for decade in range(20, 80, 10):
+        yield ask(f"age BETWEEN {decade} AND {decade + 9}", base)
+    base = best()
+    for clause in ("smoker = 'yes'", "smoker = 'no'", "insured", "NOT insured"):
+        yield ask(clause, base)
+    base = best()
+    for clause in ("visits <= 2", "visits > 4"):
+        yield ask(clause, base, within=0.008)
 
 
 def run(rows: int = ROWS) -> int:
     """Run the demo in the terminal; returns the number of intervals that missed."""
     from rich.console import Console
-    from rich.table import Table as Grid
 
     console = Console()
     console.print(f"[bold]Holdfast[/bold]: drawing {rows:,} people from a population whose truth is known …")
@@ -110,38 +121,69 @@ def run(rows: int = ROWS) -> int:
     with console.status("building the table"):
         table: Table = open_table(people.draw(rows), SCHEMA)
     session = table.session(epsilon=1.0, delta=1e-6, confidence=0.95, queries=100)
-    console.print(f"Opened a session with {session.report().budget}. The analyst follows the answers:\n")
-    grid = Grid("question", "answer", "interval", "truth", "rows read", "rho", "budget left", box=None)
+    console.print(f"Opened a session with {session.report().budget}.")
+    console.print("Each question is chosen after seeing the answers before it; each interval covers the population:\n")
+    asked, missed = _show(console, people, session)
+    for line in closing(session, asked, missed):
+        console.print(line)
+    console.print()
+    _show_attack(console)
+    console.print("\nTry it on your own table: [bold]holdfast ingest people.csv --suggest > people.toml[/bold]")
+    return missed
+
+
+def _show(console: Console, people: Population, session: Session) -> tuple[int, int]:
+    """The analyst's questions, one line each."""
+    from rich.table import Table as Grid
+
+    grid = Grid("question", "answer", "±", "truth", "rows read", "rho", "left", box=None)
     for column in grid.columns[1:]:
-        column.justify = "right"
+        column.justify, column.no_wrap = "right", True
     missed = asked = 0
-    for where, answer in analyst(session, within=0.002):
+    for added, where, answer in analyst(session):
         truth = people.truth(where)
         inside = answer.low <= truth <= answer.high
         asked, missed = asked + 1, missed + (not inside)
         grid.add_row(
-            where,
+            added,
             f"{answer.value:.4f}",
-            f"[{answer.low:.4f}, {answer.high:.4f}]",
+            f"{answer.noise + answer.sampling + answer.population:.4f}",
             f"[{'green' if inside else 'red'}]{truth:.4f}[/]",
             f"{answer.rows_read:,}",
             f"{answer.rho:.1e}",
-            f"{session.remaining.rho / (session.spent.rho + session.remaining.rho):.1%}",
+            f"{session.remaining.rho / (session.spent.rho + session.remaining.rho):.2%}",
         )
     console.print(grid)
     console.print()
-    for line in closing(session, asked, missed):
-        console.print(line)
-    return missed
+    return asked, missed
 
 
 def closing(session: Session, asked: int, missed: int) -> list[str]:
     """A few lines that a newcomer understands."""
     spent = session.spent
     return [
-        f"{asked} questions, each chosen after seeing the answers before it; {asked - missed} intervals hold the truth.",
+        f"{asked} questions; {asked - missed} intervals hold the truth of the whole population, not only of the rows.",
         "Nobody's row can be told from the answers: together they are differentially private with "
-        f"epsilon {spent.epsilon:.2f} (delta {spent.delta:.0e}),",
-        "and the session will refuse before its budget of epsilon 1 is passed. Try it on your own table:",
-        "  holdfast ingest people.csv people.hf --suggest > people.toml",
+        f"epsilon {spent.epsilon:.3f} (delta {spent.delta:.0e}),",
+        "and the session refuses before its budget of epsilon 1 is passed.",
     ]
+
+
+def _show_attack(console: Console, rows: int = 20_000, queries: int = 2_000) -> None:
+    """The same adaptive analyst against ordinary answers and against ours."""
+    from holdfast.audit import ANSWERERS, ATTACKS, play
+
+    console.print(
+        f"[bold]Now an attack.[/bold] {queries:,} questions about pure chance (the truth is 0.5 each time) on "
+        f"{rows:,} rows,\nthen one more that combines whatever looked promising:"
+    )
+    for name, label in (("naive", "ordinary answers"), ("gaussian", "Holdfast")):
+        outcome = play(
+            ATTACKS["single-adaptive"], ANSWERERS[name], rows=rows, queries=queries, generator=fresh_generator()
+        )
+        claim = 0.5 + outcome.last
+        verdict = "[red]outside[/]" if outcome.missed else "[green]inside[/]"
+        console.print(
+            f"  {label:17} finds {claim:.3f} and claims it to within {outcome.width:.3f}: "
+            f"the truth 0.500 is {verdict} its interval"
+        )

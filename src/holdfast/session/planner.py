@@ -39,7 +39,7 @@ SELECTIONS = 3
 PAYS = 32
 """Sampling pays when it reads at most one row in this many; a scan of the rest is as quick."""
 
-NEARLY_EQUAL = 2.0
+NEARLY_EQUAL = 2.5
 """Costs within this factor count as near-equal; then the plan that reads the fewest rows wins."""
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import count
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,7 +33,9 @@ from holdfast.session.questions import Questions
 from holdfast.session.release import release
 from holdfast.session.report import Report
 from holdfast.session.request import Request
+from holdfast.session.selection import Selection, select
 from holdfast.session.terms import Terms
+from holdfast.session.watch import Watch
 
 if TYPE_CHECKING:
     from holdfast.data.source import Source
@@ -130,6 +133,29 @@ class Session(Questions[Answer]):
         columns = tuple(name for name in self._schema if name in read) or tuple(self._schema)[:1]
         charge = Charge(terms.session.cost(event), terms.table.cost(event), 0)
         return columns, json.dumps(to_json(event)), charge
+
+    def select(self, candidates: Sequence[Any], scores: Sequence[Any] | None = None, **how: Any) -> Selection:
+        """A candidate with a high score, chosen privately; see `holdfast.session.selection.select`."""
+        return select(self, candidates, scores, **how)
+
+    def sparse_vector(
+        self,
+        threshold: float,
+        hits: int,
+        *,
+        epsilon: float | None = None,
+        rho: float | None = None,
+        delta: float = 0.0,
+        version: str = "best",
+        questions: int | None = None,
+        name: str = "watch",
+    ) -> Watch:
+        """Open (or come back to) a sparse vector: `.above(where)` tells whether a fraction is above.
+
+        It is charged once, now: epsilon (pure, or with delta), or rho. `hits` answers may be "above".
+        """
+        terms = {"epsilon": epsilon, "rho": rho, "delta": delta, "version": version, "questions": questions}
+        return Watch(self, name, threshold, hits, **terms)
 
     def charge(self, label: str, event: Event, *, queries: int = 0, key: str | None = None) -> Entry:
         """Reserve the charge of a release that is made elsewhere in the house (selection, sparse vector,

@@ -1,0 +1,123 @@
+"""Private choice among candidates, charged to a session."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from holdfast.errors import InputError, MechanismError
+from holdfast.mechanisms.selection import exponential, permute_and_flip, selection_loss
+from holdfast.mechanisms.values import positive, round_down
+from holdfast.privacy.event import BoundedRange, Event, PureMechanism
+from holdfast.query.measurement import Measurement
+from holdfast.query.parse import parse_predicate
+
+if TYPE_CHECKING:
+    from holdfast.session.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The chosen candidate. With probability `confidence` its score is at most `loss` below the best one."""
+
+    candidate: Any
+    index: int
+    candidates: int
+    loss: float
+    confidence: float
+    epsilon: float
+    mechanism: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.candidate} (chosen privately among {self.candidates:,} by {self.mechanism}, epsilon "
+            f"{self.epsilon:.3g}; its score is within {self.loss:,.4g} of the best with confidence "
+            f"{self.confidence:g}, by Theorem 0.2 of the lecture)"
+        )
+
+
+def select(
+    session: Session,
+    candidates: Sequence[Any],
+    scores: Sequence[Any] | None = None,
+    *,
+    sensitivity: float | None = None,
+    epsilon: float | None = None,
+    rho: float | None = None,
+    mechanism: str | None = None,
+) -> Selection:
+    """A candidate with a high score, and nothing else about the scores.
+
+    `scores` are conditions, one a candidate, whose score is the number of rows that satisfy them (without
+    scores the candidates themselves are the conditions); or numbers with the `sensitivity` that one row has
+    on each of them, for scores computed elsewhere on the same rows.
+    Guarantee: epsilon-DP; by default the exponential mechanism (bounded range, epsilon^2/8-zCDP) where the
+    session counts rho, permute-and-flip in a pure session.
+    """
+    if (epsilon is None) == (rho is None):
+        raise InputError("give epsilon= or rho=, the budget of this choice")
+    if not len(candidates):
+        raise InputError("expected at least one candidate, got none")
+    wanted = mechanism or ("permute-and-flip" if session.currency == "pure" else "exponential")
+    if wanted not in ("exponential", "permute-and-flip"):
+        raise InputError(f'expected mechanism="exponential" or "permute-and-flip", got {mechanism!r}')
+    if session.currency == "gdp":
+        raise MechanismError("a choice is not Gaussian noise, and this session is Gaussian-only")
+    each = _epsilon(epsilon, rho, wanted)
+    counted = sensitivity is None
+    conditions = _conditions(session, candidates, scores) if counted else None
+    numbers = None if counted else _numbers(candidates, scores)
+    event: Event = BoundedRange(each) if wanted == "exponential" else PureMechanism(each)
+    identity = f"select {[str(c) for c in conditions or []]} {candidates} {each} {wanted} {sensitivity}"
+    key = None if numbers is not None else blake2b(identity.encode(), digest_size=16).hexdigest()
+    entry = session.charge(f"select among {len(candidates)} candidates", event, key=key)
+    outcome = entry.answer
+    if outcome is None:
+        if conditions is not None:
+            rows = [session._source.totals(Measurement(session._schema, c))[0] for c in conditions]
+            numbers = np.array(rows, dtype=np.int64)
+        choose = exponential if wanted == "exponential" else permute_and_flip
+        assert numbers is not None
+        index = choose(numbers, sensitivity=sensitivity or 1, epsilon=each)
+        outcome = session.record(entry, json.dumps(index))
+    index = json.loads(outcome)
+    loss = selection_loss(
+        len(candidates),
+        sensitivity=sensitivity or 1,
+        epsilon=each,
+        beta=1 - session.confidence,
+        rounded=not counted,
+    )
+    return Selection(
+        candidates[index], index, len(candidates), loss, session.confidence, float(each), wanted
+    )
+
+
+def _epsilon(epsilon: float | None, rho: float | None, mechanism: str) -> Fraction:
+    if epsilon is not None:
+        return positive("epsilon", epsilon)
+    if mechanism != "exponential":
+        raise MechanismError("permute-and-flip is counted in epsilon, not rho; give epsilon=")
+    return round_down(float(8 * positive("rho", rho)) ** 0.5 * (1 - 2.0**-40))
+
+
+def _conditions(session: Session, candidates: Sequence[Any], scores: Sequence[Any] | None) -> list[Any]:
+    texts = candidates if scores is None else scores
+    if len(texts) != len(candidates):
+        raise InputError(f"expected a score for each of {len(candidates)} candidates, got {len(texts)}")
+    if not all(isinstance(text, str) for text in texts):
+        raise InputError("numbers as scores need sensitivity=, how far one row can move each of them")
+    return [parse_predicate(text, session._schema) for text in texts]
+
+
+def _numbers(candidates: Sequence[Any], scores: Sequence[Any] | None) -> Any:
+    array = np.asarray(scores)
+    if scores is None or array.shape != (len(candidates),) or array.dtype.kind not in "iuf":
+        raise InputError(f"expected one number as score for each of {len(candidates)} candidates")
+    return array
