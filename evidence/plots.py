@@ -33,7 +33,7 @@ def coverage(summaries: list[Summary], path: Path) -> None:
     axes.set_ylim(-0.001, 1.3)
     axes.set_xticks(np.arange(len(attacks)), attacks, rotation=20, ha="right", fontsize=8)
     axes.set_ylabel("games with a miss")
-    axes.legend(fontsize=7, ncols=3)
+    figure.legend(loc="outside upper center", fontsize=7, ncols=len(names) + 1)
     figure.savefig(path, dpi=120)
 
 

@@ -65,7 +65,7 @@ class _Event:
         return int(np.count_nonzero(self.score.apply(outputs) >= self.threshold))
 
     def __str__(self) -> str:
-        return f"{self.score.name} >= {self.threshold:.6g}"
+        return f"{self.score.name} >= {self.threshold + 0.0:.6g}"
 
 
 def epsilon_lower_bound(

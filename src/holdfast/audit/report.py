@@ -103,6 +103,7 @@ class Report:
         axes.plot([row.epsilon for row in self.rows], list(places), "k|", markersize=10, label="claimed")
         axes.set_yticks(list(places), [row.name for row in self.rows], fontsize=7)
         axes.invert_yaxis()
+        axes.margins(y=0.01)
         axes.set_xlabel("epsilon")
         axes.legend(loc="lower right")
         if path is not None:
@@ -132,6 +133,8 @@ def run_all(
 ) -> Report:
     """Audit every case of the registry, or those given, with `effort` times the usual number of runs.
 
+    Controls never get less than the usual number: with few runs the innocent and the guilty look alike.
+
     Guarantee: a claim that is true is refuted with probability at most 1 - confidence, each.
     """
     if isinstance(effort, bool) or not isinstance(effort, int | float) or not 0.0 < effort < 1e6:
@@ -141,7 +144,8 @@ def run_all(
     for done, case in enumerate(chosen):
         if progress is not None:
             progress(case.name, done, len(chosen))
-        rows.append(audit_case(case, max(LEAST_RUNS, round(effort * case.runs)), confidence))
+        share = max(effort, 1.0) if case.origin == "control" else effort
+        rows.append(audit_case(case, max(LEAST_RUNS, round(share * case.runs)), confidence))
     if progress is not None:
         progress("", len(chosen), len(chosen))
     return Report(tuple(rows))

@@ -18,14 +18,14 @@ def streams() -> list[Case]:
     quiet, loud = (0, 0, 0, 0), (1, 0, 0, 0)
     approximate = zcdp_to_approx(0.5, DELTA)
     tree, root = partial(Counter, 4, epsilon=4.0), partial(Counter, 4, rho=0.5)
-    endless = partial(UnboundedCounter, epsilon=16.0)
+    endless = partial(UnboundedCounter, epsilon=8.0)
     named = partial(HistogramCounter, ("a", "b"), 2, epsilon=4.0)
     return [
         Case("counter, tree", one_by_one(partial(_totals, tree)), quiet, loud, 4.0, runs=_RUNS),
         Case(
             "counter, root", one_by_one(partial(_totals, root)), quiet, loud, approximate, DELTA, _RUNS // 4
         ),
-        Case("counter, unbounded", one_by_one(partial(_endless, endless)), quiet, loud, 16.0, runs=_RUNS),
+        Case("counter, unbounded", one_by_one(partial(_endless, endless)), quiet, loud, 8.0, runs=_RUNS),
         Case("histogram over time", one_by_one(partial(_histogram, named)), "aa", "ba", 4.0, runs=_RUNS),
         Case("pan-private state", one_by_one(_intruded), (), (0,), 1.0, runs=_RUNS),
         Case("pan-private state and answer", one_by_one(_intruded_and_told), (), (0,), 2.0, runs=_RUNS),
