@@ -32,7 +32,7 @@ class PanPrivateDensity:
     bias = (1 - e^{-epsilon})/2 is the largest that keeps the ratios; method "lecture" has epsilon/4 (theory
     3(f)), for epsilon up to 1/2, which costs no more and has up to four times the variance.
     Reference: Dwork, Naor, Pitassi, Rothblum and Yekhanin, Pan-private streaming algorithms (2010).
-    Cost: `event`. A microsecond an appearance; one bit of state for each sampled user.
+    Cost: `event`. A few microseconds an appearance; one bit of state for each sampled user.
     """
 
     __slots__ = ("_answer", "_bits", "_index", "_state", "_terms", "bias", "epsilon", "sampled")
