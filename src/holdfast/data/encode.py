@@ -98,11 +98,11 @@ def _integer(column: Integer, x: str, family: str) -> str | None:
         case "decimal":
             return _unless_null(x, clamped(_half_up_decimal(x)))
         case "text":
-            text = _trimmed(x)
+            raw, text = _text(x)
             beyond = f"CASE WHEN STARTS_WITH({text}, '-') THEN {lo} ELSE {hi} END"
             wide, number = f"COALESCE(TRY_CAST({text} AS HUGEINT), {beyond})", f"TRY_CAST({text} AS DOUBLE)"
             return (
-                f"CASE WHEN {_matches(text, _SHORT)} THEN {clamped(f'TRY_CAST({text} AS BIGINT)')} "
+                f"CASE WHEN {_matches(raw, _SHORT)} THEN {clamped(f'TRY_CAST({raw} AS BIGINT)')} "
                 f"WHEN {_matches(text, _INTEGER)} THEN {clamped(wide)} "
                 f"WHEN {_matches(text, NUMBER)} THEN {clamped(_half_up(number))} "
                 f"WHEN {_matches(text, '[+-]?' + _INFINITY)} THEN {clamped(beyond)} END"
@@ -125,9 +125,10 @@ def _real(column: Real, x: str, family: str) -> str | None:
         case "float":
             return f"CASE WHEN {x} IS NOT NULL AND NOT ISNAN({x}) THEN {clamped(f'CAST({x} AS DOUBLE)')} END"
         case "text":
-            text = _trimmed(x)
+            raw, text = _text(x)
             return (
-                f"CASE WHEN {_matches(text, NUMBER)} THEN {clamped(f'TRY_CAST({text} AS DOUBLE)')} "
+                f"CASE WHEN {_matches(raw, NUMBER)} THEN {clamped(f'TRY_CAST({raw} AS DOUBLE)')} "
+                f"WHEN {_matches(text, NUMBER)} THEN {clamped(f'TRY_CAST({text} AS DOUBLE)')} "
                 f"WHEN {_matches(text, '[+]?' + _INFINITY)} THEN {hi} "
                 f"WHEN {_matches(text, '-' + _INFINITY)} THEN {lo} END"
             )
@@ -143,9 +144,12 @@ def _boolean(column: Boolean, x: str, family: str) -> str | None:
         case "float":
             return f"CASE WHEN ISNAN({x}) THEN NULL ELSE CAST({x} <> 0 AS INTEGER) END"
         case "text":
-            word = f"LOWER({_trimmed(x)})"
             true, false = (", ".join(map(literal, sorted(words))) for words in (TRUE_WORDS, FALSE_WORDS))
-            return f"CASE WHEN {word} IN ({true}) THEN 1 WHEN {word} IN ({false}) THEN 0 END"
+            cases = " ".join(
+                f"WHEN LOWER({text}) IN ({true}) THEN 1 WHEN LOWER({text}) IN ({false}) THEN 0"
+                for text in _text(x)
+            )
+            return f"CASE {cases} END"
     return None
 
 
@@ -176,11 +180,12 @@ def _date(column: Date, x: str, family: str) -> str | None:
             # The day in UTC; a plain cast would follow the session's time zone.
             day = f"TRY_CAST(MAKE_TIMESTAMP(EPOCH_US({x})) AS DATE)"
         case "text":
-            text = _trimmed(x)
-            day = (
-                f"CASE WHEN {_matches(text, _DATE)} AND NOT STARTS_WITH({text}, '0000') "
-                f"THEN TRY_CAST(SUBSTR({text}, 1, 10) AS DATE) END"
+            cases = " ".join(
+                f"WHEN {_matches(text, _DATE)} AND NOT STARTS_WITH({text}, '0000') "
+                f"THEN TRY_CAST(SUBSTR({text}, 1, 10) AS DATE)"
+                for text in _text(x)
             )
+            day = f"CASE {cases} END"
         case _:
             return None
     lo, hi = (f"DATE '{edge.isoformat()}'" for edge in (column.first, column.last))
@@ -244,8 +249,10 @@ def _unless_null(test: str, value: str) -> str:
     return f"CASE WHEN {test} IS NOT NULL THEN {value} END"
 
 
-def _trimmed(x: str) -> str:
-    return f"TRIM(CAST({x} AS VARCHAR), ' ' || CHR(9) || CHR(13) || CHR(10))"
+def _text(x: str) -> tuple[str, str]:
+    """A text as it is and without blanks around it; the first is tried first, for trimming is slow."""
+    raw = f"CAST({x} AS VARCHAR)"
+    return raw, f"TRIM({raw}, ' ' || CHR(9) || CHR(13) || CHR(10))"
 
 
 def _matches(text: str, pattern: str) -> str:
