@@ -1,0 +1,122 @@
+"""Real servers for the tests, started when first asked for and stopped when the process ends.
+
+PostgreSQL comes from the Debian package `postgresql` (any version from 14), Spark from `pyspark` on a Java
+runtime (the Debian package `default-jre-headless`).
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+
+class PostgresServer:
+    """A server of our own on a unix socket, as the user `postgres` when we are root: it refuses to be root."""
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="holdfast-pg-"))
+        self._data = self._folder / "data"
+        self._account: dict[str, Any] = {}
+        if os.getuid() == 0:
+            account = pwd.getpwnam("postgres")
+            os.chown(self._folder, account.pw_uid, account.pw_gid)
+            self._account = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+        self._run("initdb", "-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
+        self.url = f"postgresql://postgres@/postgres?host={self._folder}"
+        atexit.register(self._remove)
+        self.start()
+
+    def start(self) -> None:
+        settings = "-c listen_addresses='' -c fsync=off -c full_page_writes=off -c shared_buffers=256MB"
+        self._run(
+            *("pg_ctl", "-D", self._data, "-w", "-l", self._folder / "log"),
+            *("-o", f"-k {self._folder} {settings} -c autovacuum=off -c max_wal_size=4GB", "start"),
+        )
+
+    def stop(self) -> None:
+        self._run("pg_ctl", "-D", self._data, "-w", "-m", "immediate", "stop")
+
+    def execute(self, statement: str, rows: list[tuple[Any, ...]] | None = None) -> None:
+        """Run one statement, or one for each of the rows of parameters, and commit."""
+        with psycopg.connect(self.url) as connection, connection.cursor() as cursor:
+            if rows is None:
+                cursor.execute(statement)  # type: ignore[arg-type]
+            else:
+                cursor.executemany(statement, rows)  # type: ignore[arg-type]
+
+    def _run(self, program: str, *arguments: object) -> None:
+        subprocess.run(
+            [_postgres_program(program), *map(str, arguments)],
+            check=True,
+            cwd="/",
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            **self._account,
+        )
+
+    def _remove(self) -> None:
+        try:
+            self.stop()
+        except subprocess.CalledProcessError:
+            pass  # a test had stopped it
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _postgres_program(name: str) -> str:
+    """A program of the newest PostgreSQL of the system; Debian keeps them out of PATH."""
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: -int(path.parts[-2]))
+    for folder in folders:
+        if (folder / name).exists():
+            return str(folder / name)
+    found = shutil.which(name)
+    if found is None:
+        raise RuntimeError(f"expected PostgreSQL's {name}, got none; run apt-get install postgresql")
+    return found
+
+
+@functools.cache
+def postgres() -> PostgresServer:
+    """The one PostgreSQL server of this process."""
+    return PostgresServer()
+
+
+@functools.cache
+def spark() -> Any:
+    """The one SparkSession of this process: two threads, little memory, no web page, no log."""
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        raise RuntimeError("expected Java for Spark, got none; run apt-get install default-jre-headless")
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    folder = tempfile.mkdtemp(prefix="holdfast-spark-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "1g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.log.level": "OFF",
+        "spark.local.dir": folder,
+        "spark.sql.warehouse.dir": folder,
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "America/New_York",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
+    builder = SparkSession.builder.master("local[2]").appName("holdfast tests")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        session = builder.getOrCreate()
+    atexit.register(session.stop)
+    return session
