@@ -64,6 +64,15 @@ def test_widths_grow_with_queries_and_confidence_and_fall_with_rows(name: str) -
     assert all(0.0 < w < 1.0 or w == math.inf for w in by_queries + by_rows + by_confidence)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_extreme_numbers_give_a_width_or_nothing_never_an_accident(name: str) -> None:
+    for rows in (1, 2, 7, 6786, 10**12):
+        for queries in (1, 2, 3_485_963_109, 10**30):
+            for confidence in (1e-9, 0.5, 1 - 1e-15):
+                width = validity.width(name, rows=rows, queries=queries, confidence=confidence)
+                assert 0.0 < width < 1.0 or width == math.inf
+
+
 @pytest.mark.parametrize("name", ["splitting", "rogers", "gaussian", "votes", "discretised", "known-rounds"])
 def test_most_queries_is_the_last_that_fits(name: str) -> None:
     ask = {"rows": 50_000, "confidence": 0.95}

@@ -12,6 +12,7 @@ from oracles.adaptive_dp import World, best_conditional_mean, best_miss, vote_pr
 from holdfast.privacy import gdp_delta
 from holdfast.validity.average_kl import information_votes_term
 from holdfast.validity.martingale import posterior_votes_term, vote_remainder
+from holdfast.validity.mixture import mixture_term
 from holdfast.validity.normal import upper_tail
 from holdfast.validity.profile import (
     NearGaussian,
@@ -117,6 +118,10 @@ def test_the_filter_profile_covers_votes_and_never_says_less() -> None:
         mixed = filter_profile(total * v, v, b, start)
         for epsilon in (0.0, 0.2, 0.6):
             assert vote_profile(rows, total, flip, epsilon) <= claimed(mixed, epsilon)
+    v, b, _ = vote_step(10**6, 0.25)
+    alone, mixed = votes_sharp_term(10**6, 10**9, 0.25, 0.05)[0], mixture_term(0.05, 10**9 * v, v, b)[0]
+    assert alone <= mixed <= 1.02 * alone
+    assert mixture_term(0.05, 0.01, 0.02, 0.9)[0] <= 1.0
     assert filter_profile(1.0, 0.1, 0.1, 0.1).err == math.inf
     assert filter_profile(1.0, 0.1, 1.0, 0.5).err == math.inf
 

@@ -16,6 +16,7 @@ from holdfast.validity.anytime import (
 from holdfast.validity.discretised import discretised_blocks
 from holdfast.validity.gaussian import gaussian_noise, gaussian_width
 from holdfast.validity.max_information import corrected_level, max_information
+from holdfast.validity.mixture import mixture_term
 from holdfast.validity.odds import GaussianOdds, VotesOdds, gaussian_odds, gaussian_odds_noise, votes_odds
 from holdfast.validity.plan import Option, Plan
 from holdfast.validity.planner import plan
@@ -48,6 +49,7 @@ __all__ = [
     "gaussian_odds_noise",
     "gaussian_width",
     "max_information",
+    "mixture_term",
     "most_queries",
     "plan",
     "sharp_term",

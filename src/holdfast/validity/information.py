@@ -1,8 +1,8 @@
 """Published bounds through mutual information: bits of S in the transcript turned into a half-width.
 
 The information of k Gaussian answers is I <= k/(8 n sigma^2) nats (row-wise chain rule, docs/theorems.md,
-Theorem 12). With rho = 1/(8 n^2 sigma^2) this is rho k n, the quantity in the papers' formulas, and their noise
-term (1/(2n)) sqrt(ln(4k/beta)/rho) is then exactly sigma sqrt(2 ln(4k/beta)). Read with rho = 1/(2 n^2
+Theorem 12). With rho = 1/(8 n^2 sigma^2) this is rho k n, the quantity in the papers' formulas, and their
+noise term (1/(2n)) sqrt(ln(4k/beta)/rho) is then exactly sigma sqrt(2 ln(4k/beta)). Read with rho = 1/(2 n^2
 sigma^2), as zCDP has it, that noise term would be half of what the tail needs.
 """
 

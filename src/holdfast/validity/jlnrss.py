@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from holdfast.privacy.rounding import up
 from holdfast.validity.normal import profile_at, two_sided_quantile, upper_quantile, upper_tail
@@ -59,7 +60,7 @@ def jlnrss_exact(rows: int, queries: int, beta: float, standard_deviation: float
     return _tuned(best, rows, standard_deviation)
 
 
-def _tuned(best, rows: int, standard_deviation: float | None) -> float:  # type: ignore[no-untyped-def]
+def _tuned(best: Callable[[float], float], rows: int, standard_deviation: float | None) -> float:
     if standard_deviation is not None:
         value = best(math.log(standard_deviation))
     else:

@@ -76,8 +76,8 @@ def gaussian_term(beta: float, mu: float) -> float:
 
     Requires: the transcript is mu-GDP. Reference: docs/theorems.md, Theorem 4.
     """
-    if mu <= 0.0:
-        return 0.0
+    if mu <= 0.0 or mu > 20.0:
+        return 0.0 if mu <= 0.0 else 1.0
 
     def bound(t: float) -> float:
         tanh = math.tanh((mu * t - mu * mu / 2.0) / 4.0)
@@ -131,8 +131,8 @@ def classic_term(beta: float, mu: float) -> float:
     delta/(beta(1+e^epsilon)).
     Requires: the transcript is mu-GDP. Reference: docs/theorems.md, Theorem 6.
     """
-    if mu <= 0.0:
-        return 0.0
+    if mu <= 0.0 or mu > 20.0:
+        return 0.0 if mu <= 0.0 else 1.0
 
     def bound(t: float) -> float:
         r = math.exp(mu * t - mu * mu / 2.0)
