@@ -13,7 +13,7 @@ from holdfast.privacy import gdp_delta
 from holdfast.validity.average_kl import information_votes_term
 from holdfast.validity.martingale import posterior_votes_term, vote_remainder
 from holdfast.validity.mixture import mixture_term
-from holdfast.validity.normal import upper_tail
+from holdfast.validity.normal import upper_quantile, upper_tail
 from holdfast.validity.profile import (
     NearGaussian,
     bounded_range_step,
@@ -22,6 +22,7 @@ from holdfast.validity.profile import (
     vote_step,
     votes_profile,
 )
+from holdfast.validity.transfer import sharp_term
 from holdfast.validity.votes import (
     fewest_votes,
     votes,
@@ -241,3 +242,14 @@ def test_the_best_number_of_votes_is_a_minimum_and_the_fewest_fit() -> None:
         assert votes_width(rows, queries, beta, round(best * factor)) >= value
     assert fewest_votes(rows, queries, beta, value * 0.99) is None
     assert votes_width(rows, queries, beta, 100, 0.5) == math.inf
+
+
+def test_the_width_is_the_formula_with_its_shift_and_its_remainder() -> None:
+    rows, queries, beta, m, flip = 10**5, 300, 0.05, 20_000, 0.3
+    term, profile = votes_sharp_term(rows, queries * m, flip, beta)
+    assert term == sharp_term(beta, profile.mu, profile.err) > sharp_term(beta, profile.mu)
+    z = upper_quantile(beta / (2 * queries))
+    noise = z / (2 * (1 - 2 * flip) * math.sqrt(m)) + 1 / (m * (1 - 2 * flip))
+    formula = noise + votes_term(rows, queries * m, flip, beta)
+    found = votes_width(rows, queries, beta, m, flip)
+    assert formula * (1 - 1e-12) <= found <= formula * (1 + 1e-10)
