@@ -27,7 +27,7 @@ SIZES = {
     "trained-selection": (1000, 1003),
     "fingerprinting": (1000, 1000),
     "repeating": (2000, 1001),
-    "membership": (500, 1001),
+    "membership": (3000, 6001),
 }
 """Rows and queries for each attack: few enough for a thousand games, enough to break naive answers."""
 

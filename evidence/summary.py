@@ -26,6 +26,7 @@ class Summary:
     misses: int
     low: float
     high: float
+    errors: tuple[float, ...]
 
     @staticmethod
     def of(cell: Cell, games: list[list[float]]) -> Summary:
@@ -45,12 +46,17 @@ class Summary:
             misses,
             low,
             high,
+            tuple(worst.tolist()),
         )
 
     @property
     def ratio(self) -> float:
         """Claimed width over the mean of the worst errors."""
         return self.width / self.worst
+
+    def beyond(self, width: float) -> float:
+        """The share of games whose worst error is above some width."""
+        return sum(error > width for error in self.errors) / self.runs
 
     @property
     def refuted(self) -> bool:

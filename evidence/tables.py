@@ -40,6 +40,11 @@ which would be right for questions fixed beforehand. The interval is Clopper and
 is the claimed width over the mean of the worst errors. A width above 1 certifies nothing; "none" means that
 the mechanism gave no answers, because it has fewer rows than questions.
 
+What this table can and cannot show: the last column says how often *naive* answers to the same attack leave
+the width of that row. Where it says 0%, the attack could not have told the mechanism from one without noise:
+zero misses show that the width is safe there, not that the noise is needed. Where it says 100%, exact answers
+would have failed at this very width.
+
 ![coverage](evidence-coverage.png)
 
 {_coverage(groups["coverage"])}
@@ -74,7 +79,8 @@ libraries are listed where they were installed.
 
 def _coverage(summaries: list[Summary]) -> str:
     head = "attack | mechanism | n | k | width | games | misses | 95% interval | mean worst error | largest"
-    lines = [f"| {head} | ratio | answered |", "|" + "---|" * 12]
+    lines = [f"| {head} | ratio | answered | naive outside |", "|" + "---|" * 13]
+    naive = {s.cell.attack: s for s in summaries if s.cell.answerer == "naive"}
     for s in summaries:
         cell = s.cell
         parts = (
@@ -82,6 +88,7 @@ def _coverage(summaries: list[Summary]) -> str:
             f"{s.runs} | {s.misses} | {s.low:.4f} to {s.high:.4f}",
             f"{_number(s.worst)} | {_number(s.largest)} | {_number(s.ratio, 1)}",
             f"{s.answered / cell.queries:.0%}",
+            f"{naive[cell.attack].beyond(s.width):.0%}" if cell.attack in naive else "not played",
         )
         lines.append(f"| {' | '.join(parts)} |")
     return "\n".join(lines) + "\n"

@@ -52,7 +52,9 @@ def test_the_small_version_covers_every_attack() -> None:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_naive_answers_fail_and_ours_hold(attack: str) -> None:
-    """The interval of naive answers is the broken twin of ours: same game, same confidence."""
+    """Each is judged by the width that it claims itself. At these sizes exact answers would stay inside our
+    widths too; `test_exact_answers_leave_the_width_that_ours_keep` is played where they do not.
+    """
     rows, queries = SMALL[attack]
     naive = games(attack, "naive", 12, rows, queries)
     assert sum(game.missed for game in naive) >= 11
@@ -171,6 +173,31 @@ def test_naive_answers_break_where_theory_says() -> None:
     below = np.mean([game.last for game in games("single-adaptive", "naive", 20, rows, round(0.7 * edge))])
     above = np.mean([game.last for game in games("single-adaptive", "naive", 20, rows, round(1.4 * edge))])
     assert below < alpha < above
+
+
+def test_exact_answers_leave_the_width_that_ours_keep() -> None:
+    """The twin has no noise and claims the same width, at a size where that matters (k/n = 0.56)."""
+    rows, queries = 20_000, 11_151
+
+    def twin(rows: int, queries: int, beta: float, bits: Any) -> Answerer:
+        exact = ANSWERERS["naive"](rows, queries, beta, bits).answer
+        return Answerer("twin", ANSWERERS["gaussian"](rows, queries, beta, bits).width, exact)
+
+    attack = ATTACKS["single-adaptive"]
+    ours, exact = (
+        play(
+            attack,
+            maker,
+            rows=rows,
+            queries=queries,
+            generator=np.random.default_rng(3),
+            bits=ReplayedBits(3),
+        )
+        for maker in (ANSWERERS["gaussian"], twin)
+    )
+    assert ours.width == exact.width == pytest.approx(0.25, abs=1e-3)
+    assert not ours.missed
+    assert exact.missed
 
 
 def test_an_answerer_that_stops_ends_the_game() -> None:
