@@ -1,0 +1,206 @@
+"""How a holdout will be asked: one mechanism and its noise, fixed beforehand from public numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+
+from holdfast.errors import InputError, MechanismError
+from holdfast.holdout.metric import GRID
+from holdfast.holdout.thresholdout import Thresholds, thresholds
+from holdfast.mechanisms.values import round_down
+from holdfast.mechanisms.votes import FLIP
+from holdfast.privacy import event, rule
+from holdfast.validity.argument import miss, proportion, whole
+from holdfast.validity.discretised import discretised
+from holdfast.validity.gaussian import gaussian_noise, gaussian_width, population_term
+from holdfast.validity.guess_and_check import failure_share, holdout_width
+from holdfast.validity.planner import plan
+from holdfast.validity.votes import fewest_votes, votes_noise, votes_term, votes_width
+
+MODES = ("votes", "gaussian", "discretised", "guess-and-check", "thresholdout")
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """Everything that must agree before the first look. `width` is on the scale of a mean in [0,1]."""
+
+    mode: str
+    rows: int
+    queries: int
+    confidence: float
+    width: float
+    population: float
+    """The part of the width for what adaptive questions can do; the rest is noise and sampling."""
+    rows_read: int
+    rho: float
+    """The zCDP loss of one look; inf where answers are not private."""
+    votes: int = 0
+    variance: str = "0"
+    """Of the Gaussian noise, in squared steps of the grid; a fraction as text."""
+    cells: int = 0
+    failures: int = 0
+    """Guess-and-Check: how many guesses may fail before the width can no longer be certified."""
+    thresholds: Thresholds | None = None
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Design:
+        parts = json.loads(text)
+        saved = parts.pop("thresholds")
+        return cls(**parts, thresholds=None if saved is None else Thresholds(**saved))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.queries:,} looks at {self.rows:,} rows by {self.mode}, each within {self.width:.4g}, "
+            f"all together with confidence {self.confidence:g}"
+        )
+
+
+def design(
+    *,
+    rows: int,
+    queries: int,
+    within: float | None = None,
+    confidence: float = 0.95,
+    mode: str | None = None,
+    private: bool = False,
+    failures: int | None = None,
+    threshold: float | None = None,
+    tolerance: float | None = None,
+    hits: int | None = None,
+) -> Design:
+    """The mechanism and noise for `queries` looks; the narrowest, or for `within` the one that reads least.
+
+    Guarantee: depends on these public numbers only. With `within`: votes if they can certify it, then
+    Gaussian, then (unless private) rounding and Guess-and-Check. Without: whichever certifies the least.
+    MechanismError says what could be certified instead. Thresholdout is chosen only by name: its certified
+    widths are poor.
+    """
+    n, k, beta = whole("rows", rows), whole("queries", queries), miss(confidence)
+    goal = None if within is None else proportion("within", within)
+    if mode is not None and mode not in MODES:
+        raise InputError(f"mode must be one of {', '.join(MODES)}, got {mode!r}; or leave it out")
+    if private and mode in ("discretised", "guess-and-check"):
+        raise MechanismError(
+            f"{mode} releases exact statistics; leave private out, or choose votes or gaussian"
+        )
+    if mode == "thresholdout":
+        chosen = _thresholdout(n, k, beta, confidence, threshold, tolerance, hits)
+    else:
+        options = [
+            _votes(n, k, beta, confidence, goal),
+            _gaussian(n, k, beta, confidence, goal),
+            _discretised(n, k, beta, confidence),
+            _guess_and_check(n, k, beta, confidence, goal, failures),
+        ]
+        if mode is not None:
+            options = [option for option in options if option.mode == mode]
+        if private:
+            options = [option for option in options if math.isfinite(option.rho)]
+        fitting = [option for option in options if goal is not None and option.width <= goal]
+        chosen = fitting[0] if fitting else min(options, key=lambda option: option.width)
+    if goal is not None and chosen.width > goal:
+        raise MechanismError(_refusal(chosen, goal))
+    if chosen.width >= 1.0 and (mode != "thresholdout" or tolerance is None):
+        raise MechanismError(
+            f"nothing can be certified for {k:,} looks at {n:,} rows by {mode or 'any mode'}; "
+            "ask for fewer looks"
+        )
+    return chosen
+
+
+def _refusal(best: Design, goal: float) -> str:
+    message = (
+        f"within={goal:g} cannot be certified for {best.queries:,} looks at {best.rows:,} rows: "
+        f"{best.mode} certifies {best.width:.4g}"
+    )
+    if best.mode not in ("votes", "gaussian"):
+        return message + "; ask for a wider interval or for fewer looks"
+    planned = plan(rows=best.rows, queries=best.queries, within=goal, confidence=best.confidence)
+    option = next(option for option in planned.options if option.name == best.mode)
+    return message + f", or {option.most_queries or 0:,} looks within {goal:g}, or {option.least_rows} rows"
+
+
+def _votes(n: int, k: int, beta: float, confidence: float, goal: float | None) -> Design:
+    a = float(FLIP)
+    count = votes_noise(n, k, beta, a)[1]
+    if goal is not None:
+        count = fewest_votes(n, k, beta, goal, a) or count
+    width = votes_width(n, k, beta, count, a)
+    term = min(votes_term(n, k * count, a, beta), width)
+    rho = rule.zcdp(event.Votes(n, count, FLIP)).rho if n > 1 else math.inf
+    return Design("votes", n, k, confidence, width, term, count, float(rho), votes=count)
+
+
+def _gaussian(n: int, k: int, beta: float, confidence: float, goal: float | None) -> Design:
+    """The noise is planned on whole counts; on the finer grid it is worth a little more."""
+    width, deviation = gaussian_noise(n, k, beta)
+    if goal is not None and width <= goal:
+        option = next(
+            o
+            for o in plan(rows=n, queries=k, within=goal, confidence=confidence).options
+            if o.name == "gaussian"
+        )
+        deviation = option.standard_deviation or deviation
+    variance = round_down((min(deviation, 1e9) * GRID) ** 2)
+    s = math.sqrt(variance)
+    width = gaussian_width(n, k, beta, s, GRID)
+    mu = GRID * math.sqrt(k / max(variance - 4, Fraction(1)))
+    rho = float(rule.zcdp(event.Gaussian(GRID**2, variance)).rho)
+    term = min(population_term(beta, mu), width)
+    return Design("gaussian", n, k, confidence, width, term, n, rho, variance=str(variance))
+
+
+def _discretised(n: int, k: int, beta: float, confidence: float) -> Design:
+    width, cells = min(
+        (discretised(n, k, beta, c), c) for c in range(2, 4 + 4 * math.ceil(math.log(k + 2.0)))
+    )
+    return Design("discretised", n, k, confidence, width, width * (1 - 1 / cells), n, math.inf, cells=cells)
+
+
+def _guess_and_check(
+    n: int, k: int, beta: float, confidence: float, goal: float | None, failures: int | None
+) -> Design:
+    """With `within` as many failures as it can bear; otherwise a width that bears `failures` (20)."""
+    most = k - 1
+    wanted = min(most, 20) if failures is None else min(most, whole("failures", failures, 0))
+    width, cells = _checked(n, k, beta, wanted)
+    if goal is not None and width <= goal:
+        width = goal
+        while wanted < most and _checked(n, k, beta, wanted + 1)[0] <= goal:
+            wanted += 1
+        cells = _checked(n, k, beta, wanted)[1]
+    known = holdout_width(n, failure_share(beta, k, wanted, cells))
+    return replace(
+        Design("guess-and-check", n, k, confidence, width, min(known, width), n, math.inf),
+        cells=cells,
+        failures=wanted,
+    )
+
+
+def _checked(n: int, k: int, beta: float, failures: int) -> tuple[float, int]:
+    """(width, cells) of the k-th look after so many failures; failures are answered by centres of cells."""
+    return min(
+        (0.5 / c + holdout_width(n, failure_share(beta, k, failures, c)), c)
+        for c in {max(1, round(1.15**j)) for j in range(round(math.log(4.0 * n + 4.0) / math.log(1.15)))}
+    )
+
+
+def _thresholdout(
+    n: int,
+    k: int,
+    beta: float,
+    confidence: float,
+    threshold: float | None,
+    tolerance: float | None,
+    hits: int | None,
+) -> Design:
+    found = thresholds(n, k, beta, threshold=threshold, tolerance=tolerance, hits=hits)
+    width = min(1.0, found.width)
+    term = min(found.population, width)
+    return Design("thresholdout", n, k, confidence, width, term, n, found.rho / k, thresholds=found)

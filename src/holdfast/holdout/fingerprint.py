@@ -1,0 +1,44 @@
+"""Which holdout this is: told from its labels, not from the name of a file."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from holdfast.errors import InputError
+
+
+def labels_array(labels: ArrayLike) -> NDArray[Any]:
+    """The labels as one column of integers, floats or text; InputError for anything else."""
+    array = np.asarray(labels)
+    if array.ndim != 1 or not array.size:
+        raise InputError(f"labels must be one column of at least one row, got shape {array.shape}")
+    if array.dtype.kind in "bui":
+        return array.astype(np.int64)
+    if array.dtype.kind == "f":
+        if not np.isfinite(array).all():
+            raise InputError("labels must be finite, got missing values; drop those rows or fill them in")
+        return array.astype(np.float64)
+    if array.dtype.kind in "OUS":
+        return array.astype(np.str_)
+    raise InputError(f"labels must be numbers, truth values or text, got {array.dtype}")
+
+
+def fingerprint(labels: NDArray[Any]) -> str:
+    """32 hex digits that follow the labels wherever their file goes: kind, number, values, order.
+
+    The same rows in another order are another holdout to it. It is a fact about the labels, so it belongs
+    beside them, not on a public page.
+    """
+    digest = hashlib.sha256(f"holdfast holdout {labels.dtype.kind} {len(labels)}\n".encode())
+    if labels.dtype.kind == "U":
+        for start in range(0, len(labels), 1 << 16):
+            digest.update("\x00".join(labels[start : start + (1 << 16)].tolist()).encode() + b"\x01")
+    else:
+        little = labels.dtype.newbyteorder("<")
+        for start in range(0, len(labels), 1 << 20):
+            digest.update(labels[start : start + (1 << 20)].astype(little).tobytes())
+    return digest.hexdigest()[:32]

@@ -1,0 +1,49 @@
+"""Guess-and-Check: a guess stands unless the holdout contradicts it; only contradictions cost."""
+
+from __future__ import annotations
+
+import math
+
+from holdfast.holdout.design import Design
+from holdfast.holdout.metric import GRID
+from holdfast.privacy.rounding import up
+from holdfast.validity.argument import miss
+from holdfast.validity.guess_and_check import accept_slack, failure_share, holdout_width
+from holdfast.validity.search import most
+
+
+def certified(plan: Design, look: int, failures: int) -> bool:
+    """Whether the look in this place (from 1) can still be answered within the width.
+
+    Guarantee: depends on the transcript only: which guesses failed is public.
+    """
+    share = failure_share(miss(plan.confidence), look, failures, plan.cells)
+    return up(0.5 / plan.cells + holdout_width(plan.rows, share)) <= plan.width
+
+
+def check_guess(plan: Design, look: int, failures: int, held: int, guess: float) -> float | None:
+    """None if the guess stands, or else the centre of the cell that holds the holdout's mean.
+
+    Guarantee: with probability `plan.confidence`, every guess that stands and every centre is within
+    `plan.width` of its population value, for any guesser that never saw these labels otherwise.
+    Requires: `certified(plan, look, failures)`. Not private.
+    Reference: Rogers et al. 2020, Algorithm 2; a centre is at most half a cell from the mean.
+    """
+    share = failure_share(miss(plan.confidence), look, failures, plan.cells)
+    mean = held / (plan.rows * GRID)
+    if abs(guess - mean) <= accept_slack(plan.width, plan.rows, share):
+        return None
+    cell = min(held * plan.cells // (plan.rows * GRID), plan.cells - 1)
+    return (cell + 0.5) / plan.cells
+
+
+def looks_left(plan: Design, used: int, failures: int) -> int:
+    """How many looks could still be answered if no further guess failed."""
+    if not certified(plan, used + 1, failures):
+        return 0
+    return min(plan.queries - used, most(lambda more: certified(plan, used + more, failures)))
+
+
+def failures_left(plan: Design, used: int, failures: int) -> int:
+    """How many guesses may still fail before the next look is refused."""
+    return max(0, math.ceil(most(lambda more: certified(plan, used + 1 + more, failures + more))))

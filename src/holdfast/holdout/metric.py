@@ -1,0 +1,148 @@
+"""What is measured on each row: a number from 0 to 1, on a grid of integers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.errors import InputError
+from holdfast.validity.argument import positive
+
+GRID = 1 << 17
+"""Row values are integers in 0..GRID; single metrics use even ones, so that halves of differences fit."""
+
+ROUNDING = 1.0 / GRID
+"""How far rounding to the even steps can move a mean."""
+
+RowValues = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
+"""(predictions, labels) of some rows -> truth values, or numbers in [0,1]; one for each row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A mean over rows: low + (high - low) * mean of `values`.
+
+    `parts` is empty for a plain mean. For a ratio it holds two row values a and b, and the metric is
+    E a/(E a + E b): it costs two looks.
+    """
+
+    name: str
+    values: RowValues | None
+    low: float = 0.0
+    high: float = 1.0
+    greater_is_better: bool = True
+    exact: bool = False
+    """Row values are 0 or 1, so that nothing is rounded."""
+    parts: tuple[RowValues, ...] = ()
+
+    @property
+    def looks(self) -> int:
+        """How many questions to the holdout it takes."""
+        return len(self.parts) or 1
+
+    @property
+    def rounding(self) -> float:
+        """What rounding to the grid adds to the half-width of the mean."""
+        return 0.0 if self.exact else ROUNDING
+
+
+def on_grid(values: NDArray[Any], rows: int) -> NDArray[Any]:
+    """Row values as truth values, or as even integers in 0..GRID.
+
+    Guarantee: total. What is no number counts as 1, the range is clipped, so that no row can raise or weigh
+    more than another. Only the shape is refused, and it is public.
+    """
+    array = np.asarray(values)
+    if array.shape != (rows,):
+        raise InputError(f"a metric must give one number for each of {rows} rows, got shape {array.shape}")
+    if array.dtype == np.bool_:
+        return array
+    floats = np.nan_to_num(array.astype(np.float64), nan=1.0, posinf=1.0, neginf=0.0)
+    return 2 * np.rint(np.clip(floats, 0.0, 1.0) * (GRID // 2)).astype(np.int64)
+
+
+def _accuracy(predictions: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(predictions == labels)
+
+
+def _error(predictions: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(predictions != labels)
+
+
+def _brier(predictions: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray((np.clip(predictions, 0.0, 1.0) - labels) ** 2)
+
+
+def _log_loss(most: float, predictions: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
+    chance = np.where(labels == 1, predictions, 1.0 - predictions)
+    return np.asarray(-np.log(np.clip(chance, math.exp(-most), 1.0)) / most)
+
+
+def _squared_error(most: float, predictions: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(np.minimum((predictions - labels) ** 2, most) / most)
+
+
+def _both(wanted: tuple[bool, bool], predictions: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(((predictions == 1) == wanted[0]) & ((labels == 1) == wanted[1]))
+
+
+def _given(predictions: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
+    return predictions
+
+
+def log_loss(most: float = 5.0) -> Metric:
+    """The log-loss of a predicted chance of label 1, each row clipped to at most `most` nats."""
+    top = positive("most", most)
+    return Metric("log-loss", partial(_log_loss, top), high=top, greater_is_better=False)
+
+
+def squared_error(most: float) -> Metric:
+    """The squared error, each row clipped to at most `most`."""
+    top = positive("most", most)
+    return Metric("squared-error", partial(_squared_error, top), high=top, greater_is_better=False)
+
+
+def row_loss(function: RowValues, name: str = "loss", *, greater_is_better: bool = False) -> Metric:
+    """Any function (predictions, labels) -> one number in [0,1] for each row; clipped to that range."""
+    if not callable(function):
+        raise InputError(f"a row loss must be a function, got {type(function).__name__}")
+    return Metric(name, function, greater_is_better=greater_is_better)
+
+
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric("accuracy", _accuracy, exact=True),
+        Metric("error", _error, greater_is_better=False, exact=True),
+        Metric("brier", _brier, greater_is_better=False),
+        log_loss(),
+        squared_error(1.0),
+        Metric("value", _given),
+        Metric(
+            "precision", None, exact=True, parts=(partial(_both, (True, True)), partial(_both, (True, False)))
+        ),
+        Metric(
+            "recall", None, exact=True, parts=(partial(_both, (True, True)), partial(_both, (False, True)))
+        ),
+    )
+}
+
+
+def metric_named(metric: str | Metric | RowValues) -> Metric:
+    """The metric itself, one of METRICS by name, or a function as a row loss."""
+    if isinstance(metric, Metric):
+        return metric
+    if isinstance(metric, str):
+        if metric not in METRICS:
+            raise InputError(
+                f"unknown metric {metric!r}; expected one of {', '.join(METRICS)}, or a function"
+            )
+        return METRICS[metric]
+    return row_loss(metric, getattr(metric, "__name__", "loss"))

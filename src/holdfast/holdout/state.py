@@ -1,0 +1,262 @@
+"""What was asked of a holdout, kept in one file that survives crashes, restarts and renaming."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from holdfast.errors import InputError, LedgerError
+from holdfast.holdout.anchor import Anchor, locked
+
+VERSION = 1
+SUFFIX = ".holdout"
+_BUSY_SECONDS = 60.0
+
+_TABLES = (
+    "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "CREATE TABLE looks (id INTEGER PRIMARY KEY, team TEXT NOT NULL, key TEXT, question TEXT NOT NULL,"
+    " looks INTEGER NOT NULL CHECK (looks > 0), total INTEGER NOT NULL, team_total INTEGER NOT NULL,"
+    " head TEXT NOT NULL, UNIQUE (team, key))",
+    "CREATE INDEX looks_by_team ON looks (team, id)",
+    "CREATE TABLE answers (look INTEGER PRIMARY KEY REFERENCES looks, answer TEXT NOT NULL)",
+    "CREATE TRIGGER looks_stay BEFORE UPDATE ON looks BEGIN SELECT RAISE(ABORT, 'append-only'); END",
+    "CREATE TRIGGER looks_last BEFORE DELETE ON looks BEGIN SELECT RAISE(ABORT, 'append-only'); END",
+    "CREATE TRIGGER answers_stay BEFORE UPDATE ON answers BEGIN SELECT RAISE(ABORT, 'append-only'); END",
+    "CREATE TRIGGER answers_last BEFORE DELETE ON answers BEGIN SELECT RAISE(ABORT, 'append-only'); END",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One charge: its number, the looks charged before and with it, and the answer if it was given before."""
+
+    id: int
+    total: int
+    answer: str | None
+
+
+class Overspent(Exception):
+    """A cap would be passed. Nothing was charged."""
+
+    def __init__(self, team_left: int | None, left: int) -> None:
+        self.team_left, self.left = team_left, left
+        super().__init__("no looks left")
+
+
+class State:
+    """The record of looks at one holdout.
+
+    Guarantee: `charge` is atomic and on disk when it returns; no interleaving of threads or processes passes
+    a cap. Looks and answers are append-only and chained by SHA-256. A file that lags behind its anchor is
+    refused. `facts` holds the terms and the mechanism's secret state; `settle` commits an answer together
+    with the secret state after it.
+    """
+
+    def __init__(self, path: Path | None, anchor: Anchor | None = None) -> None:
+        self._lock = RLock()
+        self._path, self._anchor = path, anchor
+        try:
+            self._db = sqlite3.connect(
+                path or ":memory:", timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=FULL")
+            with self._transaction():
+                version = self._db.execute("PRAGMA user_version").fetchone()[0]
+                if version > VERSION:
+                    raise LedgerError(
+                        f"this holdout was made by a newer Holdfast (format {version}); upgrade"
+                    )
+                if version < VERSION:
+                    for statement in _TABLES:
+                        self._db.execute(statement)
+                    self._db.execute(f"PRAGMA user_version={VERSION}")
+        except sqlite3.Error as error:
+            raise LedgerError(f"the holdout's state cannot be opened: {error}") from None
+        self._verify()
+
+    @classmethod
+    def open(cls, folder: Path | str, fingerprint: str, anchors: Path | str | None = None) -> State:
+        """The state of the holdout with this fingerprint in a folder, under whatever name; made if new."""
+        place, beside = Path(folder), Path(folder if anchors is None else anchors)
+        for directory in (place, beside):
+            directory.mkdir(parents=True, exist_ok=True)
+        anchor = Anchor(beside / f"{fingerprint}.anchor")
+        with locked(place / f"{fingerprint}.opening"):
+            path = _find(place, fingerprint)
+            if path is None and anchor.read() is not None:
+                raise LedgerError(
+                    "the state of this holdout is missing, and its anchor says that it was used; put "
+                    "the file back, or collect a fresh holdout"
+                )
+            state = cls(path or place / f"{fingerprint}{SUFFIX}", anchor)
+            state.fact("fingerprint", fingerprint)
+            anchor.advance(0, "")
+            return state
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._lock:
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                try:
+                    yield
+                except BaseException:
+                    self._db.execute("ROLLBACK")
+                    raise
+                self._db.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise LedgerError(f"the holdout's state cannot be written: {error}") from None
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """For mechanisms with a state of their own: one look at a time, over all threads and processes."""
+        with self._lock:
+            if self._path is None:
+                yield
+                return
+            with locked(self._path.with_suffix(".lock")):
+                yield
+
+    def fact(self, name: str, value: str | None = None) -> str | None:
+        """The fact of this name; the given value becomes it if there is none yet."""
+        if value is not None:
+            with self._transaction():
+                self._rows("INSERT OR IGNORE INTO facts VALUES (?, ?)", name, value)
+        rows = self._rows("SELECT value FROM facts WHERE name = ?", name)
+        return str(rows[0][0]) if rows else None
+
+    def charge(
+        self,
+        team: str,
+        question: str,
+        looks: int,
+        *,
+        most: int,
+        team_most: int | None,
+        key: str | None = None,
+    ) -> Look:
+        """Commit a charge of `looks`; Overspent if a cap would be passed. A known key costs nothing."""
+        with self._transaction():
+            if key is not None:
+                known = self._rows(
+                    "SELECT l.id, l.total, a.answer, l.question FROM looks l"
+                    " LEFT JOIN answers a ON a.look = l.id"
+                    " WHERE l.team = ? AND l.key = ?", team, key
+                )  # fmt: skip
+                if known:
+                    if known[0][3] != question:
+                        raise InputError(f"key {key!r} was used for another question; choose a new one")
+                    return Look(*known[0][:3])
+            used, head = self._last()
+            mine = self.used(team)
+            left, team_left = most - used, None if team_most is None else team_most - mine
+            if looks > left or (team_left is not None and looks > team_left):
+                raise Overspent(team_left, left)
+            total, team_total = used + looks, mine + looks
+            head = _link(head, team, key, question, looks)
+            number = self._db.execute(
+                "INSERT INTO looks (team, key, question, looks, total, team_total, head)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (team, key, question, looks, total, team_total, head),
+            ).lastrowid
+        if self._anchor is not None:
+            self._anchor.advance(total, head)
+        assert number is not None
+        return Look(number, total, None)
+
+    def settle(self, look: int, answer: str, secret: str | None = None) -> str:
+        """Commit the one answer of a look, and the secret state after it; returns the answer that stands."""
+        with self._transaction():
+            fresh = self._db.execute("INSERT OR IGNORE INTO answers VALUES (?, ?)", (look, answer)).rowcount
+            if fresh and secret is not None:
+                self._rows("INSERT OR REPLACE INTO facts VALUES ('secret', ?)", secret)
+            return str(self._rows("SELECT answer FROM answers WHERE look = ?", look)[0][0])
+
+    def used(self, team: str | None = None) -> int:
+        """Looks charged so far, in all or to a team."""
+        if team is None:
+            return self._last()[0]
+        rows = self._rows("SELECT team_total FROM looks WHERE team = ? ORDER BY id DESC LIMIT 1", team)
+        return int(rows[0][0]) if rows else 0
+
+    def answers(self) -> Iterator[tuple[int, str, str]]:
+        """(look, team, answer) of every look that was answered, oldest first."""
+        sql = "SELECT l.id, l.team, a.answer FROM looks l JOIN answers a ON a.look = l.id ORDER BY l.id"
+        return iter(self._rows(sql))
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+    def _last(self) -> tuple[int, str]:
+        rows = self._rows("SELECT total, head FROM looks ORDER BY id DESC LIMIT 1")
+        return (int(rows[0][0]), str(rows[0][1])) if rows else (0, "")
+
+    def _rows(self, sql: str, *values: object) -> list[Any]:
+        with self._lock:
+            try:
+                return self._db.execute(sql, values).fetchall()
+            except sqlite3.Error as error:
+                raise LedgerError(f"the holdout's state cannot be read: {error}") from None
+
+    def _verify(self) -> None:
+        """Walk the chain; refuse a file that was changed, or that is older than its anchor."""
+        anchored = None if self._anchor is None else self._anchor.read()
+        head, total, met = "", 0, anchored is None or anchored[0] == 0
+        for number, team, key, question, looks, said, link in self._rows(
+            "SELECT id, team, key, question, looks, total, head FROM looks ORDER BY id"
+        ):
+            head, total = _link(head, team, key, question, looks), total + looks
+            if (said, link) != (total, head):
+                raise LedgerError(
+                    f"the holdout's state was changed by hand at look {number}; it stays closed"
+                )
+            met = met or (total, head) == anchored
+        if not met:
+            assert anchored is not None
+            raise LedgerError(
+                f"the holdout's state is an older copy: its anchor counted {anchored[0]} looks, the file has "
+                f"{total}; put the current file back"
+            )
+
+
+def _link(head: str, *parts: object) -> str:
+    return hashlib.sha256("\x1f".join([head, *map(repr, parts)]).encode()).hexdigest()
+
+
+def _find(folder: Path, fingerprint: str) -> Path | None:
+    """The one state file of this holdout in a folder; two are a copy too many."""
+    found = []
+    for path in sorted(folder.glob("*")):
+        if (
+            path.is_file()
+            and path.suffix not in (".anchor", ".lock", ".opening")
+            and _owner(path) == fingerprint
+        ):
+            found.append(path)
+    if len(found) > 1:
+        raise LedgerError(
+            f"this holdout has {len(found)} state files in one folder "
+            f"({', '.join(p.name for p in found[:4])}); keep the newest only"
+        )
+    return found[0] if found else None
+
+
+def _owner(path: Path) -> str | None:
+    """Whose state a file is, None if it is no state file."""
+    with open(path, "rb") as file:
+        if file.read(15) != b"SQLite format 3":
+            return None
+    try:
+        with contextlib.closing(sqlite3.connect(path, timeout=_BUSY_SECONDS)) as db:
+            row = db.execute("SELECT value FROM facts WHERE name = 'fingerprint'").fetchone()
+            return None if row is None else str(row[0])
+    except sqlite3.Error:
+        return None
