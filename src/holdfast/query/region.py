@@ -1,0 +1,172 @@
+"""A question over a universe: a few boxes of cells, which are views of any array over it, or a value a cell."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.errors import InputError, QueryError
+from holdfast.query import predicate as tree
+from holdfast.query.evaluate import compile_predicate
+from holdfast.query.parse import parse_predicate
+from holdfast.query.predicate import Always, And, Compare, In, IsNull, Never, NotNull, Or, Predicate
+from holdfast.query.ranges import before
+from holdfast.query.schema import Real
+from holdfast.query.universe import Universe
+
+MOST_BOXES = 64
+GRID = 2**20
+"""Values in [0,1] are multiples of 1/GRID, so that a sum over rows is a whole number of steps."""
+
+Box = tuple[tuple[int, int], ...]
+"""One half-open range of groups for each axis."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Region:
+    """A query from cells into [0,1]; the outside has 0.
+
+    `boxes` are disjoint, and the query is 1 on them and 0 elsewhere. Otherwise `steps` holds its values in
+    steps of 1/GRID, as an integer array that broadcasts to the universe's shape. `text` tells queries apart.
+    """
+
+    text: str
+    boxes: tuple[Box, ...] | None
+    steps: NDArray[np.int64] | None
+
+    @property
+    def is_counting(self) -> bool:
+        """Whether every value is 0 or 1."""
+        return self.steps is None or bool(np.all((self.steps == 0) | (self.steps == GRID)))
+
+
+def region(universe: Universe, where: str | Predicate) -> Region:
+    """The cells that satisfy a condition.
+
+    QueryError where a bin holds both rows that satisfy it and rows that do not; the message names the column.
+    Cost: nothing of the size of the universe, unless the condition compares columns with one another.
+    """
+    condition = parse_predicate(where, universe.schema) if isinstance(where, str) else where
+    return _region(universe, condition)
+
+
+def factors(universe: Universe, values: Mapping[str, Sequence[float]]) -> Region:
+    """The query whose value on a cell is the product of one number in [0,1] for each column named.
+
+    The numbers of a column are given bin by bin and rounded to multiples of 1/GRID, as the product is.
+    """
+    steps = np.full((1,) * len(universe.axes), GRID, dtype=np.int64)
+    for column, numbers in sorted(values.items()):
+        axis = universe.axis(column)
+        array = np.asarray(numbers, dtype=np.float64)
+        if array.shape != (universe.shape[axis],) or not np.all((array >= 0) & (array <= 1)):
+            raise InputError(
+                f"expected {universe.shape[axis]} numbers between 0 and 1 for {column!r}, got another list"
+            )
+        own = _along(np.rint(array * GRID).astype(np.int64), axis, len(universe.axes))
+        steps = (steps * own + GRID // 2) // GRID
+    text = json.dumps({column: [float(v) for v in numbers] for column, numbers in sorted(values.items())})
+    return Region(text, None, steps)
+
+
+def from_text(universe: Universe, text: str) -> Region:
+    """The region whose `text` this is."""
+    return factors(universe, json.loads(text)) if text.startswith("{") else region(universe, text)
+
+
+@lru_cache(maxsize=65536)
+def _region(universe: Universe, condition: Predicate) -> Region:
+    parts = condition.parts if isinstance(condition, And) else (condition,)
+    text = str(condition)
+    if all(isinstance(part, In | IsNull | NotNull | Always | Never) for part in parts):
+        chosen = [np.ones(size, dtype=np.bool_) for size in universe.shape]
+        for part in parts:
+            if isinstance(part, Never):
+                return Region(text, (), None)
+            if isinstance(part, In | IsNull | NotNull):
+                axis = universe.axis(part.column)
+                chosen[axis] &= _leaf(universe, part)
+        runs = [_runs(vector) for vector in chosen]
+        if math.prod(map(len, runs)) <= MOST_BOXES:
+            return Region(text, tuple(product(*runs)), None)
+    mask = _mask(universe, condition)
+    if np.count_nonzero(mask) <= MOST_BOXES:
+        free = [(0, size) if length == 1 else None for size, length in zip(universe.shape, mask.shape, strict=True)]
+        boxes = tuple(
+            tuple(whole or (int(i), int(i) + 1) for whole, i in zip(free, cell, strict=True))
+            for cell in np.argwhere(mask)
+        )
+        return Region(text, boxes, None)
+    return Region(text, None, mask.astype(np.int64) * GRID)
+
+
+def _mask(universe: Universe, condition: Predicate) -> NDArray[np.bool_]:
+    """Truth values that broadcast to the universe: an axis that is not asked about has length 1."""
+    d = len(universe.axes)
+    match condition:
+        case Always():
+            return np.ones((1,) * d, dtype=np.bool_)
+        case Never():
+            return np.zeros((1,) * d, dtype=np.bool_)
+        case In() | IsNull() | NotNull():
+            return _along(_leaf(universe, condition), universe.axis(condition.column), d)
+        case And(parts):
+            return reduce(np.logical_and, [_mask(universe, part) for part in parts])
+        case Or(parts):
+            return reduce(np.logical_or, [_mask(universe, part) for part in parts])
+        case Compare():
+            return _compared(universe, condition)
+
+
+def _leaf(universe: Universe, leaf: In | IsNull | NotNull) -> NDArray[np.bool_]:
+    """Which groups of the leaf's column satisfy it. NULL is in no group."""
+    axis = universe.axes[universe.axis(leaf.column)]
+    if not isinstance(leaf, In):
+        return np.full(axis.size, isinstance(leaf, NotNull))
+    starts = np.array(axis.bounds[:-1])
+    ends = np.array([before(bound) for bound in axis.bounds[1:]])
+    inside, touched = np.zeros(axis.size, dtype=np.bool_), np.zeros(axis.size, dtype=np.bool_)
+    for lo, hi in leaf.ranges:
+        inside |= (starts >= lo) & (ends <= hi)
+        touched |= (ends >= lo) & (starts <= hi)
+    if not np.array_equal(inside, touched):
+        place = int(np.flatnonzero(inside != touched)[0])
+        raise QueryError(
+            f"{leaf} cuts through the bin {axis.labels[place]} of {leaf.column!r}; ask along the bins' edges, or "
+            "open a universe with finer ones"
+        )
+    return inside
+
+
+def _compared(universe: Universe, condition: Compare) -> NDArray[np.bool_]:
+    """Columns compared with one another: evaluated on the product of their groups, each of one value."""
+    names = [name for name in universe.columns if name in tree.columns(condition)]
+    for name in tree.columns(condition):
+        axis = universe.axes[universe.axis(name)]
+        if isinstance(universe.schema[name], Real) or axis.bounds[-1] - axis.bounds[0] != axis.size:
+            raise QueryError(f"{condition} compares {name!r}, whose bins hold more than one value; use finer edges")
+    shape = [universe.shape[universe.axis(name)] if name in names else 1 for name in universe.columns]
+    codes = np.meshgrid(
+        *[np.arange(*universe.axes[universe.axis(name)].bounds[:: universe.shape[universe.axis(name)]]) for name in names],
+        indexing="ij",
+    )
+    block = {name: grid.ravel().astype(universe.schema[name].dtype) for name, grid in zip(names, codes, strict=True)}
+    return compile_predicate(condition, universe.schema)(block).reshape(shape)
+
+
+def _runs(vector: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """The maximal stretches of True."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], vector, [False])).astype(np.int8)))
+    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def _along(vector: NDArray[Any], axis: int, dimensions: int) -> NDArray[Any]:
+    return vector.reshape([-1 if i == axis else 1 for i in range(dimensions)])

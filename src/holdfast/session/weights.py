@@ -1,0 +1,158 @@
+"""A distribution over a universe, known to everybody, that is tilted one question at a time."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.query.region import GRID, Box, Region
+from holdfast.query.universe import Universe
+from holdfast.session.array_module import ArrayModule, array_module
+
+_SHORT = 16
+_RENEW = 64
+_LARGE = 1e120
+
+
+class Weights:
+    """Positive weights on the cells and on the outside, with their sum kept beside them.
+
+    Normalisation is lazy: a probability is a weight divided by `total`, which each update corrects by the
+    change of the cells it touched, and which is summed afresh now and then. A box is a view; nothing of the
+    size of the universe is made for it. Weights are public: they depend on released numbers only.
+    """
+
+    __slots__ = ("_cells", "_outside", "_since", "_total", "arrays", "universe")
+
+    def __init__(self, universe: Universe, arrays: ArrayModule | None = None) -> None:
+        self.universe = universe
+        self.arrays = arrays or array_module()
+        self._cells = self.arrays.ones(universe.size)
+        self._outside = 1.0
+        self._total = universe.size + 1.0
+        self._since = 0
+
+    @property
+    def support(self) -> int:
+        """The number of points: all cells, and the outside."""
+        return self.universe.size + 1
+
+    def fraction(self, region: Region) -> float:
+        """The expectation of the query. Cost: the cells of its boxes, or one pass where it has none."""
+        return min(1.0, max(0.0, self._mass(region) / self._total))
+
+    def tilt(self, region: Region, eta: float) -> None:
+        """Multiply each weight by exp(eta * query): the update of multiplicative weights.
+
+        Cost: as `fraction`. The outside has query 0 and stays.
+        """
+        if region.boxes is not None:
+            mass, factor = self._mass(region), math.exp(eta)
+            for box in region.boxes:
+                for view in self._views(box):
+                    view *= factor
+            before = self._total
+            self._total += (factor - 1) * mass
+            # A total that shrinks keeps the rounding of the larger one: renew it sooner.
+            self._since += max(1, math.ceil(before / max(self._total, before / _RENEW)))
+        else:
+            assert region.steps is not None
+            shape, values = self._compact(region.steps)
+            cells = self._cells.reshape(shape)
+            cells *= self.arrays.send(np.exp(values / GRID * eta))
+            self._since = _RENEW
+        if self._since >= _RENEW or not 1 / _LARGE < self._total < _LARGE:
+            self._renew()
+
+    def probabilities(self) -> tuple[NDArray[np.float64], float]:
+        """A copy of the normalised cells in the universe's shape, and the probability of the outside."""
+        cells = np.asarray(self.arrays.fetch(self._cells), dtype=np.float64)
+        return (cells / self._total).reshape(self.universe.shape), self._outside / self._total
+
+    def accumulate(self, other: Weights) -> None:
+        """Add the other's probabilities to these weights; begin with `emptied` for an average."""
+        self._cells += other._cells / other._total
+        self._outside += other._outside / other._total
+        self._total += 1.0
+
+    def emptied(self) -> Weights:
+        """No weight anywhere, on the same universe."""
+        made = Weights(self.universe, self.arrays)
+        made._cells *= 0.0
+        made._outside = made._total = 0.0
+        return made
+
+    def array(self) -> Any:
+        """The device's own flat array of unnormalised weights (a view); divide by `total`."""
+        return self._cells
+
+    @property
+    def total(self) -> float:
+        """The sum of all weights."""
+        return self._total
+
+    def _renew(self) -> None:
+        """Sum afresh, so that rounding does not pile up, and come back to a total of 1."""
+        total = float(self._cells.sum()) + self._outside
+        self._cells *= 1 / total
+        self._outside /= total
+        self._total, self._since = 1.0, 0
+
+    def _mass(self, region: Region) -> float:
+        if region.boxes is not None:
+            return float(sum(float(view.sum()) for box in region.boxes for view in self._views(box)))
+        assert region.steps is not None
+        shape, values = self._compact(region.steps)
+        unused = tuple(i for i, length in enumerate(values.shape) if length == 1)
+        cells = self._cells.reshape(shape)
+        marginal = cells.sum(unused) if unused else cells
+        return float((self.arrays.fetch(marginal) * (values.reshape(marginal.shape) / GRID)).sum())
+
+    def _views(self, box: Box) -> list[Any]:
+        return views(self._cells, self.universe.shape, box)
+
+    def _compact(self, steps: NDArray[np.int64]) -> tuple[list[int], NDArray[np.int64]]:
+        """The universe's shape and the query's with neighbouring axes merged, where all or none is asked."""
+        shape: list[int] = []
+        asked: list[int] = []
+        last: bool | None = None
+        for size, length in zip(self.universe.shape, steps.shape, strict=True):
+            used = length > 1 or size == 1
+            if used == last:
+                shape[-1] *= size
+                asked[-1] *= length
+            else:
+                shape.append(size)
+                asked.append(length)
+            last = used
+        return shape, steps.reshape(asked)
+
+
+def views(flat: Any, shape: tuple[int, ...], box: Box) -> list[Any]:
+    """Views of a flat C-ordered array that cover a box, each with few and long axes.
+
+    An axis that is taken whole, or that follows a single group, merges with the one before. Short last axes
+    would make short inner loops, so they are taken apart into strided views.
+    """
+    sizes: list[int] = []
+    ranges: list[tuple[int, int]] = []
+    for size, (first, last) in zip(shape, box, strict=True):
+        if sizes and (first, last) == (0, size):
+            sizes[-1] *= size
+            ranges[-1] = (ranges[-1][0] * size, ranges[-1][1] * size)
+        elif sizes and ranges[-1][1] - ranges[-1][0] == 1:
+            sizes[-1] *= size
+            ranges[-1] = (ranges[-1][0] * size + first, ranges[-1][0] * size + last)
+        else:
+            sizes.append(size)
+            ranges.append((first, last))
+    tails: list[tuple[int, ...]] = [()]
+    while len(ranges) > 1 and (ranges[-1][1] - ranges[-1][0]) * len(tails) <= _SHORT:
+        first, last = ranges.pop()
+        tails = [(i, *tail) for i in range(first, last) for tail in tails]
+    cells = flat.reshape(sizes)
+    head = tuple(slice(first, last) for first, last in ranges)
+    return [cells[(*head, *tail)] for tail in tails]
