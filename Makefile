@@ -25,7 +25,7 @@ check: .venv/.ready-to-develop
 bench: .venv/.ready-to-develop
 	$(BIN)/python -m benchmarks
 evidence: .venv/.ready-to-develop
-	$(BIN)/python -m evidence
+	$(BIN)/python evidence/run.py
 format: .venv/.ready-to-develop
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .

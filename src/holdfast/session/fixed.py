@@ -9,20 +9,33 @@ from holdfast.mechanisms.values import round_down
 from holdfast.mechanisms.votes import FLIP
 from holdfast.session.terms import Fixed
 from holdfast.validity.gaussian import gaussian_width, population_term
+from holdfast.validity.odds import gaussian_odds_noise
 from holdfast.validity.planner import plan
-from holdfast.validity.votes import votes_term, votes_width
+from holdfast.validity.votes import votes_noise, votes_term, votes_width
 
 
-def fixed_noise(
-    rows: int, queries: int, within: float, confidence: float, only: str | None, odds: bool
-) -> Fixed:
+RARE = 0.01
+"""The frequency for which odds intervals are tuned."""
+
+
+def odds_noise(rows: int, queries: int, confidence: float, only: str | None) -> Fixed:
+    """The noise that makes odds intervals narrow for events of frequency 1%.
+
+    Reference: docs/theorems.md, Theorems V (gaussian) and W (votes).
+    """
+    beta = 1 - confidence
+    if _allowed(only) == "gaussian":
+        return _gaussian(rows, queries, beta, gaussian_odds_noise(rows, queries, beta, RARE)[1], odds=True)
+    return _votes(rows, queries, beta, votes_noise(rows, queries, beta, float(FLIP))[1], odds=True)
+
+
+def fixed_noise(rows: int, queries: int, within: float, confidence: float, only: str | None) -> Fixed:
     """The noise that certifies `queries` adaptive answers to `within`, at the least cost.
 
     Votes, which read few rows, unless only Gaussian noise is allowed or only it can certify the request.
     Reference: docs/theorems.md, J0 with T1* (gaussian), L with J0 and T1* (votes).
     """
-    if only not in (None, "gaussian", "votes"):
-        raise InputError(f'expected only="gaussian" or "votes" or nothing, got {only!r}')
+    _allowed(only)
     planned = plan(rows=rows, queries=queries, within=within, confidence=confidence, prefer="rows")
     options = {option.mechanism: option for option in planned.options if option.private}
     wanted = [options[only]] if only is not None else [options["votes"], options["gaussian"]]
@@ -33,15 +46,27 @@ def fixed_noise(
             f"within={within:g} cannot be certified for {queries:,} queries on {rows:,} rows: "
             f"{best.name} certifies {best.narrowest:.4g}, or {best.most_queries:,} queries within {within:g}"
         )
-    beta = 1 - confidence
     chosen = fitting[0]
     if chosen.votes is not None:
-        width = votes_width(rows, queries, beta, chosen.votes, float(FLIP))
-        population = votes_term(rows, queries * chosen.votes, float(FLIP), beta)
-        return Fixed("votes", Fraction(chosen.votes), FLIP, width, population, odds)
+        return _votes(rows, queries, 1 - confidence, chosen.votes)
     assert chosen.standard_deviation is not None
-    variance = round_down(chosen.standard_deviation**2)
-    deviation = float(variance) ** 0.5
-    width = gaussian_width(rows, queries, beta, deviation)
-    population = population_term(beta, (queries / (deviation**2 - 4)) ** 0.5)
+    return _gaussian(rows, queries, 1 - confidence, chosen.standard_deviation)
+
+
+def _allowed(only: str | None) -> str | None:
+    if only not in (None, "gaussian", "votes"):
+        raise InputError(f'expected only="gaussian" or "votes" or nothing, got {only!r}')
+    return only
+
+
+def _votes(rows: int, queries: int, beta: float, count: int, odds: bool = False) -> Fixed:
+    width = votes_width(rows, queries, beta, count, float(FLIP))
+    population = votes_term(rows, queries * count, float(FLIP), beta)
+    return Fixed("votes", Fraction(count), FLIP, width, population, odds)
+
+
+def _gaussian(rows: int, queries: int, beta: float, deviation: float, odds: bool = False) -> Fixed:
+    variance = round_down(deviation**2)
+    width = gaussian_width(rows, queries, beta, float(variance) ** 0.5)
+    population = population_term(beta, (queries / (float(variance) - 4)) ** 0.5)
     return Fixed("gaussian", variance, FLIP, width, min(population, width), odds)

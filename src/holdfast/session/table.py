@@ -10,7 +10,7 @@ from holdfast.ledger import Ledger, MemoryLedger, SqliteLedger, copy_ledger
 from holdfast.privacy.filter import Filter
 from holdfast.query.schema import Schema
 from holdfast.session.budget import Amount, Budget, budget, budget_of, validity_budget
-from holdfast.session.fixed import fixed_noise
+from holdfast.session.fixed import fixed_noise, odds_noise
 from holdfast.session.request import probability, whole
 from holdfast.session.session import Session
 from holdfast.session.terms import Fixed, Terms
@@ -81,7 +81,8 @@ class Table:
 
         `within` with `queries` opens a session for validity: the planner fixes one mechanism and one noise for
         all answers, by the sharpest theorem; the budget may then be left out, and what it costs is reported.
-        `intervals="odds"` gives each of its answers an interval of its own, narrow for rare events.
+        `intervals="odds"` with `queries` does the same, but gives each answer an interval of its own, narrow
+        for rare events.
         A `name` makes a session on a saved
         store that can be reopened (its budget may then be left out) and goes on spending the same budget.
         """
@@ -90,6 +91,9 @@ class Table:
         if target not in ("population", "table"):
             raise InputError(f'expected target="population" or "table", got {target!r}')
         fixed = self._fixed(within, queries, confidence, target, only, intervals)
+        if fixed is not None and name is None:
+            # The theorems count every query on these rows, so sessions on the same plan are one session.
+            name = f"validity {fixed.mechanism} {fixed.noise} {intervals} {queries} {confidence} {epsilon} {delta} {rho}"
         standing = next((account for account in self._ledger.accounts() if account.name == name), None)
         if standing is not None and epsilon is None and rho is None:
             own = budget_of(standing)
@@ -128,13 +132,17 @@ class Table:
         """One mechanism and one noise for all answers, if that was asked for."""
         if intervals not in ("uniform", "odds"):
             raise InputError(f'expected intervals="uniform" or "odds", got {intervals!r}')
-        if within is None:
-            if intervals == "odds":
-                raise InputError('intervals="odds" needs queries= and within=, the uniform width to plan for')
+        odds = intervals == "odds"
+        if within is None and not odds:
             return None
-        if queries is None or target != "population":
-            raise InputError('within= plans a session for validity: it needs queries= and target="population"')
-        return fixed_noise(self.rows, queries, probability("within", within), confidence, only, intervals == "odds")
+        if queries is None or target != "population" or (odds and within is not None):
+            raise InputError(
+                'within= or intervals="odds" plans a session for validity: give one of them, with queries= and '
+                'target="population"'
+            )
+        if within is None:
+            return odds_noise(self.rows, queries, confidence, only)
+        return fixed_noise(self.rows, queries, probability("within", within), confidence, only)
 
     def save(self, path: str | Path, *, overwrite: bool = False, progress: Any = None) -> Table:
         """Write the store: memory-mapped columns, the layout for quick reads. Returns the saved table.

@@ -1,0 +1,210 @@
+"""Population intervals: shares, levels, the shared loss, and sessions planned for validity."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import holdfast as hf
+from holdfast.session.promise import promises, share
+from holdfast.validity.transfer import concentrated_term
+
+SCHEMA = hf.Schema(x=hf.Integer(0, 9999), y=hf.Boolean())
+
+
+def rows(count: int, seed: int = 3) -> dict[str, Any]:
+    draw = np.random.default_rng(seed)
+    return {"x": draw.integers(0, 10_000, count), "y": draw.random(count) < 0.5}
+
+
+@pytest.fixture(scope="module")
+def data() -> dict[str, Any]:
+    return rows(300_000)
+
+
+@pytest.fixture
+def table(data: dict[str, Any]) -> hf.Table:
+    return hf.open(data, SCHEMA)
+
+
+def test_shares_sum_to_at_most_one() -> None:
+    total = Fraction(0)
+    for place in range(1, 5000):
+        total += Fraction(share(None, place))
+    assert total < 1
+    epoch_sums = [sum(share(None, p) for p in range(2**e, 2 ** (e + 1))) for e in range(12)]
+    assert epoch_sums == pytest.approx([1 / ((e + 1) * (e + 2)) for e in range(12)])
+    assert sum(share(40, place) for place in range(1, 41)) == pytest.approx(1)
+
+
+def test_levels_spend_beta_once() -> None:
+    n, beta, weight = 10_000, 0.05, 0.01
+    levels = list(promises("population", n, beta, weight, 0.0))
+    spent = 0.0
+    for level, promise in enumerate(levels):
+        beta_level = beta / ((level + 1) * (level + 2))
+        spent += beta_level
+        assert promise.most_rho == 2.0**level / (8 * n)
+        assert promise.population == concentrated_term(beta_level, promise.most_rho)
+        assert promise.allowance == pytest.approx(weight * beta_level * promise.slack)
+    assert spent <= beta
+    assert [p.population for p in levels] == sorted(p.population for p in levels)
+    later = next(promises("population", n, beta, weight, levels[4].most_rho))
+    assert later == levels[5]
+    assert [p.target for p in promises("table", n, beta, weight, 1e9)] == ["table"]
+
+
+def test_the_width_has_three_parts_and_grows_with_what_was_spent(table: hf.Table) -> None:
+    session = table.session(rho=1.0, queries=1000)
+    answers = [session.fraction(f"x < {t}", rho=1e-5) for t in range(100, 2100, 100)]
+    widths = [answer.noise + answer.sampling + answer.population for answer in answers]
+    assert [a.population for a in answers] == sorted(a.population for a in answers)
+    assert answers[-1].population > answers[0].population > 0
+    assert answers[0].sampling == 0
+    for answer, width in zip(answers, widths, strict=True):
+        assert answer.target == "population"
+        assert answer.high - answer.low <= 2 * width * (1 + 1e-9)
+    by_votes = session.fraction("y", within=0.2, mechanism="votes")
+    assert by_votes.sampling > 0
+    assert by_votes.noise == pytest.approx(3 * by_votes.sampling)  # a = 1/4: variance 3/16 against 1/16
+
+
+def test_answers_of_other_sessions_widen_the_promise(table: hf.Table) -> None:
+    quiet = table.session(rho=1.0, queries=1000).estimate.fraction("y", rho=1e-7)
+    table.session(rho=1.0, target="table").fraction("x < 5000", rho=1e-2)
+    after = table.session(rho=1.0, queries=1000).estimate.fraction("y", rho=1e-7)
+    assert after.population > 10 * quiet.population
+    assert after.noise_parameter == quiet.noise_parameter
+
+
+def test_a_width_that_no_theorem_certifies_is_refused_with_the_nearest(table: hf.Table) -> None:
+    session = table.session(rho=1.0, queries=1000)
+    with pytest.raises(hf.InputError, match="about within=") as refused:
+        session.fraction("y", within=0.001)
+    nearest = float(str(refused.value).split("about within=")[1].split()[0])
+    answer = session.fraction("y", within=nearest)
+    assert (answer.high - answer.low) / 2 <= nearest
+    assert session.fraction("y", within=0.001 + nearest).value != 0
+
+
+def test_a_census_needs_no_population_part(table: hf.Table) -> None:
+    session = table.session(rho=1.0, queries=1000, target="table")
+    answer = session.fraction("y", within=0.001)
+    assert answer.population == 0
+    assert answer.target == "table"
+
+
+def test_queries_are_counted_for_the_table(table: hf.Table) -> None:
+    first = table.session(rho=1.0, queries=3)
+    second = table.session(rho=1.0, queries=3)
+    first.fraction("x < 100", within=0.1)
+    second.fraction("x < 200", within=0.1)
+    first.fraction("x < 300", within=0.1)
+    for session in (first, second):
+        with pytest.raises(hf.BudgetError, match="3 queries"):
+            session.fraction("x < 400", within=0.1)
+    assert first.fraction("x < 100", within=0.1).repeated
+
+
+@pytest.mark.parametrize("only", [None, "gaussian"])
+def test_a_session_for_validity_alone(data: dict[str, Any], only: str | None) -> None:
+    table = hf.open(data, SCHEMA)
+    session = table.session(queries=2000, within=0.1, only=only)
+    plan = session.estimate.fraction("y")
+    assert plan.mechanism == ("gaussian" if only else "votes")
+    assert plan.rows_read == table.rows if only else plan.rows_read < 20_000
+    assert plan.width <= 0.1
+    assert plan.width == pytest.approx(plan.noise + plan.sampling + plan.population)
+    certified = hf.validity.width(
+        plan.mechanism,
+        rows=table.rows,
+        queries=2000,
+        confidence=0.95,
+        **(
+            {"standard_deviation": float(plan.noise_parameter) ** 0.5}
+            if only
+            else {"votes": int(plan.noise_parameter)}
+        ),
+    )
+    assert plan.width == pytest.approx(certified, rel=1e-6)
+    truths = np.random.default_rng(0).integers(0, 10_000, 40)
+    for t in truths:
+        answer = session.fraction(f"x < {t}")
+        assert answer.low <= t / 10_000 <= answer.high
+    assert session.spent.rho > 0
+    with pytest.raises(hf.InputError, match="planned"):
+        session.fraction("y", within=0.01)
+    with pytest.raises(hf.MechanismError):
+        session.quantile("x", 0.5)
+
+
+def test_sessions_with_the_same_validity_plan_share_their_count(data: dict[str, Any]) -> None:
+    table = hf.open(data, SCHEMA)
+    first, second = (table.session(queries=5, within=0.1) for _ in range(2))
+    first.fraction("x < 1")
+    second.fraction("x < 2")
+    assert len(first.history) == len(second.history) == 2
+    for t in (3, 4, 5):
+        first.fraction(f"x < {t}")
+    with pytest.raises(hf.BudgetError, match="5 queries"):
+        second.fraction("x < 6")
+
+
+def test_a_validity_plan_refuses_company(data: dict[str, Any]) -> None:
+    table = hf.open(data, SCHEMA)
+    planned = table.session(queries=100, within=0.1)
+    planned.fraction("x < 1")
+    table.session(rho=0.1).fraction("x < 2", within=0.2)
+    with pytest.raises(hf.BudgetError, match="other sessions"):
+        planned.fraction("x < 3")
+
+
+def test_more_than_can_be_certified_is_refused_when_the_session_opens(table: hf.Table) -> None:
+    with pytest.raises(hf.MechanismError, match="certifies"):
+        table.session(queries=10**7, within=0.01)
+    for bad in ({"within": 0.1}, {"within": 0.1, "queries": 5, "target": "table"}, {"intervals": "odds", "rho": 1.0}, {"intervals": "strange", "rho": 1.0}):
+        with pytest.raises(hf.InputError):
+            table.session(**bad)
+
+
+@pytest.mark.parametrize("only", ["votes", "gaussian"])
+def test_odds_intervals_are_narrow_for_rare_events(data: dict[str, Any], only: str) -> None:
+    uniform = hf.open(data, SCHEMA).session(queries=2000, within=0.1, only=only)
+    odds = hf.open(data, SCHEMA).session(queries=2000, only=only, intervals="odds")
+    rare, plain = odds.fraction("x < 50"), uniform.fraction("x < 50")
+    assert rare.low <= 0.005 <= rare.high
+    assert rare.high < plain.high
+    middle = odds.fraction("x < 5000")
+    assert middle.low <= 0.5 <= middle.high
+
+
+def test_the_reference_point_of_odds_intervals() -> None:
+    """n = 1e6, k = 1e5: about 0.024 at a frequency of 1%, where the uniform width is 0.065."""
+    from holdfast.session.fixed import odds_noise
+    from holdfast.validity.odds import gaussian_odds
+
+    fixed = odds_noise(10**6, 10**5, 0.95, "gaussian")
+    low, high = gaussian_odds(10**6, 10**5, 1 - 0.95, float(fixed.noise) ** 0.5)(0.01)
+    assert 0.02 < high - 0.01 < 0.0245
+    assert low == 0.0
+    assert hf.validity.width("gaussian", rows=10**6, queries=10**5, confidence=0.95) == pytest.approx(0.0645, abs=1e-3)
+
+
+def test_no_interval_misses_on_forty_tables() -> None:
+    """All answers at once, on fresh tables: misses stay far below 5%. The twin, intervals for the table that
+    are read as if they were for the population, misses most of the time."""
+    missed = {"population": 0, "table": 0}
+    for seed in range(40):
+        table = hf.open(rows(5_000, seed), SCHEMA)
+        for target in missed:
+            session = table.session(rho=100.0, queries=40, target=target)
+            if target == "population":
+                answers = [(t, session.fraction(f"x < {t}", rho=1e-4)) for t in range(500, 10_000, 500)]
+            else:
+                answers = [(t, session.fraction(f"x < {t}", rho=1.0)) for t in range(500, 10_000, 500)]
+            missed[target] += any(not a.low <= t / 10_000 <= a.high for t, a in answers)
+    assert missed["population"] == 0
+    assert missed["table"] > 20
