@@ -47,6 +47,11 @@ class Metric:
         return len(self.parts) or 1
 
     @property
+    def row_values(self) -> tuple[RowValues, ...]:
+        """What is asked for on each row: one mean, or the two of a ratio."""
+        return self.parts if self.values is None else (self.values,)
+
+    @property
     def rounding(self) -> float:
         """What rounding to the grid adds to the half-width of the mean."""
         return 0.0 if self.exact else ROUNDING

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import math
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from holdfast.errors import BudgetError, InputError, LedgerError
+from holdfast.errors import InputError, LedgerError
 from holdfast.holdout import guess as guessing
 from holdfast.holdout import thresholdout
 from holdfast.holdout.design import Design, design
 from holdfast.holdout.fingerprint import fingerprint, labels_array
-from holdfast.holdout.metric import GRID, Metric, RowValues, metric_named, on_grid
+from holdfast.holdout.metric import GRID, Metric, RowValues, metric_named
+from holdfast.holdout.predictions import Predictions, half_difference, row_values
 from holdfast.holdout.reading import difference, ratio, single
+from holdfast.holdout.refusal import exhausted, overspent
 from holdfast.holdout.release import Rows, mean, total
 from holdfast.holdout.state import Look, Overspent, State
 from holdfast.noise.bits import Bits
 from holdfast.session.answer import Answer
 
-Predictions = ArrayLike | Callable[[NDArray[np.int64]], ArrayLike]
-"""One prediction for each row of the holdout, or a function from row numbers to their predictions."""
-
 AnyMetric = str | Metric | RowValues
+STANDS = "the guess stands"
+_NOISY = ("votes", "gaussian", "discretised")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,7 @@ class ReusableHoldout:
     `state` is a folder: the looks are kept there under the holdout's fingerprint, shared by all processes and
     by every later run. Without it they are forgotten with the object. Trust: this object holds the labels, so
     it guards an honest analyst from fooling themselves; to guard the labels from others, serve it elsewhere.
+    The other parameters are those of `design`, and may be left out when the state knows them.
     """
 
     def __init__(
@@ -90,11 +91,10 @@ class ReusableHoldout:
                 rows=len(self._labels), queries=queries, within=within, confidence=confidence, mode=mode,
                 private=private, failures=failures, threshold=threshold, tolerance=tolerance, hits=hits,
             )  # fmt: skip
-        self._state = _open(self._labels, state, anchors)
-        self.design = _agree(self._state, asked)
-        if self.design.mode == "thresholdout" and self._state.fact("secret") is None:
-            assert self.design.thresholds is not None
-            self._state.fact("secret", thresholdout.open_vector(self.design.thresholds, bits))
+        self.state = open_state(self._labels, state, anchors)
+        self.design = _agree(self.state, asked)
+        if self.design.thresholds is not None and self.state.fact("secret") is None:
+            self.state.fact("secret", thresholdout.open_vector(self.design.thresholds, bits))
 
     @property
     def rows(self) -> int:
@@ -109,7 +109,7 @@ class ReusableHoldout:
     @property
     def looks_used(self) -> int:
         """How many looks were charged, by all who share the state."""
-        return self._state.used()
+        return self.state.used()
 
     @property
     def looks_left(self) -> int:
@@ -134,17 +134,17 @@ class ReusableHoldout:
         """The metric on the population, with its interval.
 
         `guess` is your own estimate (from training data, say): Guess-and-Check and Thresholdout answer it
-        back while the holdout agrees, and take the middle of the range if none is given. A repeated
-        `key` returns the stored answer at no cost, whatever the predictions.
+        back while the holdout agrees, and take the middle of the range if none is given. A repeated `key`
+        returns the stored answer at no cost, whatever the predictions.
         """
-        kind = self.metric if metric is None else metric_named(metric)
-        sides = [self._rows(predictions, part) for part in kind.parts or (kind.values,) if part is not None]
-        guessed = None if guess is None else (_number("guess", guess) - kind.low) / (kind.high - kind.low)
+        kind = self._kind(metric)
+        sides = [row_values(predictions, self._labels, part) for part in kind.row_values]
+        guessed = None if guess is None else _unit(kind, "guess", guess)
 
         def read(means: list[float]) -> Answer:
             return ratio(self.design, kind, means) if kind.parts else single(self.design, kind, means[0])
 
-        return self._ask(kind.name, sides, guessed, team, team_most, key, read)[0]
+        return self._ask(kind.name, sides, guessed, read, key, team, team_most)[0]
 
     def check(
         self,
@@ -160,17 +160,13 @@ class ReusableHoldout:
         Thresholdout and Guess-and-Check say nothing more than that. The other modes answer as `score` does,
         and call fine what lies inside the interval.
         """
-        kind = self.metric if metric is None else metric_named(metric)
-        if kind.values is None:
-            raise InputError(f"check needs a mean over rows, got {kind.name}, a ratio; use score")
-        claimed = _number("train_score", train_score)
-        guess = (claimed - kind.low) / (kind.high - kind.low)
+        kind = self._kind(metric, plain_for="check")
+        guess = _unit(kind, "train_score", train_score)
+        side = row_values(predictions, self._labels, kind.row_values[0])
         answer, stood = self._ask(
-            f"check {kind.name}", [self._rows(predictions, kind.values)], guess, team, None, key,
-            lambda means: single(self.design, kind, means[0]),
-        )  # fmt: skip
-        fine = stood if stood is not None else answer.low <= claimed <= answer.high
-        return Verdict(fine, answer)
+            f"check {kind.name}", [side], guess, lambda means: single(self.design, kind, means[0]), key, team
+        )
+        return Verdict(answer.low <= train_score <= answer.high if stood is None else stood, answer)
 
     def compare(
         self,
@@ -181,22 +177,13 @@ class ReusableHoldout:
         key: str | None = None,
         team: str = "",
     ) -> Answer:
-        """By how much the first score exceeds the second, in one look; better if `low` is above 0."""
-        kind = self.metric if metric is None else metric_named(metric)
-        if kind.values is None:
-            raise InputError(f"compare needs a mean over rows, got {kind.name}, a ratio; use score twice")
-        a, b = self._rows(first, kind.values), self._rows(second, kind.values)
-
-        def half_difference(ids: NDArray[np.int64] | None) -> NDArray[Any]:
-            left, right = (x * GRID if x.dtype == np.bool_ else x for x in (a(ids), b(ids)))
-            values: NDArray[Any] = (GRID + left.astype(np.int64) - right) // 2
-            return values
-
-        answer, _ = self._ask(
-            f"compare {kind.name}", [half_difference], None, team, None, key,
-            lambda means: difference(self.design, kind, means[0]),
-        )  # fmt: skip
-        return answer
+        """By how much the first score exceeds the second, in one look. Its interval is twice as wide."""
+        kind = self._kind(metric, plain_for="compare")
+        a, b = (row_values(side, self._labels, kind.row_values[0]) for side in (first, second))
+        return self._ask(
+            f"compare {kind.name}", [half_difference(a, b)], None,
+            lambda means: difference(self.design, kind, means[0]), key, team,
+        )[0]  # fmt: skip
 
     def scorer(
         self, metric: AnyMetric | None = None, *, features: Any = None, method: str = "predict"
@@ -207,175 +194,130 @@ class ReusableHoldout:
         return HoldoutScorer(self, metric, self.features if features is None else features, method)
 
     def history(self) -> list[tuple[str, Answer]]:
-        """(team, answer) of every look, oldest first."""
-        return [(team, Answer.from_json(text)) for _, team, text in self._state.answers()]
+        """(team, answer) of every answer, in the order given."""
+        return [(team, Answer.from_json(text)) for _, team, text in self.state.answers()]
 
     def close(self) -> None:
         """Let go of the state file."""
-        self._state.close()
+        self.state.close()
 
-    def __enter__(self) -> ReusableHoldout:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    def _kind(self, metric: AnyMetric | None, plain_for: str | None = None) -> Metric:
+        kind = self.metric if metric is None else metric_named(metric)
+        if plain_for is not None and kind.parts:
+            raise InputError(f"{plain_for} needs a mean over rows, got {kind.name}, a ratio; use score")
+        return kind
 
     def _ask(
         self,
         question: str,
         sides: list[Rows],
         guess: float | None,
-        team: str,
-        team_most: int | None,
-        key: str | None,
         read: Callable[[list[float]], Answer],
+        key: str | None,
+        team: str,
+        team_most: int | None = None,
     ) -> tuple[Answer, bool | None]:
         """Charge, release, settle. The second part says whether the guess stood, where there was one."""
         plan = self.design
-        if plan.mode in ("votes", "gaussian", "discretised"):
+        if plan.mode in _NOISY:
             look = self._charge(team, question, len(sides), team_most, key)
             if look.answer is not None:
                 return Answer.from_json(look.answer, repeated=True), None
             answer = read([mean(plan, side, self._bits) for side in sides])
-            return Answer.from_json(self._state.settle(look.id, answer.to_json())), None
-        with self._state.alone():
-            self._refuse_beyond(plan, len(sides))
+            return Answer.from_json(self.state.settle(look.id, answer.to_json())), None
+        # The next look depends on which guesses failed, so looks are taken one at a time.
+        with self.state.alone():
+            known = None if key is None else self.state.answered(team, key)
+            if known is None:
+                self._refuse_beyond(len(sides))
             look = self._charge(team, question, len(sides), team_most, key)
             if look.answer is not None:
                 answer = Answer.from_json(look.answer, repeated=True)
-                return answer, "guess stands" in answer.explanation
-            secret, means, stood = self._secret(), [], True
-            for place, side in enumerate(sides, look.total - len(sides) + 1):
-                offered = self._guess(guess)
-                secret, value = self._checked(secret, place, total(side), offered)
-                stood = stood and value is None
-                means.append(offered if value is None else value)
-            answer = read(means)
-            told = "the guess stands" if stood else "the holdout spoke"
-            answer = replace(answer, explanation=f"{told}; {answer.explanation}")
-            return Answer.from_json(self._state.settle(look.id, answer.to_json(), secret)), stood
+                return answer, answer.explanation.startswith(STANDS)
+            answer, secret = self._guessed(look, sides, 0.5 if guess is None else guess, read)
+            answer = Answer.from_json(self.state.settle(look.id, answer.to_json(), secret))
+            return answer, answer.explanation.startswith(STANDS)
 
-    def _checked(self, secret: str, place: int, held: int, guess: float) -> tuple[str, float | None]:
-        plan = self.design
-        if plan.mode == "guess-and-check":
-            failures = int(secret)
-            if not guessing.certified(plan, place, failures):
-                raise BudgetError("the second half of this look can no longer be certified; ask for a mean")
-            value = guessing.check_guess(plan, place, failures, held, guess)
-            return str(failures + (value is not None)), value
-        assert plan.thresholds is not None
+    def _guessed(
+        self, look: Look, sides: list[Rows], guess: float, read: Callable[[list[float]], Answer]
+    ) -> tuple[Answer, str]:
+        """The answer to a guess, and the secret state after it."""
+        plan, secret, means, stood = self.design, self._secret(), [], True
         scale = plan.rows * GRID
-        after, noisy = thresholdout.ask_vector(
-            plan.thresholds, secret, held, round(guess * scale), self._bits
-        )
-        return after, None if noisy is None else noisy / scale
-
-    def _guess(self, guess: float | None) -> float:
-        return 0.5 if guess is None else min(1.0, max(0.0, guess))
+        for place, side in enumerate(sides, look.total - len(sides) + 1):
+            if plan.thresholds is not None:
+                secret, noisy = thresholdout.ask_vector(
+                    plan.thresholds, secret, total(side), round(guess * scale), self._bits
+                )
+                value = None if noisy is None else noisy / scale
+            else:
+                value = guessing.check_guess(plan, place, int(secret), total(side), guess)
+                secret = str(int(secret) + (value is not None))
+            stood = stood and value is None
+            means.append(guess if value is None else value)
+        answer = read(means)
+        told = STANDS if stood else "the holdout spoke"
+        return replace(answer, explanation=f"{told}; {answer.explanation}"), secret
 
     def _secret(self) -> str:
-        return self._state.fact("secret") or "0"
+        return self.state.fact("secret") or "0"
 
     def _failures(self) -> int:
         return int(self._secret())
 
     def _charge(self, team: str, question: str, looks: int, team_most: int | None, key: str | None) -> Look:
         try:
-            return self._state.charge(
-                team,
-                question,
-                looks,
-                most=self.design.queries,
-                team_most=team_most,
-                key=key or uuid.uuid4().hex,
+            return self.state.charge(
+                team, question, looks, most=self.design.queries, team_most=team_most, key=key
             )
         except Overspent as over:
-            raise _refusal(self.design, looks, team, over) from None
+            raise overspent(self.design.queries, looks, team, over) from None
 
-    def _refuse_beyond(self, plan: Design, looks: int) -> None:
-        """Before the charge, from public facts only."""
+    def _refuse_beyond(self, looks: int) -> None:
+        """Before the charge, from public facts only: which guesses failed is in the answers."""
+        plan = self.design
         if plan.mode == "thresholdout":
-            if thresholdout.hits_left(self._secret()) < looks:
-                raise BudgetError(
-                    "all disagreements that this Thresholdout can tell were told; a further look would end "
-                    "the guarantee. Collect a fresh holdout, or open one with more hits",
-                    requested=looks, remaining=0,
-                )  # fmt: skip
+            left = thresholdout.hits_left(self._secret())
+            if left < looks:
+                raise exhausted(plan, looks, 0, left)
         elif not guessing.certified(plan, self.looks_used + looks, self._failures() + looks - 1):
-            raise BudgetError(
-                f"{self._failures()} guesses failed, and a further look could not be certified within "
-                f"{plan.width:.4g}; collect a fresh holdout, or open the next one wider",
-                requested=looks, remaining=self.looks_left,
-            )  # fmt: skip
-
-    def _rows(self, predictions: Predictions, values: RowValues) -> Rows:
-        """Row values of some predictions; an array is indexed only at the rows that are read."""
-        if callable(predictions):
-            given = predictions
-        else:
-            array = np.asarray(predictions)
-            if array.shape[:1] != self._labels.shape:
-                raise InputError(
-                    f"predictions must have one entry for each of {self.rows} rows, got shape {array.shape}"
-                )
-            given = None
-
-        def rows(ids: NDArray[np.int64] | None) -> NDArray[Any]:
-            labels = self._labels if ids is None else self._labels.take(ids)
-            if given is not None:
-                said = np.asarray(given(np.arange(self.rows) if ids is None else ids))
-            else:
-                said = array if ids is None else array[ids]
-            return on_grid(values(_like(said, labels), labels), len(labels))
-
-        return rows
+            raise exhausted(plan, looks, self._failures(), self.looks_left)
 
 
-def _like(said: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
-    """Predictions in a form that compares with the labels."""
-    if labels.dtype.kind == "U":
-        return said.astype(np.str_)
-    if said.dtype.kind not in "buif":
-        raise InputError(f"predictions must be numbers like the labels, got {said.dtype}")
-    return said.astype(np.int64) if said.dtype == np.bool_ else said
-
-
-def _number(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
-        raise InputError(f"{name} must be a finite number, got {type(value).__name__}")
-    return float(value)
-
-
-def _open(labels: NDArray[Any], folder: Path | str | None, anchors: Path | str | None) -> State:
+def open_state(labels: NDArray[Any], folder: Path | str | None, anchors: Path | str | None) -> State:
+    """The state of these labels in a folder, or one that lives as long as the object."""
     return State(None) if folder is None else State.open(folder, fingerprint(labels), anchors)
+
+
+def _unit(kind: Metric, name: str, value: object) -> float:
+    """A score on the metric's scale as a number of [0,1], clipped."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float | np.integer | np.floating)
+        or not math.isfinite(value)
+    ):
+        raise InputError(f"{name} must be a finite number, got {type(value).__name__}; pass a float")
+    return min(1.0, max(0.0, (float(value) - kind.low) / (kind.high - kind.low)))
 
 
 def _agree(state: State, asked: Design | None) -> Design:
     """The design that stands: the first one that the holdout was opened with."""
     saved = state.fact("design", None if asked is None else asked.to_json())
     if saved is None:
+        state.close()
         raise InputError(
             "queries= is needed when a holdout is opened for the first time; how many looks in all?"
         )
     if asked is not None and saved != asked.to_json():
+        state.close()
         raise LedgerError(
-            f"this holdout was opened before, for {Design.from_json(saved)}; its looks count on those terms. "
+            f"this holdout was opened before on other terms ({saved[:80]}…), and its looks count on those. "
             "Leave queries= out to go on, or collect a fresh holdout"
         )
     return Design.from_json(saved)
-
-
-def _refusal(plan: Design, looks: int, team: str, over: Overspent) -> BudgetError:
-    who, left = f"the holdout's {plan.queries:,}", over.left
-    if over.team_left is not None and over.team_left < over.left:
-        who, left = f"the looks of {team!r}", over.team_left
-    if left > 0:
-        more = f"{left} look is left: ask for a mean such as accuracy, which takes one"
-    elif over.left > 0:
-        more = f"the others have {over.left:,} left"
-    else:
-        more = "a further look would end the guarantee; go on with a fresh holdout"
-    message = (
-        f"{looks} more would pass {who} looks" if left == over.left else f"{looks} more would pass {who}"
-    )
-    return BudgetError(f"{message}; {more}", requested=looks, remaining=max(0, left))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from holdfast.session.answer import Answer
 
@@ -49,8 +49,3 @@ def ranked(bests: Iterable[tuple[str, Answer, int]], *, greater_is_better: bool)
         behind = sum(low > ends(answer)[1] for low in lows)
         table.append(Standing(ranks[i], team, answer, submissions, behind))
     return tuple(sorted(table, key=lambda standing: standing.rank))
-
-
-def shown(standing: Standing) -> Standing:
-    """The standing without what only the owner should see: nothing of single rows is in it anyway."""
-    return replace(standing, best=replace(standing.best, explanation=""))

@@ -24,7 +24,8 @@ _TABLES = (
     " looks INTEGER NOT NULL CHECK (looks > 0), total INTEGER NOT NULL, team_total INTEGER NOT NULL,"
     " head TEXT NOT NULL, UNIQUE (team, key))",
     "CREATE INDEX looks_by_team ON looks (team, id)",
-    "CREATE TABLE answers (look INTEGER PRIMARY KEY REFERENCES looks, answer TEXT NOT NULL)",
+    "CREATE TABLE answers (id INTEGER PRIMARY KEY, look INTEGER NOT NULL UNIQUE REFERENCES looks,"
+    " answer TEXT NOT NULL)",
     "CREATE TRIGGER looks_stay BEFORE UPDATE ON looks BEGIN SELECT RAISE(ABORT, 'append-only'); END",
     "CREATE TRIGGER looks_last BEFORE DELETE ON looks BEGIN SELECT RAISE(ABORT, 'append-only'); END",
     "CREATE TRIGGER answers_stay BEFORE UPDATE ON answers BEGIN SELECT RAISE(ABORT, 'append-only'); END",
@@ -174,10 +175,18 @@ class State:
     def settle(self, look: int, answer: str, secret: str | None = None) -> str:
         """Commit the one answer of a look, and the secret state after it; returns the answer that stands."""
         with self._transaction():
-            fresh = self._db.execute("INSERT OR IGNORE INTO answers VALUES (?, ?)", (look, answer)).rowcount
+            fresh = self._db.execute(
+                "INSERT OR IGNORE INTO answers (look, answer) VALUES (?, ?)", (look, answer)
+            ).rowcount
             if fresh and secret is not None:
                 self._rows("INSERT OR REPLACE INTO facts VALUES ('secret', ?)", secret)
             return str(self._rows("SELECT answer FROM answers WHERE look = ?", look)[0][0])
+
+    def answered(self, team: str, key: str) -> str | None:
+        """The answer that stands under a key, if there is one."""
+        sql = "SELECT a.answer FROM looks l JOIN answers a ON a.look = l.id WHERE l.team = ? AND l.key = ?"
+        rows = self._rows(sql, team, key)
+        return str(rows[0][0]) if rows else None
 
     def used(self, team: str | None = None) -> int:
         """Looks charged so far, in all or to a team."""
@@ -186,10 +195,10 @@ class State:
         rows = self._rows("SELECT team_total FROM looks WHERE team = ? ORDER BY id DESC LIMIT 1", team)
         return int(rows[0][0]) if rows else 0
 
-    def answers(self) -> Iterator[tuple[int, str, str]]:
-        """(look, team, answer) of every look that was answered, oldest first."""
-        sql = "SELECT l.id, l.team, a.answer FROM looks l JOIN answers a ON a.look = l.id ORDER BY l.id"
-        return iter(self._rows(sql))
+    def answers(self, after: int = 0) -> Iterator[tuple[int, str, str]]:
+        """(place, team, answer) of every answer, in the order given; `after` leaves out what was seen."""
+        sql = "SELECT a.id, l.team, a.answer FROM answers a JOIN looks l ON a.look = l.id WHERE a.id > ?"
+        return iter(self._rows(sql + " ORDER BY a.id", after))
 
     def close(self) -> None:
         with self._lock:

@@ -1,0 +1,78 @@
+"""What a model says of the rows: an array, or a function that is asked only about the rows that are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from holdfast.errors import InputError
+from holdfast.holdout.metric import GRID, RowValues, on_grid
+from holdfast.holdout.release import Rows
+
+Predictions = ArrayLike | Callable[[NDArray[np.int64]], ArrayLike]
+"""One prediction for each row of the holdout, or a function from row numbers to their predictions."""
+
+
+def row_values(predictions: Predictions, labels: NDArray[Any], values: RowValues) -> Rows:
+    """The metric's row values as a function of row numbers; an array is indexed only at the rows read.
+
+    InputError comes now for a wrong shape or kind of array, before anything is charged.
+    """
+    if callable(predictions):
+        said = predictions
+    else:
+        said = _indexed(np.asarray(predictions), labels)
+
+    def rows(ids: NDArray[np.int64] | None) -> NDArray[Any]:
+        held = labels if ids is None else labels.take(ids)
+        given = np.asarray(said(np.arange(len(labels)) if ids is None else ids))
+        return on_grid(values(_comparable(given, held), held), len(held))
+
+    return rows
+
+
+def half_difference(first: Rows, second: Rows) -> Rows:
+    """(1 + first - second)/2 on the grid. Exact, because single values are even."""
+
+    def rows(ids: NDArray[np.int64] | None) -> NDArray[Any]:
+        left, right = (_whole(side(ids)) for side in (first, second))
+        values: NDArray[Any] = (GRID + left - right) // 2
+        return values
+
+    return rows
+
+
+def _indexed(array: NDArray[Any], labels: NDArray[Any]) -> Callable[[NDArray[np.int64]], NDArray[Any]]:
+    if array.shape[:1] != labels.shape:
+        raise InputError(
+            f"predictions must have one entry for each of {len(labels)} rows, got shape {array.shape}"
+        )
+    _refuse_kind(array, labels)
+    return lambda ids: array if len(ids) == len(array) and _is_range(ids) else array[ids]
+
+
+def _is_range(ids: NDArray[np.int64]) -> bool:
+    """Whether the ids are all rows in order; drawn ids almost never pass the first two comparisons."""
+    return bool(ids[0] == 0 and ids[-1] == len(ids) - 1 and (np.diff(ids) == 1).all())
+
+
+def _comparable(said: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
+    """Predictions in a form that compares with the labels."""
+    _refuse_kind(said, labels)
+    if labels.dtype.kind == "U":
+        return said.astype(np.str_)
+    return said.astype(np.int64) if said.dtype == np.bool_ else said
+
+
+def _refuse_kind(said: NDArray[Any], labels: NDArray[Any]) -> None:
+    allowed = "OUS" if labels.dtype.kind == "U" else "buif"
+    if said.dtype.kind not in allowed:
+        kind = "text" if allowed == "OUS" else "numbers"
+        raise InputError(f"predictions must be {kind} like the labels, got {said.dtype}")
+
+
+def _whole(values: NDArray[Any]) -> NDArray[np.int64]:
+    return values.astype(np.int64) * GRID if values.dtype == np.bool_ else values

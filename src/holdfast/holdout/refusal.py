@@ -1,0 +1,37 @@
+"""What a holdout says when the guarantee would end, and what can still be asked."""
+
+from __future__ import annotations
+
+from holdfast.errors import BudgetError
+from holdfast.holdout.design import Design
+from holdfast.holdout.state import Overspent
+
+
+def overspent(queries: int, looks: int, team: str, over: Overspent) -> BudgetError:
+    """A cap would be passed: the team's, or everybody's."""
+    team_left = over.team_left
+    if team_left is not None and looks > team_left:
+        text = f"{team!r} has {max(0, team_left)} looks left and this takes {looks}"
+        more = (
+            f"the holdout has {over.left:,} left for other teams" if over.left else "nor has the holdout any"
+        )
+        return BudgetError(f"{text}; {more}", requested=looks, remaining=max(0, team_left))
+    text = f"this takes {looks} of the holdout's {queries:,} looks, and {over.left} are left"
+    if over.left:
+        more = "ask for a mean over rows, such as accuracy, which takes one"
+    else:
+        more = "a further look would end the guarantee, so go on with a fresh holdout"
+    return BudgetError(f"{text}; {more}", requested=looks, remaining=over.left)
+
+
+def exhausted(plan: Design, looks: int, failures: int, left: int) -> BudgetError:
+    """Too many guesses failed: the next look could not be certified."""
+    if plan.mode == "thresholdout":
+        text = f"the holdout disagreed {plan.thresholds.hits if plan.thresholds else 0} times, as often as planned"
+    else:
+        text = f"{failures} guesses failed, and {looks} more looks can't be certified within {plan.width:.4g}"
+    if left >= 1 and looks > 1:
+        more = "a mean over rows, such as accuracy, can still be asked"
+    else:
+        more = "go on with a fresh holdout, or plan the next one wider or for more failures"
+    return BudgetError(f"{text}; {more}", requested=looks, remaining=left)
