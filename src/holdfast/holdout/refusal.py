@@ -27,7 +27,8 @@ def overspent(queries: int, looks: int, team: str, over: Overspent) -> BudgetErr
 def exhausted(plan: Design, looks: int, failures: int, left: int) -> BudgetError:
     """Too many guesses failed: the next look could not be certified."""
     if plan.mode == "thresholdout":
-        text = f"the holdout disagreed {plan.thresholds.hits if plan.thresholds else 0} times, as often as planned"
+        hits = plan.thresholds.hits if plan.thresholds else 0
+        text = f"the holdout disagreed {hits} times, as often as was planned"
     else:
         text = f"{failures} guesses failed, and {looks} more looks can't be certified within {plan.width:.4g}"
     if left >= 1 and looks > 1:

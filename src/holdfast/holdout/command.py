@@ -1,0 +1,193 @@
+"""`holdfast holdout init | score | status | serve`: a holdout for scripts and CI.
+
+Exit codes: 0 done (and any bar cleared), 1 an error, 2 wrong usage, 3 no looks left, 4 the bar not cleared.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from holdfast.errors import BudgetError
+
+if TYPE_CHECKING:
+    from holdfast.holdout.reusable import ReusableHoldout
+
+REFUSED, NOT_CLEARED = 3, 4
+
+
+def _home(variable: str, otherwise: str) -> Path:
+    return Path(os.environ.get(variable) or Path.home() / otherwise) / "holdfast"
+
+
+def _place(function: Any) -> Any:
+    """Where the looks are kept; the same options for every command."""
+    for option in (
+        click.option("--column", help="the column of LABELS, where there are several"),
+        click.option("--state", type=click.Path(path_type=Path), help="the folder that keeps the looks"),
+        click.option(
+            "--anchors", type=click.Path(path_type=Path), help="a folder elsewhere, to notice old copies"
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def _open(
+    labels: Path, column: str | None, state: Path | None, anchors: Path | None, **terms: Any
+) -> ReusableHoldout:
+    from holdfast.holdout.column import read_column
+    from holdfast.holdout.reusable import ReusableHoldout
+
+    return ReusableHoldout(
+        read_column(labels, column),
+        state=state or _home("XDG_STATE_HOME", ".local/state") / "holdouts",
+        anchors=anchors or state or _home("XDG_DATA_HOME", ".local/share") / "anchors",
+        **terms,
+    )
+
+
+@click.group()
+def holdout() -> None:
+    """Score models on one holdout again and again, and still believe the scores."""
+
+
+@holdout.command()
+@click.argument("labels", type=click.Path(path_type=Path))
+@click.option("--queries", type=int, required=True, help="how many looks there will be in all")
+@click.option("--within", type=float, help="the half-width to certify; left out: the narrowest")
+@click.option("--confidence", type=float, default=0.95, show_default=True)
+@click.option(
+    "--mode", help="votes, gaussian, discretised, guess-and-check or thresholdout; left out: planned"
+)
+@click.option("--private", is_flag=True, help="differentially private mechanisms only")
+@click.option("--metric", default="accuracy", show_default=True)
+@_place
+def init(
+    labels: Path,
+    queries: int,
+    within: float | None,
+    confidence: float,
+    mode: str | None,
+    private: bool,
+    metric: str,
+    column: str | None,
+    state: Path | None,
+    anchors: Path | None,
+) -> None:
+    """Open the holdout of LABELS (.npy, .csv, .txt, .parquet) and fix its terms."""
+    with _open(
+        labels, column, state, anchors,
+        queries=queries, within=within, confidence=confidence, mode=mode, private=private, metric=metric,
+    ) as opened:  # fmt: skip
+        opened.state.fact("metric", metric)
+        click.echo(str(opened.design))
+
+
+@holdout.command()
+@click.argument("labels", type=click.Path(path_type=Path))
+@click.argument("predictions", type=click.Path(path_type=Path))
+@click.option("--metric", help="left out: the one named at init")
+@click.option("--predictions-column", help="the column of PREDICTIONS, where there are several")
+@click.option("--train-score", type=float, help="your own estimate: say whether it holds")
+@click.option("--at-least", type=float, help="exit 4 unless the whole interval is at least this")
+@click.option("--at-most", type=float, help="exit 4 unless the whole interval is at most this")
+@click.option("--key", help="a name for this look: asking again under it is free and gives the same answer")
+@click.option("--json", "as_json", is_flag=True, help="print the answer as JSON")
+@_place
+@click.pass_context
+def score(
+    context: click.Context,
+    labels: Path,
+    predictions: Path,
+    metric: str | None,
+    predictions_column: str | None,
+    train_score: float | None,
+    at_least: float | None,
+    at_most: float | None,
+    key: str | None,
+    as_json: bool,
+    column: str | None,
+    state: Path | None,
+    anchors: Path | None,
+) -> None:
+    """Score PREDICTIONS against LABELS; takes one look (precision and recall take two)."""
+    from holdfast.holdout.column import read_column
+
+    with _open(labels, column, state, anchors) as opened:
+        kind = metric or opened.state.fact("metric") or "accuracy"
+        said = read_column(predictions, predictions_column)
+        try:
+            if train_score is None:
+                fine, answer = None, opened.score(said, metric=kind, key=key)
+            else:
+                verdict = opened.check(train_score, said, metric=kind, key=key)
+                fine, answer = verdict.fine, verdict.answer
+        except BudgetError as error:
+            click.echo(f"refused: {error}", err=True)
+            context.exit(REFUSED)
+        left = opened.looks_left
+    if as_json:
+        click.echo(json.dumps({**json.loads(answer.to_json()), "fine": fine, "looks_left": left}))
+    else:
+        note = (
+            ""
+            if fine is None
+            else ("; the training score is fine" if fine else "; the training score is not")
+        )
+        click.echo(f"{answer}{note}")
+        click.echo(f"looks left: {left:,}")
+    cleared = (at_least is None or answer.low >= at_least) and (at_most is None or answer.high <= at_most)
+    if not cleared or fine is False:
+        context.exit(NOT_CLEARED)
+
+
+@holdout.command()
+@click.argument("labels", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="print it as JSON")
+@_place
+@click.pass_context
+def status(
+    context: click.Context,
+    labels: Path,
+    as_json: bool,
+    column: str | None,
+    state: Path | None,
+    anchors: Path | None,
+) -> None:
+    """Say what was planned for LABELS and how many looks are left; exit 3 if none."""
+    with _open(labels, column, state, anchors) as opened:
+        used, left, plan = opened.looks_used, opened.looks_left, opened.design
+    if as_json:
+        facts = {"rows": plan.rows, "mode": plan.mode, "width": plan.width, "confidence": plan.confidence}
+        click.echo(json.dumps({**facts, "queries": plan.queries, "looks_used": used, "looks_left": left}))
+    else:
+        click.echo(f"{plan}\nlooks used: {used:,}, left: {left:,}")
+    if not left:
+        context.exit(REFUSED)
+
+
+@holdout.command()
+@click.argument("labels", type=click.Path(path_type=Path))
+@_place
+def serve(labels: Path, column: str | None, state: Path | None, anchors: Path | None) -> None:
+    """Serve LABELS to an agent over MCP (stdio): it can score, and never reads the labels."""
+    from holdfast.holdout.mcp import server
+
+    with _open(labels, column, state, anchors) as opened:
+        server(opened, opened.state.fact("metric") or "accuracy").run("stdio")
+
+
+@click.command("leaderboard")
+@click.option("--rows", default=4000, show_default=True, help="rows of the test set")
+@click.option("--submissions", default=4000, show_default=True, help="what each attacker may submit")
+@click.option("--picture", type=click.Path(path_type=Path), help="write a PNG here (needs matplotlib)")
+def demo_leaderboard(rows: int, submissions: int, picture: Path | None) -> None:
+    """Attack an ordinary leaderboard and a guarded one, live, and show the truth at the end."""
+    from holdfast.holdout.attack_demo import run
+
+    run(rows, submissions, picture=picture)

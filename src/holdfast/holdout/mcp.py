@@ -1,0 +1,79 @@
+"""A small MCP server: an agent can score its predictions and never reads the labels.
+
+Remote guard: the labels live in this process, the agent talks to it over stdio. Needs the extra `mcp`.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import TYPE_CHECKING, Any
+
+from holdfast.errors import BudgetError, HoldfastError
+
+if TYPE_CHECKING:
+    from holdfast.holdout.reusable import ReusableHoldout
+
+_INSTRUCTIONS = (
+    "Score predictions on a hidden holdout. Every call costs a look and looks are limited: decide on training "
+    "data, and come here to confirm. The interval holds for all answers at once."
+)
+
+
+def server(holdout: ReusableHoldout, metric: str = "accuracy") -> Any:
+    """An MCP server with the tools `score`, `check` and `status`; call `.run("stdio")` on it.
+
+    Guarantee: what leaves is what ReusableHoldout releases, and refusals. Predictions come as arrays, so an
+    agent cannot learn which rows are read. Tools say errors as text, without values from the data.
+    """
+    from mcp.server.mcpserver import MCPServer
+
+    app = MCPServer("holdfast-holdout", instructions=_INSTRUCTIONS, log_level="ERROR")
+    lock = threading.Lock()
+
+    def told(look: Any) -> str:
+        try:
+            with lock:
+                found = {**look(), "looks_left": holdout.looks_left}
+        except BudgetError as error:
+            found = {"refused": str(error), "looks_left": holdout.looks_left}
+        except HoldfastError as error:
+            found = {"error": str(error)}
+        return json.dumps(found)
+
+    def score(predictions: list[float | int | str], metric: str = metric, key: str | None = None) -> str:
+        """The metric of one prediction per holdout row, in order, with an interval for the population.
+
+        `key`: the same key returns the same answer at no cost.
+        """
+        return told(lambda: _public(holdout.score(predictions, metric=metric, key=key)))
+
+    def check(
+        train_score: float,
+        predictions: list[float | int | str],
+        metric: str = metric,
+        key: str | None = None,
+    ) -> str:
+        """Whether a training score holds on the population; if not, what the holdout says."""
+
+        def look() -> dict[str, Any]:
+            verdict = holdout.check(train_score, predictions, metric=metric, key=key)
+            return {"fine": verdict.fine, **_public(verdict.answer)}
+
+        return told(look)
+
+    def status() -> str:
+        """Rows, planned looks, width and looks left. Free."""
+        plan = holdout.design
+        return told(
+            lambda: {"rows": plan.rows, "queries": plan.queries, "width": plan.width, "mode": plan.mode}
+        )
+
+    for tool in (score, check, status):
+        app.tool()(tool)
+    return app
+
+
+def _public(answer: Any) -> dict[str, Any]:
+    names = ("question", "value", "low", "high", "confidence", "repeated")
+    return {name: getattr(answer, name) for name in names}
