@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import reduce
 from itertools import product
 from typing import Any
 
@@ -82,24 +82,25 @@ def from_text(universe: Universe, text: str) -> Region:
     return factors(universe, json.loads(text)) if text.startswith("{") else region(universe, text)
 
 
-@lru_cache(maxsize=65536)
 def _region(universe: Universe, condition: Predicate) -> Region:
     parts = condition.parts if isinstance(condition, And) else (condition,)
     text = str(condition)
     if all(isinstance(part, In | IsNull | NotNull | Always | Never) for part in parts):
-        chosen = [np.ones(size, dtype=np.bool_) for size in universe.shape]
+        runs = [[(0, size)] for size in universe.shape]
         for part in parts:
             if isinstance(part, Never):
                 return Region(text, (), None)
             if isinstance(part, In | IsNull | NotNull):
-                axis = universe.axis(part.column)
-                chosen[axis] &= _leaf(universe, part)
-        runs = [_runs(vector) for vector in chosen]
+                # A conjunction in canonical form has at most one leaf a column.
+                runs[universe.axis(part.column)] = _runs(_leaf(universe, part))
         if math.prod(map(len, runs)) <= MOST_BOXES:
             return Region(text, tuple(product(*runs)), None)
     mask = _mask(universe, condition)
     if np.count_nonzero(mask) <= MOST_BOXES:
-        free = [(0, size) if length == 1 else None for size, length in zip(universe.shape, mask.shape, strict=True)]
+        free = [
+            (0, size) if length == 1 else None
+            for size, length in zip(universe.shape, mask.shape, strict=True)
+        ]
         boxes = tuple(
             tuple(whole or (int(i), int(i) + 1) for whole, i in zip(free, cell, strict=True))
             for cell in np.argwhere(mask)
@@ -152,13 +153,21 @@ def _compared(universe: Universe, condition: Compare) -> NDArray[np.bool_]:
     for name in tree.columns(condition):
         axis = universe.axes[universe.axis(name)]
         if isinstance(universe.schema[name], Real) or axis.bounds[-1] - axis.bounds[0] != axis.size:
-            raise QueryError(f"{condition} compares {name!r}, whose bins hold more than one value; use finer edges")
+            raise QueryError(
+                f"{condition} compares {name!r}, whose bins hold more than one value; use finer edges"
+            )
     shape = [universe.shape[universe.axis(name)] if name in names else 1 for name in universe.columns]
     codes = np.meshgrid(
-        *[np.arange(*universe.axes[universe.axis(name)].bounds[:: universe.shape[universe.axis(name)]]) for name in names],
+        *[
+            np.arange(*universe.axes[universe.axis(name)].bounds[:: universe.shape[universe.axis(name)]])
+            for name in names
+        ],
         indexing="ij",
     )
-    block = {name: grid.ravel().astype(universe.schema[name].dtype) for name, grid in zip(names, codes, strict=True)}
+    block = {
+        name: grid.ravel().astype(universe.schema[name].dtype)
+        for name, grid in zip(names, codes, strict=True)
+    }
     return compile_predicate(condition, universe.schema)(block).reshape(shape)
 
 

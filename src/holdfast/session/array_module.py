@@ -34,7 +34,9 @@ def array_module(name: str = "numpy", dtype: str = "float64") -> ArrayModule:
         if name == "cupy":
             import cupy  # type: ignore[import-not-found, unused-ignore]
 
-            return ArrayModule(name, lambda n: cupy.ones(n, dtype), lambda a: cupy.asarray(a, dtype), cupy.asnumpy)
+            return ArrayModule(
+                name, lambda n: cupy.ones(n, dtype), lambda a: cupy.asarray(a, dtype), cupy.asnumpy
+            )
         if name == "torch":
             import torch  # type: ignore[import-not-found, unused-ignore]
 

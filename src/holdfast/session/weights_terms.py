@@ -109,9 +109,7 @@ def _best(
         epsilon = round_up(epsilon * Fraction(1001, 1000))
     noise, distance = _answer_noise(answer, epsilon, failure / (3 * c), math.floor(alpha0 / 2 * unit))
     threshold = math.floor(within * unit) - reach
-    return WeightsTerms(
-        "best", within, alpha0, c, questions, threshold, epsilon, answer, noise, distance
-    )
+    return WeightsTerms("best", within, alpha0, c, questions, threshold, epsilon, answer, noise, distance)
 
 
 def run_reach(epsilon: Fraction, updates: int, questions: int, failure: float) -> int:
@@ -170,13 +168,17 @@ def textbook(
     """
     alpha = textbook_within(rows, points, questions, epsilon, delta, failure) / 3
     if 3 * alpha >= 1:
-        raise InputError(f"the textbook's version certifies no error below 1 here (it proves {3 * alpha:.3g})")
+        raise InputError(
+            f"the textbook's version certifies no error below 1 here (it proves {3 * alpha:.3g})"
+        )
     c = math.ceil(4 * math.log(points) / alpha**2)
     one = allocation.lecture(GRID, Fraction(epsilon), Fraction(delta), c, numeric=True)
     assert one.value is not None
     # The allocation's one run covers both the test and the answer; here they are two events.
     test = 2 * GRID / one.threshold
-    threshold = math.floor(_textbook_threshold(alpha, rows, points, questions, epsilon, delta, failure) * rows * GRID)
+    threshold = math.floor(
+        _textbook_threshold(alpha, rows, points, questions, epsilon, delta, failure) * rows * GRID
+    )
     reach = laplace_reach(one.value, failure / (3 * c), False)
     return WeightsTerms(
         "textbook", 3 * alpha, alpha, c, questions, threshold, test, "laplace", one.value, reach, alpha / 2
@@ -248,12 +250,16 @@ def lecture_within(
 
 def independent_within(rows: int, questions: int, rho: float, failure: float) -> float:
     """The error of k independent Gaussian answers at the same budget, all at once."""
-    return gaussian_reach(round_up(Fraction(questions) / (2 * Fraction(rho))), failure / questions, False) / rows
+    return (
+        gaussian_reach(round_up(Fraction(questions) / (2 * Fraction(rho))), failure / questions, False) / rows
+    )
 
 
 def mwem_within(rows: int, points: int, questions: int, epsilon: float) -> float:
     """Hardt, Ligett and McSherry's 2 sqrt(ln N/T) + 10 T ln k/(epsilon n) at its best T; in expectation."""
-    best_rounds = max(1.0, (math.sqrt(math.log(points)) * epsilon * rows / (10 * math.log(questions))) ** (2 / 3))
+    best_rounds = max(
+        1.0, (math.sqrt(math.log(points)) * epsilon * rows / (10 * math.log(questions))) ** (2 / 3)
+    )
     errors = [
         2 * math.sqrt(math.log(points) / t) + 10 * t * math.log(questions) / (epsilon * rows)
         for t in (math.floor(best_rounds), math.ceil(best_rounds))
