@@ -77,7 +77,7 @@ def population() -> Population:
     return Population(columns, (weight / weight.sum()).reshape(-1))
 
 
-def analyst(session: Session) -> Iterator[tuple[str, str, Answer]]:
+def analyst(session: Session, scale: float = 1.0) -> Iterator[tuple[str, str, Answer]]:
     """Questions that depend on earlier answers: follow whatever looks largest, ever more exactly.
 
     Yields what was added to the question, the whole question, and its answer.
@@ -86,7 +86,7 @@ def analyst(session: Session) -> Iterator[tuple[str, str, Answer]]:
 
     def ask(added: str, base: str = "", within: float = 0.01) -> tuple[str, str, Answer]:
         where = f"{base} AND {added}" if base else added
-        answer = session.fraction(where, within=within)
+        answer = session.fraction(where, within=scale * within)
         found.append((answer.value, where))
         return f"… AND {added}" if base else added, where, answer
 
@@ -123,7 +123,7 @@ def run(rows: int = ROWS) -> int:
     session = table.session(epsilon=1.0, delta=1e-6, confidence=0.95, queries=100)
     console.print(f"Opened a session with {session.report().budget}.")
     console.print("Each question is chosen after seeing the answers before it; each interval covers the population:\n")
-    asked, missed = _show(console, people, session)
+    asked, missed = _show(console, people, session, scale=max(1.0, (ROWS / rows) ** 0.5))
     for line in closing(session, asked, missed):
         console.print(line)
     console.print()
@@ -132,7 +132,7 @@ def run(rows: int = ROWS) -> int:
     return missed
 
 
-def _show(console: Console, people: Population, session: Session) -> tuple[int, int]:
+def _show(console: Console, people: Population, session: Session, scale: float) -> tuple[int, int]:
     """The analyst's questions, one line each."""
     from rich.table import Table as Grid
 
@@ -140,7 +140,7 @@ def _show(console: Console, people: Population, session: Session) -> tuple[int, 
     for column in grid.columns[1:]:
         column.justify, column.no_wrap = "right", True
     missed = asked = 0
-    for added, where, answer in analyst(session):
+    for added, where, answer in analyst(session, scale):
         truth = people.truth(where)
         inside = answer.low <= truth <= answer.high
         asked, missed = asked + 1, missed + (not inside)

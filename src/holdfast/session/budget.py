@@ -111,8 +111,10 @@ def budget(
 
 def budget_of(account: Account) -> Budget:
     """The budget of an account that was opened before."""
-    filters = {"pure": Filter.pure, "zcdp": Filter.zcdp, "gdp": Filter.gdp}
-    return Budget(filters[account.currency](Fraction(account.limit, UNITS)), None)
+    limit = Fraction(account.limit, UNITS)
+    if account.currency == "pure":
+        return Budget(Filter.pure(limit), None)
+    return Budget(Filter.zcdp(limit) if account.currency == "zcdp" else Filter.gdp(limit), None)
 
 
 def validity_budget(

@@ -44,15 +44,15 @@ def release(planned: Plan, source: Source, terms: Terms) -> Answer:
         if statistic.kind == "mean" or (terms.fixed is not None and terms.fixed.odds):
             half, whole = (reading.high - reading.low) / 2, planned.width
             parts = tuple(half * (part / whole if np.isfinite(whole) else 1 / 3) for part in parts)
-    value, low, high = reading.value, reading.low, reading.high
+    ends: tuple[Any, ...] = (reading.value, reading.low, reading.high)
     if statistic.by is None:
-        value, low, high = value.item(), low.item(), high.item()
+        ends = tuple(end.item() for end in ends)
         parts = tuple(float(np.max(part)) for part in parts)
     return Answer(
         question=str(statistic),
-        value=value,
-        low=low,
-        high=high,
+        value=ends[0],
+        low=ends[1],
+        high=ends[2],
         confidence=planned.confidence,
         noise=parts[0],
         sampling=parts[1],

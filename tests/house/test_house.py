@@ -1,0 +1,144 @@
+"""The house inspects itself: names, doors, imports, randomness, documents."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import holdfast as hf
+from holdfast import errors
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = sorted((ROOT / "src" / "holdfast").rglob("*.py"))
+
+CONTRACT = {
+    "": "Schema Integer Real Category Boolean Date open Table Session Answer Plan",
+    "mechanisms": "laplace gaussian exponential permute_and_flip randomized_response SparseVector",
+    "privacy": "advanced_composition lecture_composition subsampled group zcdp_to_approx Filter Odometer events",
+    "validity": "width most_queries plan bounds max_information corrected_level",
+    "local": "RandomizedResponse",
+    "stream": "Counter PanPrivateDensity",
+    "audit": "epsilon_lower_bound boosting_attack single_adaptive_analyst",
+}
+
+
+@pytest.mark.parametrize("room", sorted(CONTRACT))
+def test_the_public_names_are_there(room: str) -> None:
+    home = getattr(hf, room) if room else hf
+    for name in CONTRACT[room].split():
+        assert getattr(home, name).__doc__, f"{room}.{name} has no docstring"
+
+
+def test_every_exported_name_exists() -> None:
+    for name in hf.__all__:
+        assert getattr(hf, name) is not None
+
+
+def test_importing_holdfast_imports_nothing_heavy() -> None:
+    code = "import sys, holdfast; print(*sorted(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    for heavy in ("duckdb", "sqlglot", "scipy", "cryptography", "rich", "click", "pandas", "pyarrow", "pyspark"):
+        assert heavy not in loaded
+
+
+def test_a_question_needs_neither_scipy_nor_pandas() -> None:
+    code = (
+        "import sys, numpy as np, holdfast as hf\n"
+        "t = hf.open({'x': np.arange(1000)}, hf.Schema(x=hf.Integer(0, 999)))\n"
+        "t.session(epsilon=1.0, target='table').fraction('x > 3', within=0.1)\n"
+        "print(*sorted(sys.modules))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    for heavy in ("pandas", "pyarrow", "polars", "pyspark", "matplotlib"):
+        assert heavy not in loaded
+
+
+def imports(path: Path) -> set[str]:
+    """Every module that a file imports, at any depth."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return found
+
+
+SIMULATIONS = {"chance.py"}
+"""Where attackers and populations are simulated; noise never comes from there."""
+
+
+def test_randomness_has_one_door() -> None:
+    for path in SOURCES:
+        banned = {name for name in imports(path) if name.split(".")[0] == "random" or name.startswith("numpy.random")}
+        uses = re.findall(r"np\.random|numpy\.random\.", re.sub(r'""".*?"""', "", path.read_text(), flags=re.S))
+        if path.name not in SIMULATIONS:
+            assert not banned, path
+            assert not [use for use in uses if use == "np.random"], path
+
+
+def test_the_ban_would_notice(tmp_path: Path) -> None:
+    """The broken twin of the rule above: a file that imports `random` is seen."""
+    bad = tmp_path / "bad.py"
+    bad.write_text("def f():\n    import random\n    from numpy.random import default_rng\n")
+    assert {"random", "numpy.random"} <= imports(bad)
+
+
+def test_nothing_is_unpickled_or_evaluated() -> None:
+    for path in SOURCES:
+        assert not imports(path) & {"pickle", "marshal", "shelve", "dill"}, path
+        calls = {
+            node.func.id
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        assert not calls & {"eval", "exec", "compile"}, path
+
+
+def test_every_module_says_what_it_is() -> None:
+    for path in SOURCES:
+        assert ast.get_docstring(ast.parse(path.read_text())), path
+
+
+def test_the_error_tree_is_drawn_as_it_is() -> None:
+    drawn = set(re.findall(r"\w+Error", errors.__doc__ or ""))
+    real = {name for name in vars(errors) if name.endswith("Error")}
+    assert drawn == real
+    assert all(issubclass(getattr(errors, name), errors.HoldfastError) for name in real)
+
+
+def test_the_readme_example_runs() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
+    result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert "95%" in result.stdout or "confidence 0.95" in result.stdout
+
+
+def test_documents_name_functions_that_exist() -> None:
+    """`holdfast.room.module.name` in docs/*.md can be imported."""
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        for dotted in set(re.findall(r"`(holdfast(?:\.[a-z_]+)+\.[A-Za-z_]+)`", page.read_text())):
+            module, _, name = dotted.rpartition(".")
+            try:
+                importlib.import_module(dotted)
+            except ModuleNotFoundError:
+                assert hasattr(importlib.import_module(module), name), f"{page.name}: {dotted}"
+
+
+def test_the_import_contract_lists_every_room() -> None:
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    listed = {name.strip() for layer in contract["layers"] for name in layer.split("|")}
+    rooms = {p.parent.name for p in (ROOT / "src" / "holdfast").glob("*/__init__.py")}
+    assert rooms <= listed
+
+
+def test_files_stay_small() -> None:
+    for path in SOURCES:
+        assert len(path.read_text().splitlines()) <= 500, path

@@ -1,0 +1,124 @@
+"""The command line, as a person would use it: real files, a real process, the same budget tomorrow."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from holdfast.cli import main
+
+SCHEMA = """
+[columns.age]
+type = "integer"
+lo = 0
+hi = 99
+
+[columns.smoker]
+type = "category"
+labels = ["no", "yes"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    draw = np.random.default_rng(0)
+    lines = [f"{age},{'yes' if smokes else 'no'}" for age, smokes in zip(draw.integers(0, 100, 20_000), draw.random(20_000) < 0.3, strict=True)]
+    (tmp_path / "people.csv").write_text("age,smoker\n" + "\n".join(lines) + "\n")
+    (tmp_path / "people.toml").write_text(SCHEMA)
+    return tmp_path
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def ingested(folder: Path) -> Path:
+    result = run("ingest", folder / "people.csv", folder / "people.hf", "--schema", folder / "people.toml")
+    assert result.exit_code == 0, result.output
+    return folder / "people.hf"
+
+
+def test_ingest_then_ask_then_ask_again_tomorrow(folder: Path) -> None:
+    store = ingested(folder)
+    first = run("ask", store, "age >= 50", "--within", 0.05, "--epsilon", 1, "--json")
+    assert first.exit_code == 0, first.output
+    answer = json.loads(first.output)
+    assert answer["low"] <= 0.5 <= answer["high"]
+    # Another process, the next day: the same budget goes on, and may be left out.
+    command = [sys.executable, "-m", "holdfast", "ask", str(store), "age >= 60", "--within", "0.05"]
+    tomorrow = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert "left in session 'ask'" in tomorrow.stdout
+    repeated = run("ask", store, "NOT age < 50", "--within", 0.05, "--json")
+    assert json.loads(repeated.output)["value"] == answer["value"]
+
+
+def test_the_budget_ends(folder: Path) -> None:
+    store = ingested(folder)
+    budget = ("--epsilon", 0.02)
+    results = [run("ask", store, f"age >= {age}", "--within", 0.1, *budget) for age in range(60)]
+    codes = [result.exit_code for result in results]
+    assert codes[0] == 0
+    assert codes[-1] == 1
+    assert "is left" in results[-1].output
+    assert "Traceback" not in results[-1].output
+
+
+def test_estimate_charges_nothing(folder: Path) -> None:
+    store = ingested(folder)
+    plan = run("ask", store, "age >= 50", "--within", 0.05, "--epsilon", 1, "--estimate")
+    assert plan.exit_code == 0
+    assert "rows" in plan.output
+    assert "left in session 'ask': 1 pure" in plan.output
+
+
+def test_sql(folder: Path) -> None:
+    result = run("ask", ingested(folder), "SELECT smoker, count(*) FROM t GROUP BY smoker", "--within", 2000, "--epsilon", 1)
+    assert result.exit_code == 0, result.output
+    assert "yes" in result.output
+
+
+def test_suggest_prints_a_schema_that_works(folder: Path) -> None:
+    result = run("ingest", folder / "people.csv", "--suggest")
+    assert result.exit_code == 0, result.output
+    assert "for your eyes only" in result.output
+    (folder / "suggested.toml").write_text(result.output)
+    written = run("ingest", folder / "people.csv", folder / "b.hf", "--schema", folder / "suggested.toml")
+    assert written.exit_code == 0, written.output
+
+
+def test_mistakes_get_one_clear_line(folder: Path) -> None:
+    store = ingested(folder)
+    for arguments in (
+        ("ingest", folder / "people.csv", folder / "people.hf", "--schema", folder / "people.toml"),
+        ("ingest", folder / "people.csv"),
+        ("ask", store, "agee > 1", "--within", 0.1, "--epsilon", 1),
+        ("ask", store, "age > 1", "--within", 0.1, "--session", "never opened"),
+        ("ask", folder / "people.csv", "age > 1", "--within", 0.1, "--epsilon", 1),
+        ("plan", "--rows", "-1", "--within", "0.1"),
+    ):
+        result = run(*arguments)
+        assert result.exit_code != 0
+        assert "Traceback" not in result.output
+        assert "Error" in result.output
+
+
+def test_plan_needs_no_data() -> None:
+    result = run("plan", "--rows", "1e6", "--within", "0.05", "--queries", "30000")
+    assert result.exit_code == 0, result.output
+    assert "chosen: gaussian, 39,7" in result.output
+    assert "5,52" in result.output  # Rogers et al., the best published bound
+    assert run("plan", "--rows", "1e4", "--within", "0.05", "--queries", "30000").exit_code == 1
+
+
+def test_demo_runs_to_the_end() -> None:
+    result = run("demo", "--rows", "200000")
+    assert result.exit_code == 0, result.output
+    assert "intervals hold the truth" in result.output
+    assert "outside" in result.output
+    assert "inside" in result.output
