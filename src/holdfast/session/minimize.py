@@ -105,6 +105,10 @@ class Loss(Protocol):
     def values(self, theta: Vector, rows: Any) -> Vector:
         """The loss of each row, without the penalty."""
 
+    def complexity(self, n: int, chance: float) -> float:
+        """With probability 1 - chance over n independent rows, for all theta of the region at once, the mean
+        loss of the population, counted from the start, is at most this much above the mean of the rows."""
+
 
 @dataclass(frozen=True, slots=True)
 class DescentPlan:
@@ -180,7 +184,8 @@ def minimize(session: Session, loss: Loss, **how: Any) -> Minimum:
     entry = session.charge(f"minimize {type(loss).__name__}", made.event, queries=1)
     promise = promise_after(session)
     blocks = _blocks(session, loss)
-    found = [_descend(session, loss, made, blocks) for _ in range(made.runs)]
+    steep = _steep(loss, made, _parts(loss, promise, session._terms.rows)[1])
+    found = [_descend(session, loss, made, steep, blocks) for _ in range(made.runs)]
     theta = found[0] if made.selecting is None else found[_choose(loss, found, made.selecting, blocks)]
     excess = _certified(loss, session, promise, made)[0]
     session.record(entry, json.dumps({"theta": theta.tolist(), "excess": excess}))
@@ -293,19 +298,34 @@ def _rules(loss: Loss) -> tuple[str, ...]:
 def _parts(loss: Loss, promise: Promise, n: int) -> tuple[float, float]:
     """(what the population adds to the excess, the chance that is left for the table's part).
 
-    With a row's loss counted from the start it lies in an interval of length 2 (g + rounding) r. Whether the
-    claim fails is decided by theta, which is released, so the transfer theorem bounds the gap at theta; the
-    table's excess and the gap at the population's own optimum (Hoeffding) enter by their expected overshoot,
-    at most their chance times their greatest value.
+    A row's loss, counted from the start, lies in an interval of some length. Two ways, and public numbers say
+    which is less. By uniform convergence over the region: outright chances, which together stay within
+    `outright`. By the transfer theorem: whether the claim fails is decided by theta, which is released, so the
+    gap at theta is at most the promise's term; the table's excess and the gap at the population's optimum
+    (Hoeffding) enter by their expected overshoot, at most their chance times their greatest value.
     """
-    region = loss.region
-    length = 2 * (loss.step * loss.norm + loss.rounding) * region.radius
     if promise.target == "table":
         return 0.0, promise.allowance
+    region = loss.region
+    length = 2 * (loss.step * loss.norm + loss.rounding) * region.radius
+    chance = outright(promise) / 3
+    best = length * math.sqrt(math.log(1 / chance) / (2 * n))
+    uniform = (loss.complexity(n, chance) + best) * ROUND_UP
     greatest = 1 + loss.penalty * region.reach**2 / (2 * length)
-    chance = promise.allowance / greatest / 2
-    best = math.sqrt(math.log(1 / chance) / (2 * n))
-    return length * (promise.population + promise.slack + best) * ROUND_UP, chance
+    half = promise.allowance / greatest / 2
+    best = length * math.sqrt(math.log(1 / half) / (2 * n))
+    transfer = (length * (promise.population + promise.slack) + best) * ROUND_UP
+    return (uniform, chance) if uniform <= transfer else (transfer, half)
+
+
+def outright(promise: Promise) -> float:
+    """The chance with which a claim may fail for reasons that need no transfer.
+
+    Let a level's other claims have overshoots of (1-w) beta o in all, width h + o + alpha, and let this one
+    fail with chance c. If the others failed with chance beta - c, then (beta-c)(o + alpha) < (1-w) beta o +
+    alpha beta, which c (o + alpha) <= w beta o excludes. So all together fail with chance at most beta.
+    """
+    return promise.allowance / max(1.0, promise.slack + promise.population)
 
 
 def _certified(loss: Loss, session: Session, promise: Promise, made: DescentPlan) -> tuple[float, float]:
@@ -542,11 +562,17 @@ def _blocks(session: Session, loss: Loss) -> Callable[[], Iterator[Any]]:
     return cached
 
 
-def _descend(session: Session, loss: Loss, made: DescentPlan, blocks: Callable[[], Iterator[Any]]) -> Vector:
+def _steep(loss: Loss, made: DescentPlan, chance: float) -> float:
+    """G': what the noisy gradients stay below, at the chance for which the plan is certified."""
+    beta = chance if made.selecting is None else chance / 2
+    return _slope(loss) + _noise_norm(loss.dimension, made.iterations, made.sigma, beta)
+
+
+def _descend(
+    session: Session, loss: Loss, made: DescentPlan, steep: float, blocks: Callable[[], Iterator[Any]]
+) -> Vector:
     """One run: the averaged iterate of `iterations` projected steps."""
     region, n, T = loss.region, session._terms.rows, made.iterations
-    promise = promise_after(session)
-    steep = _slope(loss) + _noise_norm(loss.dimension, T, made.sigma, _parts(loss, promise, n)[1])
     theta, average = region.start, np.zeros(loss.dimension)
     for t in range(1, T + 1):
         if made.rule != "smooth":
@@ -556,15 +582,17 @@ def _descend(session: Session, loss: Loss, made: DescentPlan, blocks: Callable[[
             mean = np.asarray(add_gaussian(total, made.noise)) / n
         else:
             mean = _by_votes(session, loss, theta, int(made.noise))
-        eta = {
-            "convex": lambda t: region.diameter / (steep * math.sqrt(t)),
-            "strongly-convex": lambda t: 2 / (loss.strong * t),
-            "smooth": lambda t: 1 / (loss.smooth or math.inf),
-        }[made.rule](t)
+        eta = _step_size(loss, made.rule, steep, t)
         theta = region.project(theta - eta * (mean * loss.step + loss.penalty * theta))
         if made.rule == "smooth":
             average += (theta - average) / t
     return average
+
+
+def _step_size(loss: Loss, rule: str, steep: float, t: int) -> float:
+    if rule == "convex":
+        return loss.region.diameter / (steep * math.sqrt(t))
+    return 2 / (loss.strong * t) if rule == "strongly-convex" else 1 / (loss.smooth or math.inf)
 
 
 def _by_votes(session: Session, loss: Loss, theta: Vector, count: int) -> Vector:

@@ -1,0 +1,259 @@
+"""The private learner: one hypothesis out of a finite class, by the exponential mechanism on its mistakes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from holdfast.errors import InputError
+from holdfast.learn.rows import Labels, Matrix, decode, known_columns, labels, matrix
+from holdfast.learn.sample_size import excess_by_union, realisable_error
+from holdfast.mechanisms.accuracy import laplace_reach
+from holdfast.mechanisms.laplace import add_laplace
+from holdfast.mechanisms.selection import exponential, selection_loss
+from holdfast.mechanisms.values import ROUND_UP, positive, round_down
+from holdfast.privacy.event import BoundedRange, Laplace
+from holdfast.privacy.event import Sequence as Events
+from holdfast.session.minimize import outright, promise_after, refuse_beyond_the_promise
+from holdfast.session.promise import Promise
+from holdfast.session.request import probability
+
+if TYPE_CHECKING:
+    from holdfast.noise.bits import Bits
+    from holdfast.session.session import Session
+
+_MEASURING = Fraction(1, 5)
+"""The part of epsilon that measures the chosen hypothesis; the rest chooses it."""
+_SLACK = 1 / 20
+
+
+class Hypotheses(Protocol):
+    """A finite class that can be scored as a whole. All of it is public; rows come as arguments."""
+
+    @property
+    def size(self) -> int:
+        """How many hypotheses there are."""
+
+    def mistakes(self, rows: Matrix, truth: Labels) -> NDArray[np.int64]:
+        """For each hypothesis, how many rows it labels wrongly: exact, and the sum over blocks of rows."""
+
+    def predict(self, index: int, rows: Matrix) -> Labels:
+        """What hypothesis `index` says of the rows."""
+
+    def describe(self, index: int) -> str:
+        """A hypothesis in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Hypotheses given as functions from a matrix of rows to truth values."""
+
+    functions: tuple[Callable[[Matrix], ArrayLike], ...]
+
+    @property
+    def size(self) -> int:
+        return len(self.functions)
+
+    def mistakes(self, rows: Matrix, truth: Labels) -> NDArray[np.int64]:
+        wrong = (np.count_nonzero(self.predict(i, rows) != truth) for i in range(self.size))
+        return np.fromiter(wrong, dtype=np.int64, count=self.size)
+
+    def predict(self, index: int, rows: Matrix) -> Labels:
+        return labels(self.functions[index](rows), len(rows))
+
+    def describe(self, index: int) -> str:
+        return getattr(self.functions[index], "__name__", f"hypothesis {index}")
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A hypothesis that was chosen privately, with what is certified of it on the population.
+
+    `error` is its measured share of mistakes (noise included). With probability `confidence`, both at once:
+    its error on the population is at most `error_bound`, and at most `excess` above the best of the class.
+    """
+
+    index: int
+    description: str
+    error: float
+    error_bound: float
+    excess: float
+    confidence: float
+    epsilon: float
+    rows: int
+    _class: Hypotheses = field(repr=False)
+
+    def predict(self, rows: ArrayLike) -> Labels:
+        """What the hypothesis says of new rows."""
+        return self._class.predict(self.index, matrix(rows))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.description}: wrong on {self.error:.4f} of {self.rows:,} rows; on the population at most "
+            f"{self.error_bound:.4f}, and at most {self.excess:.4f} above the best of {self._class.size:,} "
+            f"(both with probability {self.confidence:g}; epsilon {self.epsilon:g})"
+        )
+
+
+class FiniteClass:
+    """A finite class to learn from: ready ones (`Thresholds`, `Stumps`, `Conjunctions`, `Boxes`), or functions."""
+
+    def __init__(self, hypotheses: Hypotheses | Sequence[Callable[[Matrix], ArrayLike]]) -> None:
+        if isinstance(hypotheses, Sequence):
+            if not hypotheses or not all(callable(h) for h in hypotheses):
+                raise InputError("hypotheses: expected a class, or a list of functions, got another thing")
+            hypotheses = Listed(tuple(hypotheses))
+        self.hypotheses: Hypotheses = hypotheses
+
+    @property
+    def size(self) -> int:
+        """How many hypotheses there are."""
+        return self.hypotheses.size
+
+    def learn(
+        self,
+        rows: ArrayLike,
+        truth: ArrayLike,
+        *,
+        epsilon: float,
+        confidence: float = 0.95,
+        realisable: bool = False,
+        bits: Bits | None = None,
+    ) -> Learned:
+        """Choose a hypothesis with few mistakes on these rows, and measure it.
+
+        Guarantee: epsilon-DP, exactly; the claims of `Learned`. `realisable` is a promise of the caller that
+        some hypothesis of the class is never wrong on the population.
+        Requires: the rows are independent draws from the population; replacing one changes each number of
+        mistakes by at most 1.
+        Reference: Kasiviswanathan et al. 2008; the lecture's Algorithm 3 and Theorem 0.3, theory 1.4; error:
+        the transfer term tanh(epsilon/4) or uniform convergence, whichever is less.
+        Cost: `events.BoundedRange(4/5 epsilon)`, `events.Laplace(1, 5/epsilon)`.
+        """
+        table = matrix(rows)
+        eps, beta = positive("epsilon", epsilon), 1 - probability("confidence", confidence)
+        wrong = self.hypotheses.mistakes(table, labels(truth, len(table)))
+        index, measured = _release(wrong, eps, bits)
+        n = len(table)
+        error_width = min(_error_by_union(self.size, n, eps, beta / 2), _error_by_transfer(n, eps, beta / 2))
+        excess = min(
+            excess_by_union(self.size, n, float(_choosing(eps)), beta / 2),
+            _excess_by_transfer(self.size, n, eps, beta / 2),
+        )
+        bound = min(1.0, max(0.0, measured / n + error_width))
+        if realisable:
+            certain = realisable_error(self.size, n, float(_choosing(eps)), beta / 2)
+            bound, excess = min(bound, certain), min(excess, certain)
+        return self._learned(index, measured, n, bound, excess, 1 - beta, eps)
+
+    def learn_in(
+        self, session: Session, features: Sequence[str], target: str, *, epsilon: float, bits: Bits | None = None
+    ) -> Learned:
+        """As `learn`, over the rows of a session: `target` is a condition, such as "smoker = 'yes'".
+
+        Guarantee: charged to the session before a row is read. The two claims are among those that hold
+        together with the session's confidence, whatever else was asked.
+        Cost: as `learn`, and two of the session's queries. All rows are read once.
+        """
+        from holdfast.query.evaluate import compile_predicate
+        from holdfast.query.parse import parse_predicate
+        from holdfast.query.predicate import columns as predicate_columns
+
+        schema, n = session._terms.schema, session._terms.rows
+        names = known_columns(schema, features)
+        condition = parse_predicate(target, schema)
+        test, needed = compile_predicate(condition, schema), {*names, *predicate_columns(condition)}
+        eps = positive("epsilon", epsilon)
+        event = Events((BoundedRange(_choosing(eps)), Laplace(1, _scale(eps))))
+        refuse_beyond_the_promise(session, 2)
+        entry = session.charge(f"learn {target} from {', '.join(names)}", event, queries=2)
+        promise = promise_after(session)
+        wrong = np.zeros(self.size, dtype=np.int64)
+        for block in session._source.scan([name for name in schema if name in needed]):
+            wrong += self.hypotheses.mistakes(matrix(decode(block, schema, names)), test(block))
+        index, measured = _release(wrong, eps, bits)
+        width, excess = _claims(self.size, n, eps, promise)
+        bound = min(1.0, max(0.0, measured / n + width))
+        found = self._learned(index, measured, n, bound, excess, session.confidence, eps)
+        session.record(entry, json.dumps({"hypothesis": index, "error": found.error, "bound": bound}))
+        return found
+
+    def _learned(
+        self, index: int, measured: int, n: int, bound: float, excess: float, confidence: float, eps: Fraction
+    ) -> Learned:
+        words = self.hypotheses.describe(index)
+        return Learned(
+            index, words, min(1.0, max(0.0, measured / n)), bound, excess, confidence, float(eps), n, self.hypotheses
+        )
+
+
+def _claims(size: int, n: int, eps: Fraction, promise: Promise) -> tuple[float, float]:
+    """(what to add to the measured error, the excess) under a session's promise; the lesser of two ways each."""
+    if promise.target == "table":
+        beta = promise.allowance
+        return laplace_reach(_scale(eps), beta, overshoot=False) / n, _selection(size, n, eps, beta)
+    beta, half = outright(promise), promise.allowance / 2
+    transfer = promise.population + promise.slack
+    best = math.sqrt(math.log(1 / half) / (2 * n)) * ROUND_UP
+    return (
+        min(
+            _error_by_union(size, n, eps, beta),
+            transfer + laplace_reach(_scale(eps), promise.allowance * n, overshoot=True) / n,
+        ),
+        min(1.0, excess_by_union(size, n, float(_choosing(eps)), beta), transfer + best + _selection(size, n, eps, half)),
+    )
+
+
+def _release(wrong: NDArray[np.int64], eps: Fraction, bits: Bits | None) -> tuple[int, int]:
+    """The index of a hypothesis, and its number of mistakes plus noise."""
+    index = exponential(-wrong, sensitivity=1, epsilon=_choosing(eps), bits=bits)
+    return index, int(add_laplace(int(wrong[index]), _scale(eps), bits))
+
+
+def _choosing(eps: Fraction) -> Fraction:
+    return round_down(float(eps * (1 - _MEASURING)))
+
+
+def _scale(eps: Fraction) -> Fraction:
+    return 1 / round_down(float(eps * _MEASURING))
+
+
+def _selection(size: int, n: int, eps: Fraction, beta: float) -> float:
+    return selection_loss(size, sensitivity=1, epsilon=_choosing(eps), beta=beta) / n
+
+
+def _error_by_union(size: int, n: int, eps: Fraction, beta: float) -> float:
+    """err_P - measured error: noise at beta/2, all hypotheses at beta/2 (one-sided Hoeffding)."""
+    uniform = math.sqrt((math.log(2 * size) - math.log(beta)) / (2 * n)) * ROUND_UP
+    return laplace_reach(_scale(eps), beta / 2, overshoot=False) / n + uniform
+
+
+def _error_by_transfer(n: int, eps: Fraction, beta: float) -> float:
+    """T1° for the pure mechanism: whether the measured error misses is decided by what was released."""
+    t = _transfer(eps)
+    return t * (1 + _SLACK) + laplace_reach(_scale(eps), beta * t * _SLACK * n, overshoot=True) / n
+
+
+def _excess_by_transfer(size: int, n: int, eps: Fraction, beta: float) -> float:
+    """err_P(h) - OPT = [err_P - err_S](h) + [err_S(h) - err_S(h*)] + [err_S - err_P](h*).
+
+    The first is the transfer term; the others are at most 1 and exceed what is added here with probability at
+    most beta*slack together, which the transfer theorem counts as expected overshoot.
+    """
+    t = _transfer(eps)
+    chance = beta * t * _SLACK
+    best = math.sqrt(math.log(2 / chance) / (2 * n)) * ROUND_UP
+    return min(1.0, t * (1 + _SLACK) + _selection(size, n, eps, chance / 2) + best)
+
+
+def _transfer(eps: Fraction) -> float:
+    return math.tanh(float(eps) / 4) * ROUND_UP
+
+

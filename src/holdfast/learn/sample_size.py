@@ -1,0 +1,68 @@
+"""How many rows a private learner needs, and what a given number of rows certifies."""
+
+from __future__ import annotations
+
+import math
+
+from holdfast.mechanisms.selection import selection_loss
+from holdfast.mechanisms.values import ROUND_UP, positive
+from holdfast.noise.parameter import natural
+from holdfast.session.request import probability
+
+
+def agnostic_rows(hypotheses: int, *, within: float, epsilon: float, confidence: float = 0.95) -> int:
+    """Rows after which err_P(h) <= min over H of err_P + `within`, with probability `confidence`.
+
+    Guarantee: m >= max{8 ln(4|H|/beta)/alpha^2, 4 (ln|H| + ln(2/beta))/(alpha epsilon)}: uniform convergence
+    takes alpha/4 twice, the exponential mechanism alpha/2.
+    Requires: independent rows; the hypothesis is chosen by the exponential mechanism on empirical error.
+    Reference: the lecture's Theorem 0.3, with alpha/4 instead of alpha/2 as the slack; theory 1.4.
+    """
+    H, alpha, eps, beta = _checked(hypotheses, within, epsilon, confidence)
+    sampling = 8 * (math.log(4 * H) - math.log(beta)) / alpha**2
+    return math.ceil(max(sampling, _selection_rows(H, alpha, eps, beta)) * ROUND_UP)
+
+
+def realisable_rows(hypotheses: int, *, within: float, epsilon: float, confidence: float = 0.95) -> int:
+    """As `agnostic_rows`, where some hypothesis of H is never wrong: err_P(h) <= `within`.
+
+    Guarantee: m >= max{8 ln(2|H|/beta)/alpha, 4 (ln|H| + ln(2/beta))/(alpha epsilon)}. The chosen one errs on
+    at most alpha/2 of the rows; one with err_P > alpha does that with probability at most e^{-m alpha/8}.
+    Reference: the lecture's Theorem 0.3; multiplicative Chernoff bound.
+    """
+    H, alpha, eps, beta = _checked(hypotheses, within, epsilon, confidence)
+    sampling = 8 * (math.log(2 * H) - math.log(beta)) / alpha
+    return math.ceil(max(sampling, _selection_rows(H, alpha, eps, beta)) * ROUND_UP)
+
+
+def realisable_error(hypotheses: int, rows: int, epsilon: float, beta: float) -> float:
+    """The least alpha for which `realisable_rows` is at most `rows`; at most 1."""
+    H = natural("hypotheses", hypotheses, least=1)
+    sampling = 8 * (math.log(2 * H) - math.log(beta)) / rows
+    return min(1.0, max(sampling, _selection_rows(H, 1.0, epsilon, beta) / rows) * ROUND_UP)
+
+
+def excess_by_union(hypotheses: int, rows: int, epsilon: float, beta: float) -> float:
+    """err_P(h) - min err_P is at most this with probability 1 - beta, by uniform convergence over H.
+
+    Guarantee: 2 sqrt(ln(4|H|/beta)/(2m)) + the selection's loss at beta/2; never more than what
+    `agnostic_rows` inverts to.
+    """
+    H = natural("hypotheses", hypotheses, least=1)
+    uniform = 2 * math.sqrt((math.log(4 * H) - math.log(beta)) / (2 * rows)) * ROUND_UP
+    return min(1.0, uniform + selection_loss(H, sensitivity=1, epsilon=epsilon, beta=beta / 2) / rows)
+
+
+def _selection_rows(hypotheses: int, alpha: float, epsilon: float, beta: float) -> float:
+    return 4 * (math.log(hypotheses) + math.log(2 / beta)) / (alpha * epsilon)
+
+
+def _checked(
+    hypotheses: int, within: float, epsilon: float, confidence: float
+) -> tuple[int, float, float, float]:
+    return (
+        natural("hypotheses", hypotheses, least=1),
+        probability("within", within),
+        float(positive("epsilon", epsilon)),
+        1 - probability("confidence", confidence),
+    )
