@@ -43,9 +43,11 @@ class Grouping:
     def groups(self, block: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
         """The group of each row, or -1."""
         codes = block[self.column]
-        bounds = np.asarray(self.bounds, dtype=np.float64 if codes.dtype.kind == "f" else np.int64)
+        if codes.dtype.kind != "f":
+            codes = codes.astype(np.int64)  # codes are below 2^62; unlike unsigned ones they compare exactly
+        bounds = np.asarray(self.bounds, dtype=codes.dtype)
         if bounds.dtype.kind == "i" and bounds[0] == 0 and bounds[-1] == self.size:
-            groups = codes.astype(np.int64)
+            groups = codes
         else:
             groups = np.searchsorted(bounds, codes, side="right") - 1
         return np.where(groups < self.size, groups, -1)

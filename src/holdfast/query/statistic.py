@@ -136,10 +136,10 @@ def _grid(value: Expression, schema: Schema, rows: int, *, centred: bool) -> Gri
     origin_real = (low + high) / 2 if centred else 0.0
     reach = max(high - origin_real, origin_real - low)
     step = declared_step(value, schema) or reach / LEVELS
-    while reach / step * rows >= _LARGEST_TOTAL:
-        step *= 2
     if not step > 0:
         raise QueryError(f"{expression.text(value)} is always the same number; there is nothing to ask")
+    while reach / step * rows >= _LARGEST_TOTAL:
+        step *= 2
     bottom, top = int((low - origin_real) // step), -int((origin_real - high) // step)
     return Grid(origin_real, step, bottom, top, exact=False)
 
