@@ -1,4 +1,4 @@
-"""A question over a universe: a few boxes of cells, which are views of any array over it, or a value a cell."""
+"""A question over a universe: a few boxes of cells (views of any array over it), or a value for each cell."""
 
 from __future__ import annotations
 
@@ -141,8 +141,8 @@ def _leaf(universe: Universe, leaf: In | IsNull | NotNull) -> NDArray[np.bool_]:
     if not np.array_equal(inside, touched):
         place = int(np.flatnonzero(inside != touched)[0])
         raise QueryError(
-            f"{leaf} cuts through the bin {axis.labels[place]} of {leaf.column!r}; ask along the bins' edges, or "
-            "open a universe with finer ones"
+            f"{leaf} cuts through the bin {axis.labels[place]} of {leaf.column!r}; ask along "
+            "the bins' edges, or open a universe with finer ones"
         )
     return inside
 

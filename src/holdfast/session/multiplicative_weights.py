@@ -5,39 +5,31 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from threading import RLock
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from holdfast.errors import BudgetError, InputError, LedgerError, MechanismError
+from holdfast.errors import BudgetError, InputError, LedgerError
 from holdfast.ledger import Entry
 from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.noise.bits import Bits
 from holdfast.noise.gaussian import gaussian
 from holdfast.noise.laplace import laplace
 from holdfast.privacy.event import Nothing
-from holdfast.query.measurement import Measurement
-from holdfast.query.predicate import Always
 from holdfast.query.region import GRID, Region, factors, from_text, region
 from holdfast.query.universe import MAX_CELLS, Universe, universe
 from holdfast.session.answer import Answer
 from holdfast.session.array_module import array_module
-from holdfast.session.promise import promises, share
-from holdfast.session.request import positive, whole
-from holdfast.session.weights import Weights, views
-from holdfast.session.weights_terms import WeightsTerms, best, best_within, lecture, textbook
+from holdfast.session.cell_counts import CellCounts
+from holdfast.session.request import whole
+from holdfast.session.weights import Weights
+from holdfast.session.weights_plan import plan_weights
+from holdfast.session.weights_terms import WeightsTerms
 
 if TYPE_CHECKING:
-    from holdfast.data.source import Source
     from holdfast.session.session import Session
 
-VERSIONS = ("best", "lecture", "textbook")
 _BLOCK = 4096
 _REMEMBERED = 1 << 16
-_LEVELS = 40
 
 
 class MultiplicativeWeights:
@@ -79,8 +71,16 @@ class MultiplicativeWeights:
         asked |= {"within": within, "rho": rho, "epsilon": epsilon, "delta": delta}
         first = session._ledger.find(session.name, self._key("run", 0))
         if first is None:
-            self.terms = self._plan(version, within, rho, epsilon, delta)
-            self._refuse_if_it_cannot_finish()
+            self.terms = plan_weights(
+                session,
+                self.universe.size + 1,
+                self.queries,
+                version=version,
+                within=within,
+                rho=rho,
+                epsilon=epsilon,
+                delta=delta,
+            )
         else:
             saved = json.loads(self._told(first, " opens: "))
             if saved["asked"] != json.loads(json.dumps(asked)):
@@ -96,7 +96,7 @@ class MultiplicativeWeights:
         self._regions: dict[str, Region] = {}
         if first is None:
             self._open_run()
-        self._secret = _histogram(session._source, self.universe)
+        self._secret = CellCounts(session._source, self.universe)
         self._restore()
 
     @property
@@ -166,7 +166,8 @@ class MultiplicativeWeights:
         """One round of the sparse vector: the weights' answer, or an update."""
         if self._asked >= self.terms.questions:
             raise BudgetError(
-                f"the weights were opened for {self.terms.questions:,} questions, and all were asked; open others",
+                f"the weights were opened for {self.terms.questions:,} questions, all of which were asked; "
+                "open others",
                 requested=1,
                 remaining=0,
             )
@@ -185,7 +186,8 @@ class MultiplicativeWeights:
         entry = self._session.charge(f"weights {self._name!r} learns: {query.text}", Nothing(), key=key)
         if self._told(entry, " learns: ") != query.text:
             raise LedgerError(
-                f"another process is using the weights {self._name!r}; let one at a time hold a name, and ask again"
+                f"another process is using the weights {self._name!r}; "
+                "let one at a time hold a name, and ask again"
             )
         steps = self._draw(query, entry)
         self._update(query, steps)
@@ -306,69 +308,7 @@ class MultiplicativeWeights:
 
     def _total(self, query: Region) -> int:
         """The exact sum over the rows, in steps. Secret."""
-        return exact_total(self._secret, self.universe, query)
-
-    def _plan(
-        self,
-        version: str,
-        within: float | None,
-        rho: float | None,
-        epsilon: float | None,
-        delta: float | None,
-    ) -> WeightsTerms:
-        session, failure = self._session, self._failure()
-        n, points, k = session._terms.rows, self.universe.size + 1, self.queries
-        if version not in VERSIONS:
-            raise InputError(f"expected version as one of {', '.join(VERSIONS)}, got {version!r}")
-        if session.currency == "gdp":
-            raise MechanismError("the sparse vector is not Gaussian noise, and this session is Gaussian-only")
-        if version != "best":
-            if epsilon is None or within is not None or rho is not None:
-                raise InputError(f"the {version} version is planned from epsilon= and delta=")
-            budget = (positive("epsilon", epsilon), 0.0 if delta is None else positive("delta", delta))
-            return (lecture if version == "lecture" else textbook)(n, points, k, *budget, failure)
-        pure = session.currency == "pure"
-        if within is not None and rho is None and epsilon is None:
-            return best(n, points, k, _below_one(within), failure, "laplace" if pure else "gaussian")
-        if within is None and (epsilon if pure else rho) is not None:
-            if pure:
-                return best_within(n, points, k, failure, epsilon=positive("epsilon", epsilon))
-            return best_within(n, points, k, failure, rho=positive("rho", rho))
-        raise InputError("give within=, or the budget of all updates: rho= (epsilon= in a pure session)")
-
-    def _failure(self) -> float:
-        """The chance of a miss on the table that the session's promise leaves for all these answers."""
-        session = self._session
-        terms, moment = session._terms, session._moment()
-        answered = (moment.session if terms.target == "table" else moment.table).answers
-        if terms.queries is not None and answered + self.queries > terms.queries:
-            raise BudgetError(
-                f"the intervals were promised for {terms.queries:,} queries, {answered:,} are answered and these "
-                f"weights need {self.queries:,}; open a session with more queries, or with queries=None",
-                requested=self.queries,
-                remaining=terms.queries - answered,
-            )
-        weight = shares(terms.queries, answered + 1, self.queries)
-        from holdfast.session.planner import total_rho
-
-        spent = total_rho(moment.table.units, terms)
-        beta = 1 - terms.confidence
-        return min(
-            p.allowance for p in islice(promises(terms.target, terms.rows, beta, weight, spent), _LEVELS)
-        )
-
-    def _refuse_if_it_cannot_finish(self) -> None:
-        """All updates must be affordable at the start, so that the promise can be kept."""
-        session, terms = self._session, self.terms
-        cost = terms.updates * session._terms.session.cost(terms.event)
-        left = float(session.remaining)
-        if cost / 1e9 > left:
-            raise BudgetError(
-                f"{terms.updates:,} updates may cost {cost / 1e9:.4g} and {left:.4g} is left; ask for a wider "
-                "promise, or give the budget and take the width that it affords",
-                requested=cost / 1e9,
-                remaining=left,
-            )
+        return self._secret.steps(query)
 
     def _key(self, kind: str, number: int) -> str:
         return f"weights {self._name} {kind} {number}"
@@ -384,51 +324,9 @@ def projection(p: float, move: float, *, counting: bool) -> float:
     return 4 * abs(move)
 
 
-def shares(queries: int | None, place: int, count: int) -> float:
-    """The sum of `promise.share` over `count` places from `place` on."""
-    if queries is not None:
-        return count / queries
-    total, end = 0.0, place + count
-    while place < end:
-        following = min(end, 1 << place.bit_length())
-        total += (following - place) * share(None, place)
-        place = following
-    return total
-
-
-def exact_total(histogram: NDArray[np.int64], universe: Universe, query: Region) -> int:
-    """The sum of the query over the rows, in steps of 1/GRID; an exact integer."""
-    if query.boxes is not None:
-        return GRID * sum(int(v.sum()) for box in query.boxes for v in views(histogram, universe.shape, box))
-    assert query.steps is not None
-    unused = tuple(i for i, length in enumerate(query.steps.shape) if length == 1)
-    marginal = histogram.reshape(universe.shape).sum(unused, keepdims=True)
-    return int((marginal * query.steps).sum())
-
-
-def _histogram(source: Source, universe: Universe) -> NDArray[np.int64]:
-    """The rows in each cell: by the source's own totals, or block by block where there are many cells."""
-    if universe.size <= 2**20:
-        # A universe groups rows as a Grouping does; Measurement asks no more of it.
-        measurement = Measurement(universe.schema, Always(), by=cast(Any, universe))
-        return source.totals(measurement)
-    histogram = np.zeros(universe.size, dtype=np.int64)
-    for block in source.scan(universe.columns):
-        cells = universe.groups(block)
-        np.add.at(histogram, cells[cells >= 0], 1)
-    return histogram
-
-
 def _kl(p: float, move: float) -> float:
     """A lower bound on the fall of the potential: kl(p + move || p), at least 2 move^2."""
     q = p + move
     if not (0 < p < 1 and 0 < q < 1):
         return 2 * move**2
     return max(2 * move**2, q * math.log(q / p) + (1 - q) * math.log((1 - q) / (1 - p)))
-
-
-def _below_one(within: object) -> float:
-    number = positive("within", within)
-    if number >= 1:
-        raise InputError(f"expected within below 1, got {within!r}")
-    return number

@@ -1,7 +1,7 @@
 """What private multiplicative weights promise, and what that takes: three versions, one record of terms.
 
-Letters: n rows, N points, k questions, alpha the certified error on the table, alpha0 the least true gap of an
-update, w how far the sparse vector's noise reaches, c the most updates. All noise is in steps of 1/GRID row.
+Letters: n rows, N points, k questions, alpha the certified error on the table, alpha0 the least true gap of
+an update, w how far the sparse vector's noise reaches, c the most updates. All noise is in steps of 1/GRID row.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ class WeightsTerms:
     @staticmethod
     def from_json(saved: dict[str, Any]) -> WeightsTerms:
         numbers = ("run_epsilon", "answer_noise")
-        return WeightsTerms(**{k: Fraction(v) if k in numbers else v for k, v in saved.items()})
+        fields: dict[str, Any] = {k: Fraction(v) if k in numbers else v for k, v in saved.items()}
+        return WeightsTerms(**fields)
 
 
 def best(
@@ -188,7 +189,7 @@ def textbook(
 def textbook_within(
     rows: int, points: int, questions: int, epsilon: float, delta: float, failure: float
 ) -> float:
-    """The error 3 alpha that Dwork and Roth's theorem certifies, at the least alpha with alpha >= T(alpha)."""
+    """The error 3 alpha that Dwork and Roth's theorem certifies, at the least alpha >= T(alpha)."""
     low, high = 1e-9, 1e9
     for _ in range(80):
         alpha = math.sqrt(low * high)
@@ -237,7 +238,7 @@ def lecture_sigma(rows: int, points: int, epsilon: float, delta: float) -> float
     """10 ln(1/delta) ln^(1/4) N/(sqrt(n) epsilon): the box of lecture 13, corrected."""
     if not 0 < delta < 1:
         raise InputError(f"the lecture's version needs delta between 0 and 1, got {delta!r}")
-    return 10 * math.log(1 / delta) * math.log(points) ** 0.25 / (math.sqrt(rows) * epsilon)
+    return 10 * math.log(1 / delta) * math.sqrt(math.sqrt(math.log(points))) / (math.sqrt(rows) * epsilon)
 
 
 def lecture_within(
