@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from holdfast.holdout.reusable import ReusableHoldout
 
 _INSTRUCTIONS = (
-    "Score predictions on a hidden holdout. Every call costs a look and looks are limited: decide on training "
-    "data, and come here to confirm. The interval holds for all answers at once."
+    "Score predictions on a hidden holdout. Every call costs a look and looks are limited: decide on "
+    "training data, and come here to confirm. The interval holds for all answers at once."
 )
 
 
