@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -72,9 +72,9 @@ class Answer:
 
     def to_json(self) -> str:
         """The whole answer as JSON text."""
-        return json.dumps(
-            {f.name: getattr(self, f.name) for f in fields(self) if f.name != "repeated"}, default=_jsonable
-        )
+        parts = vars(self).copy()
+        del parts["repeated"]
+        return _ENCODER.encode(parts)
 
     @classmethod
     def from_json(cls, text: str, *, repeated: bool = False) -> Answer:
@@ -116,3 +116,6 @@ def _readable(part: Any) -> Any:
             return np.array([datetime.date.fromisoformat(d) for d in part["dates"]], dtype=object)
         return datetime.date.fromisoformat(part["date"])
     return part
+
+
+_ENCODER = json.JSONEncoder(default=_jsonable)

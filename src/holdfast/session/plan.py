@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -118,6 +118,17 @@ class Plan:
         """What it costs, in the session's currency."""
         return self.charge.session / UNITS
 
+    def about(self, statistic: Statistic) -> Plan:
+        """The same plan for a question that differs only in which rows it chooses."""
+        other = replace(self, statistic=statistic)
+        vars(other)["event_text"] = self.event_text  # the event is the same
+        return other
+
+    @cached_property
+    def question(self) -> str:
+        """What is asked, in its canonical words."""
+        return str(self.statistic)
+
     @cached_property
     def event_text(self) -> str:
         return json.dumps(to_json(self.event))
@@ -127,7 +138,7 @@ class Plan:
         """What the ledger keeps: enough to compute the answer once more under the same charge."""
         return json.dumps(
             {
-                "question": str(self.statistic),
+                "question": self.question,
                 "recipe": [
                     self.recipe.mechanism,
                     str(self.recipe.noise),
@@ -150,7 +161,7 @@ class Plan:
         """What was chosen, and why, in plain words."""
         epsilon = "" if self.epsilon is None else f" (epsilon {self.epsilon:.4g})"
         lines = [
-            str(self.statistic),
+            self.question,
             f"reads {self._reading()} and adds {self._noise()}.",
             f"It costs rho {self.rho:.4g}{epsilon} and is within {self.width:.4g} of the {self.target} value"
             f"{', ' + self.scope if self.scope else ''},",

@@ -47,9 +47,9 @@ def release(planned: Plan, source: Source, terms: Terms) -> Answer:
     ends: tuple[Any, ...] = (reading.value, reading.low, reading.high)
     if statistic.by is None:
         ends = tuple(end.item() for end in ends)
-        parts = tuple(float(np.max(part)) for part in parts)
+        parts = tuple(part if isinstance(part, float) else float(np.max(part)) for part in parts)
     return Answer(
-        question=str(statistic),
+        question=planned.question,
         value=ends[0],
         low=ends[1],
         high=ends[2],

@@ -6,6 +6,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import count
 from threading import RLock
@@ -21,6 +22,7 @@ from holdfast.privacy.event import Event, Group, Votes, to_json
 from holdfast.privacy.filter import UNITS
 from holdfast.query.evaluate import compile_predicate
 from holdfast.query.parse import parse_predicate
+from holdfast.query.predicate import Always
 from holdfast.query.predicate import columns as predicate_columns
 from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic, workload
@@ -205,7 +207,9 @@ class Session(Questions[Answer]):
             except Stale:
                 continue
             answer = release(planned, self._source, self._terms)
-            return Answer.from_json(self._ledger.record(entry.id, answer.to_json()))
+            text = answer.to_json()
+            standing = self._ledger.record(entry.id, text)
+            return answer if standing == text else Answer.from_json(standing)
 
     def _reserve(self, statistic: Statistic, request: Request, key: str) -> tuple[Plan, Entry]:
         """Plan and charge, in that order and before a row is read."""
@@ -229,16 +233,20 @@ class Session(Questions[Answer]):
         return Moment(self._ledger.totals(self.name), self._ledger.totals())
 
     def _planned(self, statistic: Statistic, request: Request, moment: Moment) -> tuple[Plan, While]:
-        """The plan for this moment, and for how long it would be the same; kept until then."""
-        known = self._plans.get((statistic, request))
+        """The plan for this moment, and for how long it would be the same; kept until then.
+
+        It does not depend on which rows are chosen, so one plan serves all conditions.
+        """
+        shape = replace(statistic, where=Always())
+        known = self._plans.get((shape, request))
         if known is not None and self._still(*known, moment):
-            return known[1], known[0]
+            return known[1].about(statistic), known[0]
         planned = plan(statistic, request, moment, self._terms)
         holding = holds(planned, moment, self._terms)
         self._refuse_beyond_the_promise(planned, moment)
         if len(self._plans) >= _PLANS_KEPT:
             self._plans.clear()
-        self._plans[statistic, request] = (holding, planned)
+        self._plans[shape, request] = (holding, planned)
         return planned, holding
 
     def _still(self, holding: While, planned: Plan, moment: Moment) -> bool:
