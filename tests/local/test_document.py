@@ -25,7 +25,7 @@ ALL = [
 ]
 
 
-@pytest.mark.parametrize("oracle", ALL, ids=str)
+@pytest.mark.parametrize("oracle", ALL, ids=lambda oracle: type(oracle).__name__)
 def test_round_trip(oracle: Any) -> None:
     """The same oracle comes back: equal, and with the same reports from the same bits."""
     copy = local.from_json(local.to_json(oracle))
