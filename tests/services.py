@@ -7,6 +7,7 @@ runtime (the Debian package `default-jre-headless`).
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import os
 import pwd
@@ -21,7 +22,7 @@ import psycopg
 
 
 class PostgresServer:
-    """A server of our own on a unix socket, as the user `postgres` when we are root: it refuses to be root."""
+    """A server of our own on a unix socket, as the user `postgres` when we are root, which it refuses."""
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="holdfast-pg-"))
@@ -65,10 +66,8 @@ class PostgresServer:
         )
 
     def _remove(self) -> None:
-        try:
+        with contextlib.suppress(subprocess.CalledProcessError):  # a test may have stopped it
             self.stop()
-        except subprocess.CalledProcessError:
-            pass  # a test had stopped it
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
