@@ -154,7 +154,13 @@ class FiniteClass:
         return self._learned(index, measured, n, bound, excess, 1 - beta, eps)
 
     def learn_in(
-        self, session: Session, features: Sequence[str], target: str, *, epsilon: float, bits: Bits | None = None
+        self,
+        session: Session,
+        features: Sequence[str],
+        target: str,
+        *,
+        epsilon: float,
+        bits: Bits | None = None,
     ) -> Learned:
         """As `learn`, over the rows of a session: `target` is a condition, such as "smoker = 'yes'".
 
@@ -190,7 +196,15 @@ class FiniteClass:
     ) -> Learned:
         words = self.hypotheses.describe(index)
         return Learned(
-            index, words, min(1.0, max(0.0, measured / n)), bound, excess, confidence, float(eps), n, self.hypotheses
+            index,
+            words,
+            min(1.0, max(0.0, measured / n)),
+            bound,
+            excess,
+            confidence,
+            float(eps),
+            n,
+            self.hypotheses,
         )
 
 
@@ -207,7 +221,11 @@ def _claims(size: int, n: int, eps: Fraction, promise: Promise) -> tuple[float, 
             _error_by_union(size, n, eps, beta),
             transfer + laplace_reach(_scale(eps), promise.allowance * n, overshoot=True) / n,
         ),
-        min(1.0, excess_by_union(size, n, float(_choosing(eps)), beta), transfer + best + _selection(size, n, eps, half)),
+        min(
+            1.0,
+            excess_by_union(size, n, float(_choosing(eps)), beta),
+            transfer + best + _selection(size, n, eps, half),
+        ),
     )
 
 
@@ -255,5 +273,3 @@ def _excess_by_transfer(size: int, n: int, eps: Fraction, beta: float) -> float:
 
 def _transfer(eps: Fraction) -> float:
     return math.tanh(float(eps) / 4) * ROUND_UP
-
-

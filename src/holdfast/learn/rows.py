@@ -52,7 +52,9 @@ def edges(name: str, values: ArrayLike) -> NDArray[np.float64]:
         raise InputError(f"{name}: expected a flat list of numbers, got {array.dtype} of shape {array.shape}")
     cuts = array.astype(np.float64)
     if not np.isfinite(cuts).all() or not (np.diff(cuts) > 0).all():
-        raise InputError(f"{name}: expected finite numbers in strictly increasing order, got others; sort them")
+        raise InputError(
+            f"{name}: expected finite numbers in strictly increasing order, got others; sort them"
+        )
     return cuts
 
 
