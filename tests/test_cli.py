@@ -28,7 +28,10 @@ labels = ["no", "yes"]
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     draw = np.random.default_rng(0)
-    lines = [f"{age},{'yes' if smokes else 'no'}" for age, smokes in zip(draw.integers(0, 100, 20_000), draw.random(20_000) < 0.3, strict=True)]
+    lines = [
+        f"{age},{'yes' if smokes else 'no'}"
+        for age, smokes in zip(draw.integers(0, 100, 20_000), draw.random(20_000) < 0.3, strict=True)
+    ]
     (tmp_path / "people.csv").write_text("age,smoker\n" + "\n".join(lines) + "\n")
     (tmp_path / "people.toml").write_text(SCHEMA)
     return tmp_path
@@ -78,7 +81,15 @@ def test_estimate_charges_nothing(folder: Path) -> None:
 
 
 def test_sql(folder: Path) -> None:
-    result = run("ask", ingested(folder), "SELECT smoker, count(*) FROM t GROUP BY smoker", "--within", 2000, "--epsilon", 1)
+    result = run(
+        "ask",
+        ingested(folder),
+        "SELECT smoker, count(*) FROM t GROUP BY smoker",
+        "--within",
+        2000,
+        "--epsilon",
+        1,
+    )
     assert result.exit_code == 0, result.output
     assert "yes" in result.output
 

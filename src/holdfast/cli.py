@@ -31,12 +31,21 @@ def main() -> None:
 @main.command()
 @click.argument("data", type=click.Path(exists=True, path_type=Path))
 @click.argument("store", type=click.Path(path_type=Path), required=False)
-@click.option("--schema", "schema_path", type=click.Path(exists=True, path_type=Path), help="the declaration, as TOML")
-@click.option("--suggest", is_flag=True, help="read DATA and print a schema to be edited; for the owner's eyes only")
+@click.option(
+    "--schema", "schema_path", type=click.Path(exists=True, path_type=Path), help="the declaration, as TOML"
+)
+@click.option(
+    "--suggest", is_flag=True, help="read DATA and print a schema to be edited; for the owner's eyes only"
+)
 @click.option("--rows-per-unit", default=1, show_default=True, help="how many rows one person may own")
 @click.option("--overwrite", is_flag=True, help="replace an existing store, and with it its ledger")
 def ingest(
-    data: Path, store: Path | None, schema_path: Path | None, suggest: bool, rows_per_unit: int, overwrite: bool
+    data: Path,
+    store: Path | None,
+    schema_path: Path | None,
+    suggest: bool,
+    rows_per_unit: int,
+    overwrite: bool,
 ) -> None:
     """Write DATA (CSV, Parquet) into STORE, a folder of memory-mapped columns."""
     from holdfast.data.open import ingest as write
@@ -44,7 +53,9 @@ def ingest(
     from holdfast.query.schema import Schema
 
     if suggest:
-        click.echo("# Suggested from the data itself: for your eyes only. Check every bound before you publish it,")
+        click.echo(
+            "# Suggested from the data itself: for your eyes only. Check every bound before you publish it,"
+        )
         click.echo("# because a bound that was read off the rows tells about them.")
         click.echo(suggest_schema(data).to_toml())
         return
@@ -92,7 +103,9 @@ def ask(
     table = open_table(store)
     session = table.session(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence, name=name)
     questions: Any = session.estimate if estimate else session
-    put: Callable[..., Any] = questions.sql if question.lstrip().lower().startswith("select") else questions.fraction
+    put: Callable[..., Any] = (
+        questions.sql if question.lstrip().lower().startswith("select") else questions.fraction
+    )
     results = put(question, within=within)
     for result in results if isinstance(results, list) else [results]:
         if as_json and isinstance(result, Answer):
@@ -132,7 +145,9 @@ def plan(rows: float, within: float, queries: float | None, confidence: float) -
         shown = f"{most:,}" if most < 10**12 else f"{most:.3g}"
         table.add_row(bound.name, shown, bound.mechanism, "yes" if bound.private else "no", source)
     console = Console()
-    console.print(f"{int(rows):,} rows, each answer within {within:g}, all together with confidence {confidence:g}:")
+    console.print(
+        f"{int(rows):,} rows, each answer within {within:g}, all together with confidence {confidence:g}:"
+    )
     console.print(table)
     console.print(f"chosen: {best[1]}, {best[0]:,} queries")
     if queries is not None:
@@ -142,7 +157,9 @@ def plan(rows: float, within: float, queries: float | None, confidence: float) -
 
 
 @main.command()
-@click.option("--effort", type=float, default=1.0, show_default=True, help="more runs find smaller violations")
+@click.option(
+    "--effort", type=float, default=1.0, show_default=True, help="more runs find smaller violations"
+)
 @click.option("--plot", type=click.Path(path_type=Path), help="write a picture of claimed against measured")
 def audit(effort: float, plot: Path | None) -> None:
     """Attack every mechanism in the package; exits with 1 if a claim is refuted."""

@@ -122,13 +122,17 @@ def run(rows: int = ROWS) -> int:
         table: Table = open_table(people.draw(rows), SCHEMA)
     session = table.session(epsilon=1.0, delta=1e-6, confidence=0.95, queries=100)
     console.print(f"Opened a session with {session.report().budget}.")
-    console.print("Each question is chosen after seeing the answers before it; each interval covers the population:\n")
+    console.print(
+        "Each question is chosen after seeing the answers before it; each interval covers the population:\n"
+    )
     asked, missed = _show(console, people, session, scale=max(1.0, (ROWS / rows) ** 0.5))
     for line in closing(session, asked, missed):
         console.print(line)
     console.print()
     _show_attack(console)
-    console.print("\nTry it on your own table: [bold]holdfast ingest people.csv --suggest > people.toml[/bold]")
+    console.print(
+        "\nTry it on your own table: [bold]holdfast ingest people.csv --suggest > people.toml[/bold]"
+    )
     return missed
 
 
@@ -179,7 +183,11 @@ def _show_attack(console: Console, rows: int = 20_000, queries: int = 2_000) -> 
     )
     for name, label in (("naive", "ordinary answers"), ("gaussian", "Holdfast")):
         outcome = play(
-            ATTACKS["single-adaptive"], ANSWERERS[name], rows=rows, queries=queries, generator=fresh_generator()
+            ATTACKS["single-adaptive"],
+            ANSWERERS[name],
+            rows=rows,
+            queries=queries,
+            generator=fresh_generator(),
         )
         claim = 0.5 + outcome.last
         verdict = "[red]outside[/]" if outcome.missed else "[green]inside[/]"

@@ -43,8 +43,20 @@ def test_every_exported_name_exists() -> None:
 
 def test_importing_holdfast_imports_nothing_heavy() -> None:
     code = "import sys, holdfast; print(*sorted(sys.modules))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    for heavy in ("duckdb", "sqlglot", "scipy", "cryptography", "rich", "click", "pandas", "pyarrow", "pyspark"):
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    for heavy in (
+        "duckdb",
+        "sqlglot",
+        "scipy",
+        "cryptography",
+        "rich",
+        "click",
+        "pandas",
+        "pyarrow",
+        "pyspark",
+    ):
         assert heavy not in loaded
 
 
@@ -55,7 +67,9 @@ def test_a_question_needs_neither_scipy_nor_pandas() -> None:
         "t.session(epsilon=1.0, target='table').fraction('x > 3', within=0.1)\n"
         "print(*sorted(sys.modules))"
     )
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     for heavy in ("pandas", "pyarrow", "polars", "pyspark", "matplotlib"):
         assert heavy not in loaded
 
@@ -77,8 +91,14 @@ SIMULATIONS = {"chance.py"}
 
 def test_randomness_has_one_door() -> None:
     for path in SOURCES:
-        banned = {name for name in imports(path) if name.split(".")[0] == "random" or name.startswith("numpy.random")}
-        uses = re.findall(r"np\.random|numpy\.random\.", re.sub(r'""".*?"""', "", path.read_text(), flags=re.S))
+        banned = {
+            name
+            for name in imports(path)
+            if name.split(".")[0] == "random" or name.startswith("numpy.random")
+        }
+        uses = re.findall(
+            r"np\.random|numpy\.random\.", re.sub(r'""".*?"""', "", path.read_text(), flags=re.S)
+        )
         if path.name not in SIMULATIONS:
             assert not banned, path
             assert not [use for use in uses if use == "np.random"], path
@@ -116,7 +136,9 @@ def test_the_error_tree_is_drawn_as_it_is() -> None:
 
 def test_the_readme_example_runs() -> None:
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
-    result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120
+    )
     assert result.returncode == 0, result.stderr
     assert "95%" in result.stdout or "confidence 0.95" in result.stdout
 

@@ -36,7 +36,11 @@ def law_of_ones(truths: list[bool], flip: Fraction) -> dict[int, Fraction]:
     ("truths", "flip"),
     [
         ([True, False, True], FLIP),
-        *((truths, flip) for flip in FLIPS[1:] for truths in ([True], [False], [True, False], [True, True, False])),
+        *(
+            (truths, flip)
+            for flip in FLIPS[1:]
+            for truths in ([True], [False], [True, False], [True, True, False])
+        ),
     ],
 )
 def test_the_law_is_exact(truths: list[bool], flip: Fraction) -> None:
@@ -48,7 +52,10 @@ def test_the_law_is_exact(truths: list[bool], flip: Fraction) -> None:
 
 def test_one_vote_is_the_same_law() -> None:
     for truth in (True, False):
-        assert walk(lambda bits, t=truth: vote(t, bits)).law == {truth: Fraction(3, 4), not truth: Fraction(1, 4)}
+        assert walk(lambda bits, t=truth: vote(t, bits)).law == {
+            truth: Fraction(3, 4),
+            not truth: Fraction(1, 4),
+        }
 
 
 @pytest.mark.parametrize("levels", [3, 4, 10])
@@ -80,7 +87,9 @@ def worst_ratio(rows: int, draws: int, flip: Fraction) -> float:
     return worst
 
 
-@pytest.mark.parametrize(("rows", "draws", "flip"), [(3, 1, FLIP), (5, 1, FLIP), (3, 2, FLIP), (4, 1, Fraction(3, 8))])
+@pytest.mark.parametrize(
+    ("rows", "draws", "flip"), [(3, 1, FLIP), (5, 1, FLIP), (3, 2, FLIP), (4, 1, Fraction(3, 8))]
+)
 def test_neighbours_differ_by_exactly_what_is_claimed(rows: int, draws: int, flip: Fraction) -> None:
     claimed = pure(events.Votes(rows, draws, flip)).epsilon
     measured = worst_ratio(rows, draws, flip)

@@ -57,7 +57,9 @@ QUESTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Data], Any]]] = {
 
 @pytest.mark.parametrize("name", sorted(QUESTIONS))
 @pytest.mark.parametrize("budget", [{"epsilon": 20.0}, {"epsilon": 5.0, "delta": 1e-6}, {"rho": 5.0}])
-def test_the_interval_holds_the_truth(table: hf.Table, data: Data, name: str, budget: dict[str, float]) -> None:
+def test_the_interval_holds_the_truth(
+    table: hf.Table, data: Data, name: str, budget: dict[str, float]
+) -> None:
     ask, truth = QUESTIONS[name]
     # A miss in 150 sessions at this confidence has probability below 2e-7 a case.
     session = table.session(target="table", **budget, confidence=1 - 1e-9)

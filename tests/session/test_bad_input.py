@@ -111,7 +111,11 @@ def test_strings_with_quotes(table: hf.Table) -> None:
     schema = hf.Schema(word=hf.Category("it's", 'say "hi"', "; DROP"))
     words = hf.open({"word": np.array(["it's"] * 500 + ['say "hi"'] * 500)}, schema)
     session = words.session(target="table", epsilon=100.0, confidence=0.999999)
-    assert session.fraction("word = 'it''s'", within=0.1).low < 0.5 < session.fraction("word = 'it''s'", within=0.1).high
+    assert (
+        session.fraction("word = 'it''s'", within=0.1).low
+        < 0.5
+        < session.fraction("word = 'it''s'", within=0.1).high
+    )
     assert session.histogram("word", epsilon=5.0).labels == ("it's", 'say "hi"', "; DROP")
 
 
@@ -130,7 +134,9 @@ def test_tables_that_cannot_be_opened(tmp_path: Path) -> None:
 
 def test_errors_name_no_value_of_the_data() -> None:
     secret = 987_654_321_123
-    table = hf.open({"x": np.full(100, secret), "y": np.full(100, secret)}, hf.Schema(x=hf.Integer(0, 10**13)))
+    table = hf.open(
+        {"x": np.full(100, secret), "y": np.full(100, secret)}, hf.Schema(x=hf.Integer(0, 10**13))
+    )
     session = table.session(target="table", rho=0.5)
     for ask in ASKS.values():
         with pytest.raises(Exception) as refused:

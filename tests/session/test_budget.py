@@ -79,10 +79,16 @@ def test_a_gaussian_session_uses_gaussian_noise_only(table: hf.Table) -> None:
 
 def test_rows_per_unit_charges_group_privacy(make_table: Callable[..., hf.Table]) -> None:
     one = make_table().session(target="table", rho=1.0).estimate.count("age > 40", within=100)
-    three = make_table(rows_per_unit=3).session(target="table", rho=1.0).estimate.count("age > 40", within=100)
+    three = (
+        make_table(rows_per_unit=3).session(target="table", rho=1.0).estimate.count("age > 40", within=100)
+    )
     assert three.noise_parameter == one.noise_parameter
     assert three.rho == pytest.approx(9 * one.rho)
-    pure = make_table(rows_per_unit=3).session(target="table", epsilon=1.0).estimate.count("age > 40", epsilon=0.3)
+    pure = (
+        make_table(rows_per_unit=3)
+        .session(target="table", epsilon=1.0)
+        .estimate.count("age > 40", epsilon=0.3)
+    )
     assert float(pure.noise_parameter) == pytest.approx(10, rel=1e-5)
 
 

@@ -165,7 +165,12 @@ def test_a_validity_plan_refuses_company(data: dict[str, Any]) -> None:
 def test_more_than_can_be_certified_is_refused_when_the_session_opens(table: hf.Table) -> None:
     with pytest.raises(hf.MechanismError, match="certifies"):
         table.session(queries=10**7, within=0.01)
-    for bad in ({"within": 0.1}, {"within": 0.1, "queries": 5, "target": "table"}, {"intervals": "odds", "rho": 1.0}, {"intervals": "strange", "rho": 1.0}):
+    for bad in (
+        {"within": 0.1},
+        {"within": 0.1, "queries": 5, "target": "table"},
+        {"intervals": "odds", "rho": 1.0},
+        {"intervals": "strange", "rho": 1.0},
+    ):
         with pytest.raises(hf.InputError):
             table.session(**bad)
 
@@ -190,7 +195,9 @@ def test_the_reference_point_of_odds_intervals() -> None:
     low, high = gaussian_odds(10**6, 10**5, 1 - 0.95, float(fixed.noise) ** 0.5)(0.01)
     assert 0.02 < high - 0.01 < 0.0245
     assert low == 0.0
-    assert hf.validity.width("gaussian", rows=10**6, queries=10**5, confidence=0.95) == pytest.approx(0.0645, abs=1e-3)
+    assert hf.validity.width("gaussian", rows=10**6, queries=10**5, confidence=0.95) == pytest.approx(
+        0.0645, abs=1e-3
+    )
 
 
 def test_no_interval_misses_on_forty_tables() -> None:

@@ -78,7 +78,9 @@ def test_no_row_moves_the_totals_further_than_claimed(case: Statistic) -> None:
     assert added.l2_squared <= claimed_added.l2_squared
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.kind in ("fraction", "count") and not isinstance(c.where, Always)], ids=str)
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if c.kind in ("fraction", "count") and not isinstance(c.where, Always)], ids=str
+)
 def test_the_claim_is_attained_by_counts(case: Statistic) -> None:
     work = workload(case, SCHEMA, rows=100)
     assert observed(work) == (work.sensitivity(), work.sensitivity("add-remove"))
@@ -106,11 +108,17 @@ def test_totals_are_exact_where_floats_are_not() -> None:
     """The rounding attack of Casacuberta et al.: one row changes a float sum by far more than its bound."""
     schema = hf.Schema(v=hf.Real(-(2.0**52), 2.0**52))
     values = np.array([2.0**52] + [0.5] * 4096 + [-(2.0**52)])
-    work = workload(Statistic("sum", parse_predicate("v IS NOT NULL", schema), parse_expression("v", schema)), schema, len(values))
+    work = workload(
+        Statistic("sum", parse_predicate("v IS NOT NULL", schema), parse_expression("v", schema)),
+        schema,
+        len(values),
+    )
     results = set()
     for seed in range(200):
         order = np.random.default_rng(seed).permutation(len(values))
         results.add(int(sum(m.totals({"v": values[order]}) for m in work.measurements)[0]))
     assert len(results) == 1
-    floats = {float(np.cumsum(values[np.random.default_rng(s).permutation(len(values))])[-1]) for s in range(50)}
+    floats = {
+        float(np.cumsum(values[np.random.default_rng(s).permutation(len(values))])[-1]) for s in range(50)
+    }
     assert len(floats) > 1  # the control: the same sum in floating point depends on the order

@@ -54,7 +54,9 @@ class SqliteLedger:
             self._connection.execute("PRAGMA synchronous=FULL")
             version = self._connection.execute("PRAGMA user_version").fetchone()[0]
             if version > VERSION:
-                raise LedgerError(f"this ledger was made by a newer Holdfast (format {version}); upgrade Holdfast")
+                raise LedgerError(
+                    f"this ledger was made by a newer Holdfast (format {version}); upgrade Holdfast"
+                )
             if version < VERSION:
                 with self._transaction():
                     for statement in _statements(_TABLES):

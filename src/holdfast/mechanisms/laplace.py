@@ -9,10 +9,10 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.mechanisms.values import Integers, integers, positive
 from holdfast.noise.bits import Bits
 from holdfast.noise.laplace import laplace as draw
 from holdfast.noise.laplace import laplace_vector as draw_vector
-from holdfast.mechanisms.values import Integers, integers, positive
 
 
 @overload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -121,7 +122,7 @@ def _real(column: str, kind: Real, edges: Sequence[Any] | None) -> Grouping:
     if edges is None:
         edges = np.linspace(kind.lo, kind.hi, _REAL_BINS + 1).tolist()
     bounds = _increasing([_number(column, edge) for edge in edges])
-    labels = tuple(f"{low:g} to {high:g}" for low, high in zip(bounds, bounds[1:], strict=False))
+    labels = tuple(f"{low:g} to {high:g}" for low, high in itertools.pairwise(bounds))
     closed = (*bounds[:-1], float(np.nextafter(bounds[-1], np.inf)))
     return Grouping(column, closed, labels, bounds[:-1], bounds[1:])
 
@@ -164,7 +165,7 @@ def _code(column: str, kind: Integer | Date, edge: Any) -> int:
 
 
 def _increasing(values: list[Any]) -> tuple[Any, ...]:
-    if len(values) < 2 or any(low >= high for low, high in zip(values, values[1:], strict=False)):
+    if len(values) < 2 or any(low >= high for low, high in itertools.pairwise(values)):
         raise InputError("expected at least two edges in increasing order")
     if len(values) - 1 > MAX_GROUPS:
         raise InputError(f"expected at most {MAX_GROUPS} bins, got {len(values) - 1}")

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.query.evaluate import compile_expression, compile_predicate
 from holdfast.query import expression, predicate
+from holdfast.query.evaluate import compile_expression, compile_predicate
 from holdfast.query.expression import Expression
 from holdfast.query.grouping import Cross, Grouping
 from holdfast.query.predicate import Predicate

@@ -9,6 +9,7 @@ from typing import Literal
 from holdfast.errors import QueryError
 from holdfast.query import expression
 from holdfast.query.expression import Expression
+from holdfast.query.function import FunctionMeasurement, RowFunction
 from holdfast.query.grouping import Cross, Grouping
 from holdfast.query.measurement import Grid, Measurement
 from holdfast.query.predicate import Always, NotNull, Predicate, conjunction
@@ -38,8 +39,11 @@ class Statistic:
     by: Grouping | None = None
     rank: Fraction | None = None
     bins: Grouping | None = None
+    function: RowFunction | None = None
 
     def __str__(self) -> str:
+        if self.function is not None:
+            return f"mean of {self.function}"
         subject = "" if self.value is None else expression.text(self.value)
         if self.rank is not None and self.bins is not None:
             subject = f"{self.bins.column}, {self.rank}"
@@ -53,7 +57,8 @@ class Statistic:
     @property
     def identity(self) -> str:
         """A text that is equal exactly when the questions are."""
-        return f"{self} {[None if g is None else g.bounds for g in (self.by, self.bins)]}"
+        token = "" if self.function is None else self.function.token
+        return f"{self} {token} {[None if g is None else g.bounds for g in (self.by, self.bins)]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,7 @@ class Workload:
     """
 
     statistic: Statistic
-    measurements: tuple[Measurement, ...]
+    measurements: tuple[Measurement | FunctionMeasurement, ...]
     unit: float
     rounding: float
 
@@ -102,6 +107,9 @@ class Workload:
 
 def workload(statistic: Statistic, schema: Schema, rows: int) -> Workload:
     """The totals that answer a statistic; a quantile selects among bins by theirs."""
+    if statistic.function is not None:
+        counted_up = FunctionMeasurement(schema, statistic.function)
+        return Workload(statistic, (counted_up,), 1 / (rows * LEVELS), 0.5 / LEVELS)
     count = Measurement(schema, statistic.where, by=statistic.by)
     if statistic.kind == "fraction":
         return Workload(statistic, (count,), 1 / rows, 0.0)

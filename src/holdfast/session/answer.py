@@ -66,7 +66,9 @@ class Answer:
         if self.labels is None or str(label) not in self.labels:
             raise KeyError(label)
         index = self.labels.index(str(label))
-        parts = {name: getattr(self, name) for name in ("value", "low", "high", "noise", "sampling", "population")}
+        parts = {
+            name: getattr(self, name) for name in ("value", "low", "high", "noise", "sampling", "population")
+        }
         picked = {name: _python(part[index]) if np.ndim(part) else part for name, part in parts.items()}
         return replace(self, question=f"{self.question} = {label}", labels=None, **picked)
 
@@ -100,7 +102,9 @@ def _python(number: Any) -> Any:
 
 def _jsonable(part: Any) -> Any:
     if isinstance(part, np.ndarray):
-        return {"array": part.tolist()} if part.dtype.kind != "O" else {"dates": [d.isoformat() for d in part]}
+        return (
+            {"array": part.tolist()} if part.dtype.kind != "O" else {"dates": [d.isoformat() for d in part]}
+        )
     if isinstance(part, datetime.date):
         return {"date": part.isoformat()}
     if isinstance(part, np.generic):

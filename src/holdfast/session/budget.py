@@ -19,7 +19,6 @@ from holdfast.privacy.filter import UNITS, Filter
 from holdfast.session.request import positive, probability
 from holdfast.session.terms import Fixed
 
-
 AMOUNT = {"pure": "epsilon", "zcdp": "rho", "gdp": "mu squared"}
 """What is counted in each currency."""
 
@@ -117,9 +116,7 @@ def budget_of(account: Account) -> Budget:
     return Budget(Filter.zcdp(limit) if account.currency == "zcdp" else Filter.gdp(limit), None)
 
 
-def validity_budget(
-    fixed: Fixed, rows: int, rows_per_unit: int, queries: int, delta: float | None
-) -> Budget:
+def validity_budget(fixed: Fixed, rows: int, rows_per_unit: int, queries: int, delta: float | None) -> Budget:
     """What `queries` answers with a fixed noise can cost at most, as a budget of its own."""
     event: Event = Votes(rows, int(fixed.noise), fixed.flip)
     if fixed.mechanism == "gaussian":

@@ -54,7 +54,9 @@ def answer_rich(answer: Answer) -> Any:
     """A table for the terminal."""
     from rich.table import Table
 
-    table = Table(title=answer.question, title_justify="left", caption=_caption(answer), caption_justify="left")
+    table = Table(
+        title=answer.question, title_justify="left", caption=_caption(answer), caption_justify="left"
+    )
     if answer.labels is not None:
         table.add_column("group")
     for heading in ("value", "low", "high"):

@@ -13,7 +13,6 @@ from holdfast.validity.odds import gaussian_odds_noise
 from holdfast.validity.planner import plan
 from holdfast.validity.votes import votes_noise, votes_term, votes_width
 
-
 RARE = 0.01
 """The frequency for which odds intervals are tuned."""
 

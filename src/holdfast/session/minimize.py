@@ -274,7 +274,9 @@ def table_excess(loss: Loss, rule: str, iterations: int, sigma: float, beta: flo
     else:
         assert loss.smooth is not None
         expected = loss.smooth * r**2 / (2 * T) + d * sigma**2 / loss.smooth + grid
-        sure = loss.smooth * r**2 / (2 * T) + D * sigma * likely / math.sqrt(T) + noise**2 / loss.smooth + grid
+        sure = (
+            loss.smooth * r**2 / (2 * T) + D * sigma * likely / math.sqrt(T) + noise**2 / loss.smooth + grid
+        )
     return sure * ROUND_UP, expected * ROUND_UP
 
 
@@ -354,7 +356,9 @@ def _units(session: Session, rho: float | None, epsilon: float | None) -> int:
             raise InputError("say how exact: within=, rho= or epsilon=; or open the session with queries=")
         return terms.session.limit_units // terms.queries
     if (epsilon is None) == (currency == "pure"):
-        raise InputError(f"this session counts {currency}: give {'epsilon' if currency == 'pure' else 'rho'}=")
+        raise InputError(
+            f"this session counts {currency}: give {'epsilon' if currency == 'pure' else 'rho'}="
+        )
     amount = positive("epsilon" if rho is None else "rho", epsilon if rho is None else rho)
     return math.floor(Fraction(amount) * UNITS * (2 if currency == "gdp" else 1))
 
@@ -434,9 +438,19 @@ class _Search:
         d = self.loss.dimension
         if mechanism == "votes":
             most = (self.rows or max(self.n, d)) // d
-            count = _last(lambda m: self._cost(self._event(mechanism, iterations, Fraction(m))) <= units, most)
+            count = _last(
+                lambda m: self._cost(self._event(mechanism, iterations, Fraction(m))) <= units, most
+            )
             return Fraction(count) if count else None
-        guess = 4.0 * self.loss.norm**2 * iterations * self.runs * self.terms.rows_per_unit**2 / max(units, 1) * UNITS
+        guess = (
+            4.0
+            * self.loss.norm**2
+            * iterations
+            * self.runs
+            * self.terms.rows_per_unit**2
+            / max(units, 1)
+            * UNITS
+        )
 
         def fits(power: int) -> bool:
             return self._cost(self._event(mechanism, iterations, _variance(guess * 1.01**power))) <= units

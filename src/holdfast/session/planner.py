@@ -107,7 +107,9 @@ def affordable(statistic: Statistic, moment: Moment, terms: Terms, remaining: in
     # Asking for the width found here rounds its noise once more, hence the margin.
     amount = remaining / UNITS * (1 - 1e-5)
     try:
-        recipe = _bought(_mechanisms(totals, Request(), terms)[0], totals, amount, terms.session.currency, terms)
+        recipe = _bought(
+            _mechanisms(totals, Request(), terms)[0], totals, amount, terms.session.currency, terms
+        )
         made = _promised(totals, recipe, moment, terms)
     except InputError:
         return None
@@ -163,9 +165,7 @@ def _reason(currency: str) -> str:
     }[currency]
 
 
-def _plan_by(
-    mechanism: str, totals: Workload, request: Request, moment: Moment, terms: Terms
-) -> Plan | None:
+def _plan_by(mechanism: str, totals: Workload, request: Request, moment: Moment, terms: Terms) -> Plan | None:
     """The best plan with one mechanism, or None if it cannot do it."""
     if request.within is None:
         amount, currency = _amount(request, terms)
@@ -237,7 +237,9 @@ def _amount(request: Request, terms: Terms) -> tuple[float, str]:
         )
     units = terms.session.limit_units // terms.queries
     if units <= 0:
-        raise InputError("the session's budget divided by its queries is less than a billionth; ask for fewer")
+        raise InputError(
+            "the session's budget divided by its queries is less than a billionth; ask for fewer"
+        )
     return units / UNITS * (1 - 2.0**-20), terms.session.currency
 
 

@@ -49,7 +49,7 @@ def share(queries: int | None, place: int) -> float:
     if queries is not None:
         return 1 / queries
     epoch = place.bit_length() - 1
-    return 1 / (2**epoch * (epoch + 1) * (epoch + 2))
+    return 1 / ((1 << epoch) * (epoch + 1) * (epoch + 2))
 
 
 def promises(target: str, rows: int, beta: float, weight: float, rho: float) -> Iterator[Promise]:

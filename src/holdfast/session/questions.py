@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from holdfast.errors import InputError, QueryError
 from holdfast.query.expression import Column, Expression
+from holdfast.query.function import Function, RowFunction
 from holdfast.query.grouping import Grouping, grouping
 from holdfast.query.parse import parse_expression, parse_predicate
 from holdfast.query.predicate import Always, NotNull, Predicate, conjunction
@@ -20,7 +21,6 @@ Result = TypeVar("Result")
 
 MAX_CELLS = 2**24
 """How many counts a quantile by groups may need."""
-
 
 
 class Questions(Generic[Result]):
@@ -46,7 +46,12 @@ class Questions(Generic[Result]):
         return self._one("fraction", where, None, by, edges, how)
 
     def count(
-        self, where: str | None = None, *, by: str | None = None, edges: Sequence[Any] | None = None, **how: Any
+        self,
+        where: str | None = None,
+        *,
+        by: str | None = None,
+        edges: Sequence[Any] | None = None,
+        **how: Any,
     ) -> Result:
         """The number of rows which satisfy a condition."""
         return self._one("count", where, None, by, edges, how)
@@ -99,6 +104,21 @@ class Questions(Generic[Result]):
         groups = None if by is None else grouping(self._schema, by)
         statistic = self._quantile(column, rank, self._where(where), groups, edges)
         return self._put([statistic], _request(how))[0]
+
+    def statistic(self, function: Function, columns: Sequence[str], **how: Any) -> Result:
+        """The mean over the rows of your own vectorised function into [0,1]; other values are clipped.
+
+        It gets a dict of arrays (numbers, NaN for NULL, categories as their place) and returns one number for
+        each row. Requires: the number for a row depends on that row alone, which nobody can check; so this is
+        for a trusted analyst on the owner's machine. Each call is charged; nothing is remembered.
+        """
+        unknown = [name for name in columns if name not in self._schema]
+        if unknown or isinstance(columns, str) or not columns:
+            raise QueryError(f"expected a list of columns among {', '.join(self._schema)}, got {columns!r}")
+        if not callable(function):
+            raise InputError(f"expected a function of the rows, got {type(function).__name__}")
+        asked = Statistic("fraction", Always(), function=RowFunction(function, tuple(columns)))
+        return self._put([asked], _request(how))[0]
 
     def sql(self, text: str, **how: Any) -> Any:
         """`SELECT [group,] count(*) | sum(x) | avg(x) | median(x) FROM t [WHERE …] [GROUP BY group]`.
@@ -153,7 +173,9 @@ class Questions(Generic[Result]):
         if isinstance(self._schema[column], Category | Boolean):
             raise QueryError(f"column {column!r} has no order, so it has no quantiles; ask for a histogram")
         if by is not None and by.size * bins.size > MAX_CELLS:
-            raise InputError(f"groups times bins is {by.size * bins.size:,}, more than {MAX_CELLS:,}; give fewer edges")
+            raise InputError(
+                f"groups times bins is {by.size * bins.size:,}, more than {MAX_CELLS:,}; give fewer edges"
+            )
         return Statistic("quantile", where, None, by, Fraction(rank).limit_denominator(10**6), bins)
 
 

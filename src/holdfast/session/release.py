@@ -11,6 +11,7 @@ from holdfast.mechanisms.gaussian import add_gaussian
 from holdfast.mechanisms.laplace import add_laplace
 from holdfast.mechanisms.votes import FLIP, unbiased, votes
 from holdfast.noise.subset import without_replacement
+from holdfast.query.function import FunctionMeasurement
 from holdfast.query.measurement import Measurement
 from holdfast.query.statistic import Workload, workload
 from holdfast.session.answer import Answer
@@ -34,7 +35,7 @@ def release(planned: Plan, source: Source, terms: Terms) -> Answer:
     totals = workload(statistic, terms.schema, terms.rows)
     parts: tuple[Any, ...] = (planned.noise, planned.sampling, planned.population)
     if planned.mechanism == "exponential":
-        reading = _select(planned, source.totals(totals.measurements[0]))
+        reading = _select(planned, _totals(source, totals.measurements[0]))
     else:
         noisy = _noisy(totals, planned.recipe, source, terms)
         if terms.fixed is not None and terms.fixed.odds and statistic.kind != "mean":
@@ -80,12 +81,14 @@ def _noisy(totals: Workload, recipe: Recipe, source: Source, terms: Terms) -> To
     add = add_gaussian if recipe.mechanism == "gaussian" else add_laplace
     variances = [recipe.noise * (span**2 if recipe.per_span else 1) for span in spans(totals)]
     return tuple(
-        np.asarray(add(source.totals(measurement), noise))
+        np.asarray(add(_totals(source, measurement), noise))
         for measurement, noise in zip(totals.measurements, variances, strict=True)
     )
 
 
-def _by_votes(measurement: Measurement, count: int, flip: Any, source: Source, rows: int) -> NDArray[Any]:
+def _by_votes(
+    measurement: Measurement | FunctionMeasurement, count: int, flip: Any, source: Source, rows: int
+) -> NDArray[Any]:
     """What `count` votes say of a total. A row's contribution, from low to high, is the mean of its bit."""
     block = source.draw(_columns(measurement), count)
     span = max(1, measurement.high - measurement.low)
@@ -94,7 +97,17 @@ def _by_votes(measurement: Measurement, count: int, flip: Any, source: Source, r
     return np.array([rows * (measurement.low + span * mean)])
 
 
-def _columns(measurement: Measurement) -> tuple[str, ...]:
+def _totals(source: Source, measurement: Measurement | FunctionMeasurement) -> NDArray[np.int64]:
+    """Exact totals; a Python function cannot be pushed down to a database."""
+    if isinstance(measurement, FunctionMeasurement):
+        total = np.zeros(1, dtype=np.int64)
+        for block in source.scan(measurement.columns):
+            total += measurement.totals(block)
+        return total
+    return source.totals(measurement)
+
+
+def _columns(measurement: Measurement | FunctionMeasurement) -> tuple[str, ...]:
     """What has to be read; at least one column, because a block must know its length."""
     return measurement.columns or tuple(measurement.schema)[:1]
 

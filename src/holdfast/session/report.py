@@ -31,7 +31,8 @@ class Report:
         planned = "any number of answers" if self.terms.queries is None else f"{self.terms.queries} answers"
         return [
             f"Budget: {self.budget}.",
-            f"Spent: {_amount(self.spent)}, {self._share(self.spent)} of the budget; {self._share(self.remaining)} is left.",
+            f"Spent: {_amount(self.spent)}, {self._share(self.spent)} of the budget; "
+            f"{self._share(self.remaining)} is left.",
             f"{len(self.answers)} answers so far; all intervals cover the {self.terms.target} at once with "
             f"confidence {self.terms.confidence:g}, planned for {planned}.",
         ]

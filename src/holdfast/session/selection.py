@@ -94,9 +94,7 @@ def select(
         beta=1 - session.confidence,
         rounded=not counted,
     )
-    return Selection(
-        candidates[index], index, len(candidates), loss, session.confidence, float(each), wanted
-    )
+    return Selection(candidates[index], index, len(candidates), loss, session.confidence, float(each), wanted)
 
 
 def _epsilon(epsilon: float | None, rho: float | None, mechanism: str) -> Fraction:

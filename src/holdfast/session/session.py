@@ -56,7 +56,9 @@ class Session(Questions[Answer]):
     The same question at the same accuracy returns the stored answer at no cost. Safe to share by threads.
     """
 
-    def __init__(self, source: Source, ledger: Ledger, budget: Budget, terms: Terms, name: str | None) -> None:
+    def __init__(
+        self, source: Source, ledger: Ledger, budget: Budget, terms: Terms, name: str | None
+    ) -> None:
         self.name = name or uuid.uuid4().hex
         self._source, self._ledger, self._budget, self._terms = source, ledger, budget, terms
         self._lock = RLock()
@@ -104,7 +106,9 @@ class Session(Questions[Answer]):
     def history(self) -> list[Answer]:
         """Every answer that was given, oldest first."""
         entries = self._ledger.entries(self.name)
-        return [Answer.from_json(entry.answer) for entry in entries if entry.answer and '"recipe"' in entry.plan]
+        return [
+            Answer.from_json(entry.answer) for entry in entries if entry.answer and '"recipe"' in entry.plan
+        ]
 
     def sample(self, where: str) -> bool:
         """The sampling counting query: one row is read, and its bit is told with probability 3/4.
@@ -167,7 +171,9 @@ class Session(Questions[Answer]):
         how many intervals the release promises. Rows owned in groups are charged as groups.
         """
         if self._terms.fixed is not None:
-            raise MechanismError("this session answers by its one planned mechanism only; open another for this")
+            raise MechanismError(
+                "this session answers by its one planned mechanism only; open another for this"
+            )
         if key is not None:
             standing = self._ledger.find(self.name, key)
             if standing is not None:
@@ -176,7 +182,9 @@ class Session(Questions[Answer]):
             event = Group(event, self._terms.rows_per_unit)
         cost = Charge(self._terms.session.cost(event), self._terms.table.cost(event), queries)
         text = json.dumps(to_json(event))
-        return self._ledger.reserve(self.name, key or next(self._samples), json.dumps({"question": label}), text, cost)
+        return self._ledger.reserve(
+            self.name, key or next(self._samples), json.dumps({"question": label}), text, cost
+        )
 
     def record(self, entry: Entry, outcome: str) -> str:
         """Commit the outcome of a charge, once; returns the outcome that stands."""
@@ -203,7 +211,11 @@ class Session(Questions[Answer]):
             if entry is not None and entry.answer is not None:
                 return Answer.from_json(entry.answer, repeated=True)
             try:
-                planned, entry = self._reserve(statistic, request, key) if entry is None else self._resume(statistic, entry)
+                planned, entry = (
+                    self._reserve(statistic, request, key)
+                    if entry is None
+                    else self._resume(statistic, entry)
+                )
             except Stale:
                 continue
             answer = release(planned, self._source, self._terms)
@@ -253,7 +265,8 @@ class Session(Questions[Answer]):
         charge = planned.charge
         try:
             holding.check(
-                moment.session.plus(charge.queries, charge.session), moment.table.plus(charge.queries, charge.table)
+                moment.session.plus(charge.queries, charge.session),
+                moment.table.plus(charge.queries, charge.table),
             )
         except Stale:
             return False
@@ -284,7 +297,8 @@ class Session(Questions[Answer]):
         within = affordable(planned.statistic, moment, self._terms, remaining)
         advice = "nothing more can be asked" if within is None else f"within={within:.4g} is still affordable"
         raise BudgetError(
-            f"this answer costs {AMOUNT[self.currency]} {planned.cost:.4g} and {remaining / UNITS:.4g} is left; {advice}",
+            f"this answer costs {AMOUNT[self.currency]} {planned.cost:.4g} and {remaining / UNITS:.4g} is "
+            f"left; {advice}",
             requested=planned.cost,
             remaining=remaining / UNITS,
             within=within,

@@ -93,7 +93,8 @@ class Table:
         fixed = self._fixed(within, queries, confidence, target, only, intervals)
         if fixed is not None and name is None:
             # The theorems count every query on these rows, so sessions on the same plan are one session.
-            name = f"validity {fixed.mechanism} {fixed.noise} {intervals} {queries} {confidence} {epsilon} {delta} {rho}"
+            terms_of_plan = (fixed.mechanism, fixed.noise, intervals, queries, confidence, epsilon, delta, rho)
+            name = "validity " + " ".join(map(str, terms_of_plan))
         standing = next((account for account in self._ledger.accounts() if account.name == name), None)
         if standing is not None and epsilon is None and rho is None:
             own = budget_of(standing)
@@ -106,7 +107,9 @@ class Table:
             raise InputError(f"expected a name in words, got {name!r}")
         cap = self._ledger.limit()
         if cap is not None and cap.currency == "pure" and own.currency != "pure":
-            raise InputError("the table's limit is pure epsilon; open a pure session (epsilon= without delta=)")
+            raise InputError(
+                "the table's limit is pure epsilon; open a pure session (epsilon= without delta=)"
+            )
         terms = Terms(
             schema=self.schema,
             rows=self.rows,

@@ -13,6 +13,7 @@ from holdfast.query.universe import Universe
 from holdfast.session.array_module import ArrayModule, array_module
 
 _SHORT = 16
+_FEW = 64
 _RENEW = 64
 _LARGE = 1e120
 
@@ -67,6 +68,33 @@ class Weights:
         if self._since >= _RENEW or not 1 / _LARGE < self._total < _LARGE:
             self._renew()
 
+    def rescale(self, axes: tuple[int, ...], marginal: NDArray[np.float64], outside: float) -> None:
+        """Give the cells this marginal over some axes, and the outside this probability; they sum to 1.
+
+        The projection of the weights on all distributions with that marginal (one step of iterative
+        proportional fitting). Cost: two passes.
+        """
+        self._outside, self._total, self._since = outside, 1.0, _RENEW
+        tiny = np.finfo(np.float64).tiny
+        if marginal.size <= _FEW:
+            for place in np.ndindex(*marginal.shape):
+                fixed = dict(zip(axes, place, strict=True))
+                box = tuple(
+                    (fixed[i], fixed[i] + 1) if i in fixed else (0, size)
+                    for i, size in enumerate(self.universe.shape)
+                )
+                parts = self._views(box)
+                factor = float(marginal[place]) / max(tiny, sum(float(part.sum()) for part in parts))
+                for part in parts:
+                    part *= factor
+            return
+        shape = [size if i in axes else 1 for i, size in enumerate(self.universe.shape)]
+        compact, target = self._compact(marginal.reshape(shape))
+        cells = self._cells.reshape(compact)
+        unused = tuple(i for i, length in enumerate(target.shape) if length == 1)
+        current = np.asarray(self.arrays.fetch(cells.sum(unused) if unused else cells)).reshape(target.shape)
+        cells *= self.arrays.send(target / np.maximum(current, tiny))
+
     def probabilities(self) -> tuple[NDArray[np.float64], float]:
         """A copy of the normalised cells in the universe's shape, and the probability of the outside."""
         cells = np.asarray(self.arrays.fetch(self._cells), dtype=np.float64)
@@ -114,7 +142,7 @@ class Weights:
     def _views(self, box: Box) -> list[Any]:
         return views(self._cells, self.universe.shape, box)
 
-    def _compact(self, steps: NDArray[np.int64]) -> tuple[list[int], NDArray[np.int64]]:
+    def _compact(self, steps: NDArray[Any]) -> tuple[list[int], NDArray[Any]]:
         """The universe's shape and the query's with neighbouring axes merged, where all or none is asked."""
         shape: list[int] = []
         asked: list[int] = []

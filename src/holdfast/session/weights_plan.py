@@ -167,8 +167,8 @@ def _refuse_what_cannot_finish(session: Session, terms: WeightsTerms) -> None:
     left = float(session.remaining)
     if cost > left:
         raise BudgetError(
-            f"{terms.updates:,} updates may cost {cost:.4g} and {left:.4g} is left; ask for a wider promise, or "
-            "give the budget and take the width that it affords",
+            f"{terms.updates:,} updates may cost {cost:.4g} and {left:.4g} is left; ask for a wider "
+            "promise, or give the budget and take the width that it affords",
             requested=cost,
             remaining=left,
         )

@@ -1,7 +1,8 @@
 """What private multiplicative weights promise, and what that takes: three versions, one record of terms.
 
 Letters: n rows, N points, k questions, alpha the certified error on the table, alpha0 the least true gap of
-an update, w how far the sparse vector's noise reaches, c the most updates. All noise is in steps of 1/GRID row.
+an update, w how far the sparse vector's noise reaches, c the most updates. All noise is in steps of 1/GRID
+row.
 """
 
 from __future__ import annotations
@@ -261,7 +262,7 @@ def mwem_within(rows: int, points: int, questions: int, epsilon: float) -> float
     best_rounds = max(
         1.0, (math.sqrt(math.log(points)) * epsilon * rows / (10 * math.log(questions))) ** (2 / 3)
     )
-    errors = [
+    errors: list[float] = [
         2 * math.sqrt(math.log(points) / t) + 10 * t * math.log(questions) / (epsilon * rows)
         for t in (math.floor(best_rounds), math.ceil(best_rounds))
     ]
