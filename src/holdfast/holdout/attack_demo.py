@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 FRESH = 20_000
+HONEST = 0.8
+"""After the attack somebody submits a model that is really this good: the board must not be deaf."""
+
 _DECIMALS = 5
 _FAILURES = 5
 
@@ -35,8 +38,10 @@ class Race:
     """The certified half-width of the guarded board."""
     ordinary_fresh: float = 0.5
     guarded_fresh: float = 0.5
+    honest: float = 0.5
+    """What the guarded board then said of a model whose accuracy is really HONEST."""
     inside: bool = True
-    """Whether every interval of the guarded board held the truth, 1/2."""
+    """Whether every interval of the guarded board held the truth."""
 
 
 def run(
@@ -53,8 +58,8 @@ def run(
 
     out = Console() if console is None else console
     out.print(
-        f"[bold]A leaderboard under attack[/bold]: {rows:,} labels are fair coins, so no model can do better "
-        f"than 0.50.\nEach attacker submits {submissions:,} times to an ordinary board and to a guarded one.\n"
+        f"[bold]A leaderboard under attack[/bold]: {rows:,} labels are fair coins, so no attacker's model "
+        f"can do better than 0.50.\nEach submits {submissions:,} times to an ordinary and to a guarded board.\n"
     )
     races = (Race("majority vote"), Race("hill climbing"))
     attacks = (majority_vote, hill_climbing)
@@ -66,7 +71,8 @@ def run(
         out.print(
             f"{race.attack}: the ordinary board says {race.ordinary[-1]:.3f}, on fresh data it is "
             f"{race.ordinary_fresh:.3f}; the guarded board says {race.guarded[-1]:.3f} ± {race.width:.3f}, "
-            f"on fresh data it is {race.guarded_fresh:.3f}."
+            f"on fresh data it is {race.guarded_fresh:.3f}.\n  An honest model of accuracy {HONEST:.2f} then "
+            f"scores {race.honest:.3f} ± {race.width:.3f} on the guarded board."
         )
     asked = min(submissions, -(-rows // 6))
     plain, safe = (oracle(rows, asked, guarded, bits or system_bits()) for guarded in (False, True))
@@ -89,9 +95,7 @@ def contest(
     world = World(rows, FRESH, bits)
     labels, fresh = world.coins(rows), world.coins(FRESH)
     for guarded in (False, True):
-        board = Leaderboard(
-            labels, queries=submissions, failures=_FAILURES, mode="guess-and-check", bits=bits
-        )
+        board = Leaderboard(labels, queries=submissions + 1, failures=_FAILURES, mode="guess-and-check")
         race.width = board.width
         climb, shown = attack(world, submissions), race.guarded if guarded else race.ordinary
         try:
@@ -108,6 +112,8 @@ def contest(
             truth = 0.5
         if guarded:
             race.guarded_fresh = truth
+            right = bits.integers_below(1000, rows) < round(1000 * HONEST)
+            race.honest = _ask(board, np.where(right, labels, 1 - labels), race, HONEST)
         else:
             race.ordinary_fresh = truth
     yield submissions
@@ -132,9 +138,9 @@ def oracle(rows: int, submissions: int, guarded: bool, bits: Bits) -> float:
     return 0.5
 
 
-def _ask(board: Leaderboard, said: Any, race: Race) -> float:
-    answer = board.submit("attacker", said)
-    race.inside = race.inside and answer.low <= 0.5 <= answer.high
+def _ask(board: Leaderboard, said: Any, race: Race, truth: float = 0.5) -> float:
+    answer = board.submit("somebody", said)
+    race.inside = race.inside and answer.low <= truth <= answer.high
     return float(answer.value)
 
 
@@ -146,7 +152,7 @@ def _exact(said: Any, labels: Labels) -> float:
 def _shown(races: tuple[Race, ...], submissions: int) -> Any:
     from rich.table import Table
 
-    grid = Table("attack", "submissions", "ordinary board", "guarded board", "truth", box=None)
+    grid = Table("attack", "submitted", "ordinary board", "guarded board", "truth", box=None)
     for column in grid.columns:
         column.no_wrap = True
     for race in races:
@@ -160,5 +166,5 @@ def _bar(scores: list[float]) -> str:
     """The best score so far as a bar from 0.5 to 1."""
     if not scores:
         return ""
-    full = round(20 * min(1.0, max(0.0, 2.0 * scores[-1] - 1.0)))
-    return f"{'█' * full}{'·' * (20 - full)} {scores[-1]:.3f}"
+    full = round(10 * min(1.0, max(0.0, 2.0 * scores[-1] - 1.0)))
+    return f"{'█' * full}{'·' * (10 - full)} {scores[-1]:.3f}"

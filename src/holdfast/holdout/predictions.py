@@ -29,7 +29,9 @@ def row_values(predictions: Predictions, labels: NDArray[Any], values: RowValues
     def rows(ids: NDArray[np.int64] | None) -> NDArray[Any]:
         held = labels if ids is None else labels.take(ids)
         given = np.asarray(said(np.arange(len(labels)) if ids is None else ids))
-        return on_grid(values(_comparable(given, held), held), len(held))
+        # A warning would tell about values; what is no number counts as the worst.
+        with np.errstate(all="ignore"):
+            return on_grid(values(_comparable(given, held), held), len(held))
 
     return rows
 

@@ -93,8 +93,11 @@ class ReusableHoldout:
             )  # fmt: skip
         self.state = open_state(self._labels, state, anchors)
         self.design = _agree(self.state, asked)
-        if self.design.thresholds is not None and self.state.fact("secret") is None:
-            self.state.fact("secret", thresholdout.open_vector(self.design.thresholds, bits))
+        self._asker: thresholdout.Asker | None = None
+        if self.design.thresholds is not None:
+            self._asker = thresholdout.Asker(self.design.thresholds, bits)
+            if self.state.fact("secret") is None:
+                self.state.fact("secret", thresholdout.open_vector(self.design.thresholds, bits))
 
     @property
     def rows(self) -> int:
@@ -251,10 +254,8 @@ class ReusableHoldout:
         plan, secret, means, stood = self.design, self._secret(), [], True
         scale = plan.rows * GRID
         for place, side in enumerate(sides, look.total - len(sides) + 1):
-            if plan.thresholds is not None:
-                secret, noisy = thresholdout.ask_vector(
-                    plan.thresholds, secret, total(side), round(guess * scale), self._bits
-                )
+            if self._asker is not None:
+                secret, noisy = self._asker.ask(secret, total(side), round(guess * scale))
                 value = None if noisy is None else noisy / scale
             else:
                 value = guessing.check_guess(plan, place, int(secret), total(side), guess)

@@ -84,18 +84,28 @@ def open_vector(found: Thresholds, bits: Bits | None = None) -> str:
     return json.dumps(_vector(found.bar, found.hits, Fraction(found.search_rho), bits).to_json())
 
 
-def ask_vector(
-    found: Thresholds, secret: str, held: int, guess: int, bits: Bits | None = None
-) -> tuple[str, int | None]:
-    """(the secret state afterwards, None if the guess stands or else the holdout's sum with noise)."""
-    vector = SparseVector.from_json(json.loads(secret), bits)
-    above = vector.above(abs(held - guess))
-    after = json.dumps(vector.to_json())
-    if not above:
-        return after, None
-    noisy = add_gaussian(held, Fraction(found.variance), bits)
-    assert isinstance(noisy, int)
-    return after, noisy
+class Asker:
+    """Asks a sparse vector whose truth is the secret text; the object is kept only to save its set-up."""
+
+    def __init__(self, found: Thresholds, bits: Bits | None = None) -> None:
+        self._found, self._bits = found, bits
+        self._kept: tuple[str, SparseVector] | None = None
+
+    def ask(self, secret: str, held: int, guess: int) -> tuple[str, int | None]:
+        """(the secret state afterwards, None if the guess stands or else the holdout's sum with noise)."""
+        if self._kept is not None and self._kept[0] == secret:
+            vector = self._kept[1]
+        else:
+            vector = SparseVector.from_json(json.loads(secret), self._bits)
+        self._kept = None
+        above = vector.above(abs(held - guess))
+        after = json.dumps(vector.to_json())
+        self._kept = after, vector
+        if not above:
+            return after, None
+        noisy = add_gaussian(held, Fraction(self._found.variance), self._bits)
+        assert isinstance(noisy, int)
+        return after, noisy
 
 
 def hits_left(secret: str) -> int:

@@ -1,0 +1,82 @@
+"""Row values: on the grid, total, and on the scale that people expect."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from holdfast.errors import InputError
+from holdfast.holdout.fingerprint import fingerprint, labels_array
+from holdfast.holdout.metric import GRID, METRICS, Metric, log_loss, metric_named, on_grid, squared_error
+
+LABELS = np.array([1, 0, 1, 1, 0])
+
+
+def mean(metric: Metric, predictions: list[float]) -> float:
+    values = on_grid(metric.row_values[0](np.array(predictions), LABELS), 5)
+    raw = float(np.mean(values)) if values.dtype == np.bool_ else float(np.mean(values)) / GRID
+    return metric.low + (metric.high - metric.low) * raw
+
+
+def test_metrics_are_what_they_are_called() -> None:
+    chances = [0.9, 0.2, 0.6, 0.4, 0.5]
+    assert mean(METRICS["accuracy"], [1, 0, 0, 1, 1]) == pytest.approx(3 / 5)
+    assert mean(METRICS["error"], [1, 0, 0, 1, 1]) == pytest.approx(2 / 5)
+    brier = np.mean((np.array(chances) - LABELS) ** 2)
+    assert mean(METRICS["brier"], chances) == pytest.approx(brier, abs=1e-5)
+    exact = -np.mean(np.log(np.where(LABELS == 1, chances, 1 - np.array(chances))))
+    assert mean(log_loss(), chances) == pytest.approx(exact, abs=5e-5)
+    assert mean(squared_error(4.0), [1, 2, 1, 4, 0]) == pytest.approx((0 + 4 + 0 + 4 + 0) / 5)
+
+
+def test_log_loss_is_clipped_where_it_would_be_infinite() -> None:
+    assert mean(log_loss(3.0), [0, 1, 0, 0, 1]) == pytest.approx(3.0, abs=1e-4)
+
+
+@given(arrays(np.float64, 6, elements=st.floats(allow_nan=True, allow_infinity=True)))
+def test_any_number_becomes_an_even_step_of_the_grid(values: np.ndarray) -> None:
+    steps = on_grid(values, 6)
+    assert steps.dtype == np.int64
+    assert ((steps >= 0) & (steps <= GRID) & (steps % 2 == 0)).all()
+    inside = np.isfinite(values) & (values >= 0) & (values <= 1)
+    assert (np.abs(steps[inside] / GRID - values[inside]) <= 1 / GRID).all()
+    assert (steps[np.isnan(values)] == GRID).all()
+
+
+@pytest.mark.parametrize("name", ["brier", "log-loss", "squared-error", "value", "accuracy", "precision"])
+@given(predictions=arrays(np.float64, 5, elements=st.floats(allow_nan=True, allow_infinity=True)))
+def test_no_prediction_raises(name: str, predictions: np.ndarray) -> None:
+    with np.errstate(all="ignore"):
+        for values in METRICS[name].row_values:
+            assert on_grid(values(predictions, LABELS), 5).shape == (5,)
+
+
+def test_unknown_metrics_and_wrong_shapes_are_refused() -> None:
+    for wrong in ("acuracy", 3):
+        with pytest.raises(InputError):
+            metric_named(wrong)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="one number for each"):
+        on_grid(np.zeros((5, 2)), 5)
+    for wrong_bound in (0.0, -1.0, math.nan, True):
+        with pytest.raises(InputError):
+            log_loss(wrong_bound)
+
+
+def test_a_fingerprint_follows_the_labels_and_nothing_else() -> None:
+    labels = np.array([0, 1, 1, 0])
+    mark = fingerprint(labels_array(labels))
+    assert mark == fingerprint(labels_array(labels.astype(np.int8))) == fingerprint(labels_array(labels == 1))
+    others = ([0, 1, 1, 1], [1, 1, 0, 0], [0.0, 1.0, 1.0, 0.0], ["0", "1", "1", "0"], [0, 1, 1])
+    assert len({mark, *(fingerprint(labels_array(other)) for other in others)}) == 6
+    assert fingerprint(labels_array(["a", "bc"])) != fingerprint(labels_array(["ab", "c"]))
+
+
+@pytest.mark.parametrize("wrong", [[], [[1, 2]], [1.0, math.nan], [1 + 2j], 3])
+def test_labels_of_the_wrong_kind_are_refused(wrong: object) -> None:
+    with pytest.raises(InputError):
+        labels_array(wrong)  # type: ignore[arg-type]

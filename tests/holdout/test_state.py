@@ -1,0 +1,255 @@
+"""The state file: crashes, races, renaming, old copies and tampering."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pytest
+
+from holdfast.errors import BudgetError, LedgerError
+from holdfast.holdout import ReusableHoldout
+from holdfast.holdout import state as state_module
+from holdfast.holdout.anchor import Anchor
+from holdfast.holdout.state import SUFFIX, Overspent, State
+
+LOOKER = Path(__file__).with_name("looker.py")
+LABELS = np.random.default_rng(11).integers(0, 2, 3000)
+
+
+def start(
+    folder: Path, queries: int, looks: int, failpoint: str = "", mode: str = "votes"
+) -> subprocess.Popen[str]:
+    command = [sys.executable, str(LOOKER), str(folder), str(queries), str(looks)]
+    return subprocess.Popen(
+        command + ([failpoint] if failpoint else []), stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "LOOKER_MODE": mode},
+    )  # fmt: skip
+
+
+def open_again(folder: Path, queries: int | None = None, mode: str | None = None) -> ReusableHoldout:
+    return ReusableHoldout(LABELS, queries=queries, mode=mode, state=folder)
+
+
+def state_file(folder: Path) -> Path:
+    (found,) = folder.glob(f"*{SUFFIX}")
+    return found
+
+
+@pytest.mark.parametrize("failpoint", ["after-charge", "before-settle"])
+@pytest.mark.parametrize("mode", ["votes", "guess-and-check"])
+def test_a_crash_loses_an_answer_never_a_charge(tmp_path: Path, failpoint: str, mode: str) -> None:
+    process = start(tmp_path, 10, 3, failpoint, mode)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == -9
+    assert out == ""
+    with open_again(tmp_path) as holdout:
+        assert holdout.looks_used == 1
+        assert holdout.history() == []
+        holdout.score(LABELS, guess=1.0)
+        assert holdout.looks_used == 2
+
+
+def test_racing_processes_get_exactly_the_looks_there_are(tmp_path: Path) -> None:
+    with open_again(tmp_path, 25, "votes"):
+        pass
+    racers = [start(tmp_path, 25, 10) for _ in range(4)]
+    lines = [line for racer in racers for line in racer.communicate(timeout=60)[0].splitlines()]
+    assert len([line for line in lines if line != "refused"]) == 25
+    with open_again(tmp_path) as holdout:
+        assert (holdout.looks_used, holdout.looks_left, len(holdout.history())) == (25, 0, 25)
+
+
+def race(state: State, most: int) -> int:
+    """How many of 16 threads, two looks each, got one."""
+    won: list[int] = []
+
+    def run() -> None:
+        for _ in range(2):
+            try:
+                won.append(state.charge("", "accuracy", 1, most=most, team_most=None).id)
+            except Overspent:
+                return
+
+    threads = [Thread(target=run) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return len(won)
+
+
+def test_racing_threads_never_pass_the_cap() -> None:
+    with closing(State(None)) as state:
+        assert race(state, 5) == 5
+
+
+def test_a_charge_without_its_lock_would_be_caught(tmp_path: Path) -> None:
+    """The broken twin: two connections that check first and write later both win the last look."""
+
+    class Unlocked(State):
+        @contextmanager
+        def _transaction(self) -> Iterator[None]:
+            yield
+
+    path = tmp_path / "unlocked.holdout"
+    State(path).close()
+    first, second = Unlocked(path), Unlocked(path)
+    last = second._last
+
+    def interleaved() -> tuple[int, str]:
+        seen = last()
+        first.charge("", "accuracy", 1, most=1, team_most=None)
+        return seen
+
+    second._last = interleaved  # type: ignore[method-assign]
+    second.charge("", "accuracy", 1, most=1, team_most=None)
+    looks = first._rows("SELECT count(*) FROM looks")[0][0]
+    first.close()
+    second.close()
+    assert looks == 2
+    with pytest.raises(LedgerError, match="changed by hand"):
+        State(path)
+
+
+def test_looks_survive_a_restart_and_a_new_name(tmp_path: Path) -> None:
+    with open_again(tmp_path, 5) as holdout:
+        holdout.score(LABELS)
+    state_file(tmp_path).rename(tmp_path / "renamed-by-somebody.db")
+    with open_again(tmp_path) as holdout:
+        assert holdout.looks_used == 1
+        holdout.score(LABELS)
+    assert not list(tmp_path.glob(f"*{SUFFIX}"))
+
+
+def old_copy(folder: Path) -> Path:
+    """A holdout with three looks whose state file is put back to what it was after one."""
+    with open_again(folder, 5) as holdout:
+        holdout.score(LABELS)
+    copy = shutil.copy(state_file(folder), folder.parent / "copy")
+    with open_again(folder) as holdout:
+        holdout.score(LABELS)
+        holdout.score(LABELS)
+    shutil.copy(copy, state_file(folder))
+    return state_file(folder)
+
+
+def test_an_old_copy_is_noticed(tmp_path: Path) -> None:
+    old_copy(tmp_path / "state")
+    with pytest.raises(LedgerError, match="older copy: its anchor counted 3 looks, the file has 1"):
+        open_again(tmp_path / "state")
+
+
+def test_without_its_anchor_an_old_copy_would_pass(tmp_path: Path) -> None:
+    """The broken twin."""
+    path = old_copy(tmp_path / "state")
+    with closing(State(path)) as state:
+        assert state.used() == 1
+
+
+def test_an_old_copy_that_was_used_again_is_noticed(tmp_path: Path) -> None:
+    """Same number of looks as the anchor, but not the same looks."""
+    path = old_copy(tmp_path / "state")
+    with closing(State(path)) as state:
+        for _ in range(2):
+            state.charge("mallory", "accuracy", 1, most=5, team_most=None)
+    with pytest.raises(LedgerError, match="older copy"):
+        open_again(tmp_path / "state")
+
+
+def test_a_deleted_state_is_not_a_fresh_holdout(tmp_path: Path) -> None:
+    with open_again(tmp_path, 5) as holdout:
+        holdout.score(LABELS)
+    state_file(tmp_path).unlink()
+    with pytest.raises(LedgerError, match="missing"):
+        open_again(tmp_path, 5)
+
+
+def test_a_restored_folder_is_noticed_by_an_anchor_elsewhere(tmp_path: Path) -> None:
+    folder, anchors = tmp_path / "state", tmp_path / "anchors"
+    ReusableHoldout(LABELS, queries=5, state=folder, anchors=anchors).close()
+    shutil.copytree(folder, tmp_path / "backup")
+    with ReusableHoldout(LABELS, state=folder, anchors=anchors) as holdout:
+        holdout.score(LABELS)
+    shutil.rmtree(folder)
+    shutil.copytree(tmp_path / "backup", folder)
+    with pytest.raises(LedgerError, match="older copy"):
+        ReusableHoldout(LABELS, state=folder, anchors=anchors)
+
+
+def test_two_copies_in_one_folder_are_refused(tmp_path: Path) -> None:
+    open_again(tmp_path, 5).close()
+    shutil.copy(state_file(tmp_path), tmp_path / "second.holdout")
+    with pytest.raises(LedgerError, match="2 state files"):
+        open_again(tmp_path)
+
+
+def test_an_anchor_that_lags_after_a_crash_is_harmless(tmp_path: Path) -> None:
+    with open_again(tmp_path, 5) as holdout:
+        holdout.score(LABELS)
+        holdout.state._anchor = None
+        holdout.score(LABELS)
+    with open_again(tmp_path) as holdout:
+        assert holdout.looks_used == 2
+
+
+def test_looks_cannot_be_changed_or_deleted(tmp_path: Path) -> None:
+    with open_again(tmp_path, 5) as holdout:
+        holdout.score(LABELS)
+    with closing(sqlite3.connect(state_file(tmp_path))) as db:
+        for statement in ("UPDATE looks SET looks = 1", "DELETE FROM looks", "DELETE FROM answers"):
+            with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+                db.execute(statement)
+        db.execute("DROP TRIGGER looks_stay")
+        db.execute("UPDATE looks SET team = 'other'")
+        db.commit()
+    with pytest.raises(LedgerError, match="changed by hand at look 1"):
+        open_again(tmp_path)
+
+
+def test_a_broken_or_newer_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.holdout"
+    path.write_bytes(b"SQLite format 3\x00 but not really")
+    with pytest.raises(LedgerError, match="cannot be opened"):
+        State(path)
+    newer = tmp_path / "newer.holdout"
+    with closing(sqlite3.connect(newer)) as db:
+        db.execute(f"PRAGMA user_version={state_module.VERSION + 1}")
+    with pytest.raises(LedgerError, match="newer Holdfast"):
+        State(newer)
+    (tmp_path / "a.anchor").write_text("{}")
+    with pytest.raises(LedgerError, match="anchor"):
+        Anchor(tmp_path / "a.anchor").read()
+
+
+def test_the_secret_threshold_survives_a_restart(tmp_path: Path) -> None:
+    """A fresh draw of the noisy threshold after each restart would be a free look."""
+    with open_again(tmp_path, 20, "thresholdout") as holdout:
+        first = holdout.state.fact("secret")
+        holdout.check(1.0, LABELS)
+        asked = holdout.state.fact("secret")
+    with open_again(tmp_path) as holdout:
+        assert holdout.state.fact("secret") == asked
+    assert first is not None and asked is not None
+    assert (
+        first.split('"noisy_threshold": ')[1].split(",")[0]
+        == asked.split('"noisy_threshold": ')[1].split(",")[0]
+    )
+
+
+def test_failures_survive_a_restart(tmp_path: Path) -> None:
+    with open_again(tmp_path, 1000, "guess-and-check") as holdout:
+        plan = holdout.design
+    with pytest.raises(BudgetError, match="guesses failed"):
+        for number in range(200):
+            with open_again(tmp_path) as holdout:
+                holdout.score(LABELS, guess=float(number % 2) / 2)
+    assert plan.failures <= number < 200
