@@ -102,7 +102,9 @@ def _chance(member: Any, table: Matrix) -> Vector:
     """The member's probability of the second class; members know the classes as 0 and 1."""
     known = list(member.classes_)
     if hasattr(member, "predict_proba"):
-        return np.asarray(member.predict_proba(table))[:, known.index(1)] if 1 in known else np.zeros(len(table))
+        return (
+            np.asarray(member.predict_proba(table))[:, known.index(1)] if 1 in known else np.zeros(len(table))
+        )
     return np.asarray(member.predict(table) == 1, dtype=np.float64)
 
 

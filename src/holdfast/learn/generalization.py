@@ -53,7 +53,9 @@ def likely_gap(rows: int, epsilon: float, delta: float = 0.0, *, confidence: flo
 
     def width(s: float) -> float:
         total = eps + 1 / s
-        term = transfer_width(n, beta / 2, lambda e: failure if e >= total else 1.0, low=total, high=2 * total)
+        term = transfer_width(
+            n, beta / 2, lambda e: failure if e >= total else 1.0, low=total, high=2 * total
+        )
         # CVaR of |Lap(s)| at beta/2 is s (1 + ln(2/beta)); its tail at beta/2 is s ln(2/beta).
         return term + s / n * (1 + 2 * math.log(2 / beta))
 

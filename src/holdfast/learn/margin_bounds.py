@@ -99,7 +99,9 @@ def _levels(margins: Vector) -> tuple[Vector, Vector]:
 
 
 def _draws(rows: int) -> list[int]:
-    return sorted({round(2 ** (k / 4)) for k in range(4 * _MOST_DRAWS.bit_length()) if 2 ** (k / 4) <= 64 * rows})
+    return sorted(
+        {round(2 ** (k / 4)) for k in range(4 * _MOST_DRAWS.bit_length()) if 2 ** (k / 4) <= 64 * rows}
+    )
 
 
 def _cover(draws: int, log_hypotheses: float, delta: float) -> float:

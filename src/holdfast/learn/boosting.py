@@ -58,7 +58,9 @@ def adaboost(stumps: Stumps, rows: ArrayLike, truth: ArrayLike, *, rounds: int =
         ],
         axis=1,
     )
-    last = np.delete(np.arange(starts[-1]), starts[1:] - 1)  # a cell below each threshold, none above the last
+    last = np.delete(
+        np.arange(starts[-1]), starts[1:] - 1
+    )  # a cell below each threshold, none above the last
     owner = np.repeat(np.arange(len(sizes)), sizes)
     weight = np.full(len(y), 1.0 / len(y))
     chosen: list[int] = []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.learn.linear import on_grid
+from holdfast.learn.linear_loss import on_grid
 from holdfast.learn.rows import Matrix, decode, known_columns
 from holdfast.session.request import positive
 

@@ -66,7 +66,9 @@ class Margins:
             _, ax = plt.subplots()
         n = len(self.margins[0])
         for count, values in zip(self.rounds, self.margins, strict=True):
-            ax.step([-1, *values, 1], [0, *(np.arange(1, n + 1) / n), 1], where="post", label=f"{count} rounds")
+            ax.step(
+                [-1, *values, 1], [0, *(np.arange(1, n + 1) / n), 1], where="post", label=f"{count} rounds"
+            )
         ax.axvline(0, linewidth=0.5, color="grey")
         ax.set(xlim=(-1, 1), ylim=(0, 1), xlabel="margin", ylabel="share of rows with at most this margin")
         ax.legend()
@@ -78,10 +80,14 @@ class Margins:
         for place, (count, values) in enumerate(zip(self.rounds, self.margins, strict=True)):
             picked = values[np.linspace(0, n - 1, min(n, 200)).astype(int)]
             heights = np.linspace(1 / n, 1, len(picked))
-            path = " ".join(f"{150 + 150 * m:.1f},{200 - 200 * h:.1f}" for m, h in zip(picked, heights, strict=True))
+            path = " ".join(
+                f"{150 + 150 * m:.1f},{200 - 200 * h:.1f}" for m, h in zip(picked, heights, strict=True)
+            )
             colour = f"hsl({place * 110},60%,45%)"
             lines.append(f'<polyline points="{path}" fill="none" stroke="{colour}"/>')
-            lines.append(f'<text x="5" y="{15 + 15 * place}" font-size="11" fill="{colour}">{count} rounds</text>')
+            lines.append(
+                f'<text x="5" y="{15 + 15 * place}" font-size="11" fill="{colour}">{count} rounds</text>'
+            )
         frame = '<path d="M0,200 H300 M150,0 V200" stroke="grey" stroke-width="0.5"/>'
         return f'<svg viewBox="0 0 300 215" width="450" role="img" aria-label="margins">{frame}{"".join(lines)}</svg>'
 
