@@ -11,6 +11,7 @@ from holdfast.query.measurement import Measurement
 from holdfast.query.predicate import Always
 from holdfast.query.region import GRID, Region
 from holdfast.query.universe import Universe
+from holdfast.session.marginals import marginals
 from holdfast.session.weights import views
 
 if TYPE_CHECKING:
@@ -39,9 +40,9 @@ class CellCounts:
         if query.boxes is not None:
             return GRID * sum(int(v.sum()) for box in query.boxes for v in views(self.cells, shape, box))
         assert query.steps is not None
-        unused = tuple(i for i, length in enumerate(query.steps.shape) if length == 1)
-        marginal = self.cells.reshape(shape).sum(unused, keepdims=True)
-        return int((marginal * query.steps).sum())
+        axes = tuple(i for i, length in enumerate(query.steps.shape) if length > 1)
+        marginal = marginals(self.cells.reshape(shape), [axes])[axes]
+        return int((marginal * query.steps.reshape(marginal.shape)).sum())
 
 
 def _counted(source: Source, universe: Universe) -> NDArray[np.int64]:

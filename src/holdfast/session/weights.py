@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from holdfast.query.region import GRID, Box, Region
 from holdfast.query.universe import Universe
 from holdfast.session.array_module import ArrayModule, array_module
+from holdfast.session.marginals import marginals
 
 _SHORT = 16
 _FEW = 64
@@ -75,7 +76,9 @@ class Weights:
         proportional fitting). Cost: two passes.
         """
         self._outside, self._total, self._since = outside, 1.0, _RENEW
-        tiny = np.finfo(np.float64).tiny
+        whole = self._cells.reshape(self.universe.shape)
+        current = np.asarray(self.arrays.fetch(marginals(whole, [axes])[axes]), dtype=np.float64)
+        factors = marginal / np.maximum(current, np.finfo(np.float64).tiny)
         if marginal.size <= _FEW:
             for place in np.ndindex(*marginal.shape):
                 fixed = dict(zip(axes, place, strict=True))
@@ -83,17 +86,13 @@ class Weights:
                     (fixed[i], fixed[i] + 1) if i in fixed else (0, size)
                     for i, size in enumerate(self.universe.shape)
                 )
-                parts = self._views(box)
-                factor = float(marginal[place]) / max(tiny, sum(float(part.sum()) for part in parts))
-                for part in parts:
-                    part *= factor
+                for view in self._views(box):
+                    view *= float(factors[place])
             return
         shape = [size if i in axes else 1 for i, size in enumerate(self.universe.shape)]
-        compact, target = self._compact(marginal.reshape(shape))
+        compact, scale = self._compact(factors.reshape(shape))
         cells = self._cells.reshape(compact)
-        unused = tuple(i for i, length in enumerate(target.shape) if length == 1)
-        current = np.asarray(self.arrays.fetch(cells.sum(unused) if unused else cells)).reshape(target.shape)
-        cells *= self.arrays.send(target / np.maximum(current, tiny))
+        cells *= self.arrays.send(scale)
 
     def probabilities(self) -> tuple[NDArray[np.float64], float]:
         """A copy of the normalised cells in the universe's shape, and the probability of the outside."""
@@ -133,11 +132,9 @@ class Weights:
         if region.boxes is not None:
             return float(sum(float(view.sum()) for box in region.boxes for view in self._views(box)))
         assert region.steps is not None
-        shape, values = self._compact(region.steps)
-        unused = tuple(i for i, length in enumerate(values.shape) if length == 1)
-        cells = self._cells.reshape(shape)
-        marginal = cells.sum(unused) if unused else cells
-        return float((self.arrays.fetch(marginal) * (values.reshape(marginal.shape) / GRID)).sum())
+        axes = tuple(i for i, length in enumerate(region.steps.shape) if length > 1)
+        marginal = self.arrays.fetch(marginals(self._cells.reshape(self.universe.shape), [axes])[axes])
+        return float((marginal * (region.steps.reshape(marginal.shape) / GRID)).sum())
 
     def _views(self, box: Box) -> list[Any]:
         return views(self._cells, self.universe.shape, box)
