@@ -37,6 +37,15 @@ class Weights:
         self._total = universe.size + 1.0
         self._since = 0
 
+    @classmethod
+    def of_points(cls, universe: Universe, points: NDArray[np.int64]) -> Weights:
+        """The empirical distribution of a few points; the last point, `universe.size`, is the outside."""
+        made = cls(universe)
+        counts = np.bincount(points, minlength=universe.size + 1)
+        made._cells[:] = counts[:-1]
+        made._outside, made._total = float(counts[-1]), float(points.size)
+        return made
+
     @property
     def support(self) -> int:
         """The number of points: all cells, and the outside."""

@@ -1,7 +1,19 @@
 """Synthetic data: weights or small databases that answer a list of questions about as the table does."""
 
 from holdfast.synthesis.mwem import mwem
+from holdfast.synthesis.quality import Quality, quality
+from holdfast.synthesis.small_database import small_database
+from holdfast.synthesis.synthesize import synthesize
 from holdfast.synthesis.synthetic import SyntheticTable
 from holdfast.synthesis.workload import Workload, all_marginals
 
-__all__ = ["SyntheticTable", "Workload", "all_marginals", "mwem"]
+__all__ = [
+    "Quality",
+    "SyntheticTable",
+    "Workload",
+    "all_marginals",
+    "mwem",
+    "quality",
+    "small_database",
+    "synthesize",
+]

@@ -1,0 +1,87 @@
+"""How well synthetic data answer: measured privately, or exactly for the owner's eyes only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from holdfast.errors import InputError
+from holdfast.mechanisms.accuracy import gaussian_reach
+from holdfast.mechanisms.gaussian import add_gaussian
+from holdfast.mechanisms.values import round_up
+from holdfast.noise.bits import Bits
+from holdfast.privacy.event import Gaussian
+from holdfast.session.cell_counts import CellCounts
+from holdfast.session.request import positive
+from holdfast.synthesis.synthetic import SyntheticTable
+from holdfast.synthesis.workload import Workload
+
+if TYPE_CHECKING:
+    from holdfast.session.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Max and mean error over some conditions, as fractions of the rows. Public only if `private`."""
+
+    conditions: int
+    max_error: float
+    mean_error: float
+    half_width: float
+    private: bool
+
+    def __str__(self) -> str:
+        body = f"{self.conditions:,} conditions: max error {self.max_error:.4g}, mean error {self.mean_error:.4g}"
+        if self.private:
+            return f"{body} (each within {self.half_width:.2g}, measured privately)"
+        return f"OWNER ONLY, NOT PRIVATE, do not release. {body}"
+
+
+def quality(
+    session: Session,
+    synthetic: SyntheticTable,
+    queries: Sequence[str],
+    *,
+    rho: float | None = None,
+    owner_only: bool = False,
+    bits: Bits | None = None,
+) -> Quality:
+    """The error of synthetic data on conditions: its own workload, or held-out marginals.
+
+    With `rho`: two numbers with Gaussian noise. Guarantee: rho-zCDP; replacing a row moves the max by at most
+    1 count and the mean by at most 1, so the squared L2 sensitivity is 2 (in counts). With `owner_only`: the
+    exact numbers, which must stay with the owner of the rows; nothing is charged, the result says so.
+    """
+    if (rho is None) == (not owner_only):
+        raise InputError(
+            "give rho= for a private report, or owner_only=True for an exact one that stays here"
+        )
+    work = Workload(synthetic.universe, queries)
+    n, k = session._terms.rows, len(work)
+    guesses = np.rint(work.answers(synthetic.weights.probabilities()[0]) * n).astype(np.int64)
+    if rho is None:
+        worst, total = _errors(session, work, guesses)
+        return Quality(k, worst / n, total / (k * n), 0.0, private=False)
+    # The mean is measured as a sum: its sensitivity is k, so its noise is k times as wide.
+    variance = round_up(Fraction(2) / (2 * Fraction(positive("rho", rho))))
+    event = Gaussian(2, variance)
+    entry = session.charge(f"quality of {synthetic.method} on {k} conditions", event)
+    worst, total = _errors(session, work, guesses)
+    noisy = add_gaussian(np.array([worst, total // k], dtype=np.int64), variance, bits)
+    found = json.loads(session.record(entry, json.dumps(np.asarray(noisy).tolist())))
+    reach = (gaussian_reach(variance, (1 - session.confidence) / 2, False) + 1) / n
+    return Quality(k, max(0, found[0]) / n, max(0, found[1]) / n, reach, private=True)
+
+
+def _errors(
+    session: Session, work: Workload, guesses: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+) -> tuple[int, int]:
+    """The largest error and the sum of all, in counts. Secret."""
+    truth = work.answers(CellCounts(session._source, work.universe).cells)
+    errors = np.abs(truth - guesses)
+    return int(errors.max()), int(errors.sum())
