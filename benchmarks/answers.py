@@ -1,0 +1,203 @@
+"""The whole `session.fraction` call by votes, at the same accuracy, on tables of 1e5 to 1e9 rows.
+
+The call parses, plans, charges, draws, evaluates, releases and stores. *New text*: never seen before. *Known
+text*: parsed and planned before (by `estimate`), answered for the first time. *Bare*: the same row ids, NumPy
+`take`, the condition by hand, and a count; no privacy. All take turns; medians. The ledger is in memory, so
+that no disk is measured; SQLite with full sync has a row of its own. Polars scans the whole column instead.
+"""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks import stores
+from holdfast.data.store import StoreSource
+from holdfast.ledger import Ledger, MemoryLedger, SqliteLedger
+from holdfast.noise.subset import with_replacement
+from holdfast.session.session import Session
+from holdfast.session.table import Table
+
+WITHIN = 0.03876
+QUERIES = 10_000
+"""Together with WITHIN: some 14,000 rows are read."""
+
+SIZES = (10**5, 10**6, 10**7, 10**8)
+LARGEST = 10**9
+ROUNDS, CALLS = 5, 40
+Times = dict[tuple[str, int, str], float]
+
+
+def rows(quick: bool = False, data: Path = Path("build/bench")) -> list[dict[str, object]]:
+    """Microseconds by question and size; then the goals."""
+    sizes, largest, rounds = ((10**5, 2 * 10**5), 4 * 10**5, 1) if quick else (SIZES, LARGEST, ROUNDS)
+    tables = [("three clauses", n, stores.store(data, n, stores.PERSON)) for n in sizes]
+    tables += [("one clause", n, stores.store(data, n, stores.AGE)) for n in (*sizes, largest)]
+    first, times = _latencies(tables, rounds)
+    found = [_row(question, source, first, times) for question, _, source in tables]
+    for mode in ("new", "known"):
+        ratio = times["one clause", largest, mode] / times["one clause", sizes[-2], mode]
+        found.append(goal(f"{mode} text at n = {largest:.0e} against {sizes[-2]:.0e}", ratio, 4, "x"))
+    at = tables[len(sizes) - 1]
+    for mode in ("known", "new"):
+        over = times[at[0], at[1], mode] - times[at[0], at[1], "bare"]
+        found.append(goal(f"overhead above the bare count, {mode} text, n = {at[1]:.0e}", over, 150, "us"))
+    found.append(goal(f"session.sample, n = {at[1]:.0e}", _samples(at[2], quick), 20_000, "/s", most=False))
+    disk = _on_disk(at[2], quick)
+    found.append({"measured": f"new text, SQLite ledger, n = {at[1]:.0e}", "value": disk, "unit": "us"})
+    return found
+
+
+def session(source: StoreSource, ledger: Ledger | None = None) -> Session:
+    """A session whose budget and promise do not end during a benchmark."""
+    table = Table(source, MemoryLedger() if ledger is None else ledger)
+    return table.session(rho=1e6, queries=QUERIES, target="table")
+
+
+def ask(asked: Session, text: str) -> Any:
+    return asked.fraction(text, within=WITHIN, mechanism="votes")
+
+
+def _latencies(tables: list[tuple[str, int, StoreSource]], rounds: int) -> tuple[Times, Times]:
+    """Medians in microseconds, and those of the very first call, when no page is mapped yet."""
+    first: Times = {}
+    times: dict[tuple[str, int, str], list[float]] = defaultdict(list)
+    texts = {"three clauses": stores.three_clauses(), "one clause": stores.one_clause()}
+    for turn in range(-1, rounds):
+        for question, n, source in tables:
+            asked = session(source)
+            for mode, call, count in _tasks(asked, source, texts[question], question):
+                # The first round maps pages and fills caches; only its first call is kept.
+                spent = [_timed(call) for _ in range(count)]
+                if turn < 0:
+                    first[question, n, mode] = spent[0]
+                else:
+                    times[question, n, mode] += spent
+            gc.collect()
+    return first, {key: median(spent) for key, spent in times.items()}
+
+
+def _tasks(
+    asked: Session, source: StoreSource, texts: Iterator[str], question: str
+) -> Iterator[tuple[str, Callable[[], object], int]]:
+    yield "new", lambda: ask(asked, next(texts)), CALLS
+    known = list(islice(texts, CALLS))
+    for text in known:
+        asked.estimate.fraction(text, within=WITHIN, mechanism="votes")
+    left = iter(known)
+    yield "known", lambda: ask(asked, next(left)), CALLS
+    count = asked.estimate.fraction("age > 40", within=WITHIN, mechanism="votes").rows_read
+    codes = mapped(source)
+    yield "bare", lambda: bare(codes, count), CALLS
+    if scan := _polars(codes, question):
+        yield "polars", scan, 3
+
+
+def mapped(source: StoreSource) -> list[np.ndarray]:
+    """The columns as they lie in the store."""
+    return [source._codes[name] for name in source.schema]
+
+
+def bare(codes: list[np.ndarray], count: int) -> int:
+    """Draw, gather, compare, count: what any sampler has to do."""
+    ids = with_replacement(len(codes[0]), count)
+    drawn = [np.take(column, ids, mode="clip") for column in codes]
+    chosen = drawn[0] > 40
+    if len(drawn) == 3:
+        chosen &= drawn[1] < 25_000
+        chosen &= drawn[2] == 1
+    return int(np.count_nonzero(chosen))
+
+
+def _polars(codes: list[np.ndarray], question: str) -> Callable[[], object] | None:
+    try:
+        pl: Any = import_module("polars")
+    except ModuleNotFoundError:
+        return None
+    frame = pl.DataFrame(dict(zip(stores.PERSON, codes, strict=False)))
+    chosen = pl.col("age") > 40
+    if question == "three clauses":
+        chosen = chosen & (pl.col("income") < 25_000) & (pl.col("smoker") == 1)
+    return lambda: frame.select(chosen.sum())
+
+
+def _timed(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return (time.perf_counter() - start) * 1e6
+
+
+def _row(question: str, source: StoreSource, first: Times, times: Times) -> dict[str, object]:
+    n = source.rows
+    read = session(source).estimate.fraction("age > 40", within=WITHIN, mechanism="votes").rows_read
+    row: dict[str, object] = {"question": question, "n": n, "rows read": read}
+    for mode in ("new", "known", "bare"):
+        row[f"{mode} us"] = round(times[question, n, mode])
+    row["known - bare"] = row["known us"] - row["bare us"]  # type: ignore[operator]
+    row["very first call"] = round(first[question, n, "new"])
+    row["polars us"] = (
+        round(times[question, n, "polars"]) if (question, n, "polars") in times else "not installed"
+    )
+    return row
+
+
+def goal(what: str, value: float, bound: float, unit: str, *, most: bool = True) -> dict[str, object]:
+    """A row that says whether a goal was met."""
+    met = value <= bound if most else value >= bound
+    shown = f"{'<=' if most else '>='} {bound:,}"
+    return {"measured": what, "value": value, "unit": unit, "goal": shown, "met": met}
+
+
+def _samples(source: StoreSource, quick: bool) -> float:
+    """Answers a second, charge included, over a hundred texts."""
+    asked, texts = session(source), list(islice(stores.three_clauses(), 100))
+    asked.sample(texts[0])
+    rates = []
+    for _ in range(1 if quick else 9):
+        start = time.perf_counter()
+        for text in texts * 20:
+            asked.sample(text)
+        rates.append(2_000 / (time.perf_counter() - start))
+    return median(rates)
+
+
+def _on_disk(source: StoreSource, quick: bool) -> float:
+    """Microseconds a call when every charge and every answer is on disk before it goes on."""
+    with tempfile.TemporaryDirectory(dir=source.path.parent) as folder:
+        ledger = SqliteLedger(Path(folder) / "ledger.sqlite")
+        asked, texts = session(source, ledger), stores.three_clauses()
+        spent = [_timed(lambda: ask(asked, next(texts))) for _ in range(5 if quick else 200)]
+        ledger.close()
+    return median(spent)
+
+
+def plot(found: list[dict[str, Any]], folder: Path) -> list[str]:
+    """Latency against n, for the question with one clause."""
+    matplotlib: Any = import_module("matplotlib")
+    matplotlib.use("Agg")
+    pyplot: Any = import_module("matplotlib.pyplot")
+    lines = [row for row in found if row.get("question") == "one clause"]
+    figure, axes = pyplot.subplots(figsize=(6.4, 4), layout="constrained")
+    shown = {"new": "holdfast, new text", "known": "holdfast, known text", "bare": "bare gather and count"}
+    for mode, label in {**shown, "polars": "Polars, full scan"}.items():
+        points = [
+            (row["n"], row[f"{mode} us"] / 1e3) for row in lines if not isinstance(row[f"{mode} us"], str)
+        ]
+        if points:
+            axes.loglog(*zip(*points, strict=True), "o-", label=label)
+    axes.set(xlabel="rows in the table", ylabel="milliseconds an answer")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(folder / "benchmarks-latency.png", dpi=120)
+    pyplot.close(figure)
+    return ["benchmarks-latency.png"]

@@ -1,0 +1,91 @@
+"""The page of results: one section for each benchmark, with its command, date and machine."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import re
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("numpy", "duckdb", "polars", "opendp", "diffprivlib", "python-dp")
+HEAD = """# Benchmarks
+
+Written by `make bench` (`python -m benchmarks`); do not edit. Times on a small shared machine are noise:
+compare ratios inside one table, where all systems took turns. Goals that were missed are shown as missed.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What one benchmark found. `about` is its module's docstring."""
+
+    name: str
+    about: str
+    rows: list[dict[str, Any]]
+    figures: list[str]
+
+    def __str__(self) -> str:
+        pictures = "".join(f"\n![{figure}]({figure})\n" for figure in self.figures)
+        return (
+            f"## {self.name}\n\n{self.about.strip()}\n\n`python -m benchmarks {self.name}`, "
+            f"{datetime.date.today().isoformat()}; {machine()}\n\n{table(self.rows)}\n{pictures}"
+        )
+
+
+def merged(page: str, section: Section) -> str:
+    """The page with this section put in or replaced, in alphabetical order; the others stay."""
+    parts = re.split(r"^## ", page, flags=re.MULTILINE)[1:]
+    known = {part.partition("\n")[0].strip(): f"## {part.rstrip()}\n" for part in parts}
+    known[section.name] = f"{str(section).rstrip()}\n"
+    return "\n".join([HEAD, *(known[name] for name in sorted(known))])
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Markdown; a row without a column leaves it blank, and one whose first column has another name starts
+    another table. Columns of numbers are set to the right."""
+    parts = [list(part) for _, part in groupby(rows, key=lambda row: next(iter(row)))]
+    return "\n\n".join(map(_table, parts))
+
+
+def _table(rows: list[dict[str, Any]]) -> str:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    cells = [[_shown(row.get(name)) for name in names] for row in rows]
+    rules = [
+        "---:" if all(isinstance(row.get(name), int | float | None) for row in rows) else "---"
+        for name in names
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [names, rules, *cells])
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "**no**"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return str(value).replace("|", "\\|")
+
+
+def machine() -> str:
+    """Cores, Python, and the versions of ourselves and of the peers."""
+    processor = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists() and (found := re.search(r"model name\s*: (.*)", cpuinfo.read_text())):
+        processor = found[1]
+    versions = ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
+    return f"{os.cpu_count()} cores ({processor}), Python {platform.python_version()}, {versions}"
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,49 @@
+"""Stores of random rows for benchmarks, written once and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from holdfast.data.save import StoreWriter
+from holdfast.data.source import new_fingerprint
+from holdfast.data.store import StoreSource
+from holdfast.query.schema import Category, Integer, Schema
+
+PERSON = Schema(age=Integer(0, 120), income=Integer(0, 50_000), smoker=Category("no", "yes"))
+AGE = Schema(age=Integer(0, 120))
+_BLOCK = 2**22
+
+
+def store(folder: Path, rows: int, schema: Schema) -> StoreSource:
+    """A store of `rows` uniformly random rows; 4 bytes a row for PERSON, 1 byte for AGE."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{'-'.join(schema)}-{rows}.hf"
+    if not path.exists():
+        rng = np.random.default_rng(rows)
+        with StoreWriter(path, schema, fingerprint=new_fingerprint()) as writer:
+            for first in range(0, rows, _BLOCK):
+                count = min(_BLOCK, rows - first)
+                writer.append({name: _codes(rng, schema, name, count) for name in schema})
+            writer.commit()
+    return StoreSource(path)
+
+
+def _codes(rng: np.random.Generator, schema: Schema, name: str, count: int) -> np.ndarray:
+    return rng.integers(0, schema[name].codes, count, dtype=schema[name].dtype)
+
+
+def three_clauses() -> Iterator[str]:
+    """Ever new questions about all three columns."""
+    for income in range(1, 50_000, 7):
+        for age in range(20, 90):
+            yield f"age > {age} AND income < {income} AND smoker = 'yes'"
+
+
+def one_clause() -> Iterator[str]:
+    """Some seven thousand questions about one column."""
+    for low in range(120):
+        for high in range(low + 1, 121):
+            yield f"age BETWEEN {low} AND {high}"
