@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from holdfast.errors import InputError, MechanismError
 from holdfast.mechanisms.gaussian import add_gaussian
-from holdfast.mechanisms.laplace import laplace
+from holdfast.mechanisms.laplace import add_laplace
 from holdfast.mechanisms.selection import exponential
 from holdfast.mechanisms.values import round_down, round_up
 from holdfast.noise.bits import Bits
@@ -154,8 +154,7 @@ def _noisy(cells: NDArray[np.int64], noise: Event, bits: Bits | None) -> NDArray
     if isinstance(noise, Gaussian):
         return np.asarray(add_gaussian(cells, noise.variance, bits))
     assert isinstance(noise, Laplace)
-    epsilon = noise.sensitivity / noise.scale
-    return np.asarray(laplace(cells, sensitivity=2, epsilon=epsilon, bits=bits))  # type: ignore[arg-type]
+    return np.asarray(add_laplace(cells, noise.scale, bits))
 
 
 def _budget(

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from holdfast.errors import InputError
 from holdfast.mechanisms.accuracy import gaussian_reach
@@ -67,7 +68,7 @@ def quality(
     if rho is None:
         worst, total = _errors(session, work, guesses)
         return Quality(k, worst / n, total / (k * n), 0.0, private=False)
-    # The mean is measured as a sum: its sensitivity is k, so its noise is k times as wide.
+    # The sum of k errors moves by at most k, so its k-th part, rounded down, by at most 1.
     variance = round_up(Fraction(2) / (2 * Fraction(positive("rho", rho))))
     event = Gaussian(2, variance)
     entry = session.charge(f"quality of {synthetic.method} on {k} conditions", event)
@@ -78,9 +79,7 @@ def quality(
     return Quality(k, max(0, found[0]) / n, max(0, found[1]) / n, reach, private=True)
 
 
-def _errors(
-    session: Session, work: Workload, guesses: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
-) -> tuple[int, int]:
+def _errors(session: Session, work: Workload, guesses: NDArray[np.int64]) -> tuple[int, int]:
     """The largest error and the sum of all, in counts. Secret."""
     truth = work.answers(CellCounts(session._source, work.universe).cells)
     errors = np.abs(truth - guesses)

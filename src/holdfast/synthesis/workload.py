@@ -32,7 +32,7 @@ class Workload:
         for index, one in enumerate(self.regions):
             members.setdefault(asked(one, universe), []).append(index)
         self.groups = {axes: np.array(found) for axes, found in sorted(members.items())}
-        self._lookups = {axes: self._lookup(axes, found) for axes, found in self.groups.items()}
+        self._lookups = {axes: self._lookup(axes, found) for axes, found in members.items()}
 
     def __len__(self) -> int:
         return len(self.queries)
