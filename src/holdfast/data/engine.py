@@ -52,7 +52,9 @@ class Engine:
         database = ":memory:" if folder is None else os.path.join(scratch, "codes.duckdb")
         self._connection = duckdb.connect(database, config={"temp_directory": scratch})
         self._cleanup = weakref.finalize(self, _close, self._connection, scratch)
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
+        self._running: list[DuckDBPyConnection] = []
+        self._closed = False
 
     def run(self, statement: str, refusal: str = "") -> None:
         """Run a statement; a failure becomes a DataError with this message."""
@@ -132,21 +134,32 @@ class Engine:
         self.run("SET lock_configuration = true")
 
     def close(self) -> None:
-        """Drop the database and all that it wrote. Closing twice is allowed."""
-        self._cleanup()
+        """Break off what other threads run, drop the database and all that it wrote. Twice is allowed."""
+        with self._changed:
+            self._closed = True
+            while self._running:  # DuckDB refuses to close a busy database
+                for cursor in self._running:
+                    cursor.interrupt()
+                self._changed.wait(_POLL_SECONDS)
+            self._cleanup()
 
     def _attempt(self, action: Callable[[DuckDBPyConnection], Any], refusal: str) -> Any:
-        if not self._cleanup.alive:
-            raise DataError("expected an open source, got a closed one; open the data again")
+        with self._changed:
+            if self._closed:
+                raise DataError("expected an open source, got a closed one; open the data again")
+            cursor = self._connection.cursor()
+            self._running.append(cursor)
         try:
-            with self._lock:
-                cursor = self._connection.cursor()
             with cursor:
                 return action(cursor)
         except HoldfastError:
             raise
         except self._failures as error:
             line = _LINE.search(str(error))
+        finally:
+            with self._changed:
+                self._running.remove(cursor)
+                self._changed.notify_all()
         # Raised outside the handler: not even the chain of causes may carry DuckDB's message.
         message = refusal or "expected to read the rows, got a failure inside DuckDB; open the data again"
         raise DataError(message + (f" (near line {line[1]})" if line else ""))

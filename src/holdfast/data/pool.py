@@ -84,9 +84,8 @@ class Pool:
         """The filling under way, or a new one. The caller holds the lock."""
         if supply.refill is None or supply.refill.done:
             refill = supply.refill = _Refill()
-            worker = threading.Thread(
-                target=self._work, args=(supply, refill), name="holdfast-pool", daemon=True
-            )
+            # Not a daemon: Python would kill it at exit in the middle of an engine's code.
+            worker = threading.Thread(target=self._work, args=(supply, refill), name="holdfast-pool")
             try:
                 worker.start()
             except RuntimeError:
