@@ -74,7 +74,7 @@ def ingest(
 @click.option("--epsilon", type=float, help="the budget of all questions asked under this session's name")
 @click.option("--delta", type=float, help="with --epsilon: (epsilon, delta)-DP instead of pure")
 @click.option("--rho", type=float, help="the budget in zCDP instead")
-@click.option("--confidence", type=float, default=0.95, show_default=True)
+@click.option("--confidence", type=float, help="of all intervals together; 0.95 unless said")
 @click.option("--session", "name", default="ask", show_default=True, help="whose budget is spent")
 @click.option("--estimate", is_flag=True, help="only say what it would cost; nothing is read or charged")
 @click.option("--json", "as_json", is_flag=True, help="print the answer as JSON")
@@ -85,7 +85,7 @@ def ask(
     epsilon: float | None,
     delta: float | None,
     rho: float | None,
-    confidence: float,
+    confidence: float | None,
     name: str,
     estimate: bool,
     as_json: bool,

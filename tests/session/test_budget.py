@@ -132,6 +132,19 @@ def test_saving_keeps_what_was_spent(table: hf.Table, tmp_path: Path) -> None:
         reopened.session(target="table", rho=0.7).count("age > 50", rho=0.7)
 
 
+def test_a_reopened_session_keeps_its_promise(table: hf.Table, tmp_path: Path) -> None:
+    stored = table.save(tmp_path / "people.hf")
+    stored.session(target="table", rho=0.5, name="mine", queries=2, confidence=0.9).count("age > 40", rho=0.1)
+    again = hf.open(tmp_path / "people.hf").session(name="mine")
+    assert (again.queries, again.confidence) == (2, 0.9)
+    assert again.count("age > 41", rho=0.1).target == "table"
+    with pytest.raises(hf.BudgetError, match="2 queries"):
+        again.count("age > 42", rho=0.1)
+    for other in ({"queries": 9}, {"confidence": 0.99}, {"target": "population"}, {"epsilon": 1.0}):
+        with pytest.raises(hf.LedgerError):
+            hf.open(tmp_path / "people.hf").session(name="mine", **other)
+
+
 def test_rows_per_unit_is_kept_with_the_store(make_table: Callable[..., hf.Table], tmp_path: Path) -> None:
     make_table(rows_per_unit=3).save(tmp_path / "people.hf")
     assert hf.open(tmp_path / "people.hf").rows_per_unit == 3

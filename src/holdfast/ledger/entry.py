@@ -15,11 +15,13 @@ class Account:
     """A budget that charges are made against: a session's, or the whole table's.
 
     `currency` names the notion of privacy that the units count ("pure", "zcdp", "gdp"); `limit` is in units.
+    `terms` is what else was promised when it was opened (JSON text); it cannot change afterwards.
     """
 
     name: str
     currency: str
     limit: int
+    terms: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,11 @@ def check_account(standing: Account | None, wanted: Account, spent: int) -> None
             f"session {wanted.name!r} exists and is counted in {standing.currency}, not {wanted.currency}; "
             f"open it on the same terms, or choose another name"
         )
+    if standing is not None and standing.terms != wanted.terms:
+        raise LedgerError(
+            f"session {wanted.name!r} exists and promised {standing.terms}, not {wanted.terms}; open it on the "
+            "same terms, or choose another name"
+        )
     if spent > wanted.limit:
         raise BudgetError(
             f"session {wanted.name!r} was already charged more than this limit; open it with a larger budget"

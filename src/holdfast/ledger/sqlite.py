@@ -18,7 +18,8 @@ _BUSY_SECONDS = 60.0
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS limits (id INTEGER PRIMARY KEY, name TEXT, currency TEXT, units INTEGER);
-CREATE TABLE IF NOT EXISTS accounts (id INTEGER PRIMARY KEY, name TEXT, currency TEXT, units INTEGER);
+CREATE TABLE IF NOT EXISTS accounts (
+  id INTEGER PRIMARY KEY, name TEXT, currency TEXT, units INTEGER, terms TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS accounts_by_name ON accounts (name, id);
 CREATE TABLE IF NOT EXISTS entries (
   id INTEGER PRIMARY KEY, session TEXT NOT NULL, key TEXT NOT NULL, plan TEXT NOT NULL, event TEXT NOT NULL,
@@ -101,7 +102,7 @@ class SqliteLedger:
 
     def _account(self, name: str) -> Account | None:
         rows = self._rows(
-            "SELECT name, currency, units FROM accounts WHERE name = ? ORDER BY id DESC LIMIT 1", name
+            "SELECT name, currency, units, terms FROM accounts WHERE name = ? ORDER BY id DESC LIMIT 1", name
         )
         return Account(*rows[0]) if rows else None
 
@@ -111,14 +112,14 @@ class SqliteLedger:
             check_account(standing, account, self.totals(account.name).units)
             if standing != account:
                 self._rows(
-                    "INSERT INTO accounts (name, currency, units) VALUES (?, ?, ?)",
-                    account.name, account.currency, account.limit,
+                    "INSERT INTO accounts (name, currency, units, terms) VALUES (?, ?, ?, ?)",
+                    account.name, account.currency, account.limit, account.terms,
                 )  # fmt: skip
         return account
 
     def accounts(self) -> Iterator[Account]:
         rows = self._rows(
-            "SELECT name, currency, units FROM accounts WHERE id IN (SELECT max(id) FROM accounts GROUP BY name)"
+            "SELECT name, currency, units, terms FROM accounts WHERE id IN (SELECT max(id) FROM accounts GROUP BY name)"
         )
         return (Account(*row) for row in rows)
 

@@ -37,8 +37,8 @@ class Budget:
     def currency(self) -> str:
         return self.filter.currency
 
-    def account(self, name: str) -> Account:
-        return Account(name, self.currency, self.filter.limit_units)
+    def account(self, name: str, terms: str = "") -> Account:
+        return Account(name, self.currency, self.filter.limit_units, terms)
 
     def amount(self, units: int) -> Amount:
         """This many units, readable in every notion that applies."""

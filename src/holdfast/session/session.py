@@ -66,7 +66,7 @@ class Session(Questions[Answer]):
         self._samples = map(f"sample {uuid.uuid4().hex} {{}}".format, count())
         self._alone = While(alone=terms.fixed is not None)
         self._vote = lru_cache(_PLANS_KEPT)(self._priced_vote)
-        ledger.open(budget.account(self.name))
+        ledger.open(budget.account(self.name, terms.promised))
         self.estimate = Estimate(self)
 
     @property
@@ -225,6 +225,11 @@ class Session(Questions[Answer]):
 
     def _reserve(self, statistic: Statistic, request: Request, key: str) -> tuple[Plan, Entry]:
         """Plan and charge, in that order and before a row is read."""
+        cap = self._ledger.limit()
+        if cap is not None and cap.currency != self._terms.table.currency:
+            raise LedgerError(
+                "the table's limit was set in another currency meanwhile; open the session again"
+            )
         with self._lock:
             moment = self._moment()
             planned, holding = self._planned(statistic, request, moment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,10 +64,10 @@ class Table:
         epsilon: float | None = None,
         delta: float | None = None,
         rho: float | None = None,
-        confidence: float = 0.95,
+        confidence: float | None = None,
         queries: int | None = None,
         only: str | None = None,
-        target: str = "population",
+        target: str | None = None,
         within: float | None = None,
         intervals: str = "uniform",
         name: str | None = None,
@@ -74,7 +75,7 @@ class Table:
         """Open a session on a share of the table's budget.
 
         `epsilon` alone means pure DP and pure mechanisms; with `delta`, or as `rho`, the currency is zCDP.
-        `only="gaussian"` admits Gaussian answers only and accounts for them exactly. `confidence` holds for
+        `only="gaussian"` admits Gaussian answers only and accounts for them exactly. `confidence` (0.95) holds for
         all intervals at once, for `queries` answers (None: any number). Intervals cover the `target`: the
         "population" that the rows were drawn from independently, however the questions are chosen, or the
         "table" itself, for an owner whose table is the population (a census).
@@ -86,16 +87,32 @@ class Table:
         A `name` makes a session on a saved
         store that can be reopened (its budget may then be left out) and goes on spending the same budget.
         """
-        confidence = probability("confidence", confidence)
+        standing = next((account for account in self._ledger.accounts() if account.name == name), None)
+        if standing is not None:
+            promised = json.loads(standing.terms)
+            confidence = promised["confidence"] if confidence is None else confidence
+            queries = promised["queries"] if queries is None else queries
+            target = promised["target"] if target is None else target
+        confidence = probability("confidence", 0.95 if confidence is None else confidence)
         queries = None if queries is None else whole("queries", queries)
+        target = "population" if target is None else target
         if target not in ("population", "table"):
             raise InputError(f'expected target="population" or "table", got {target!r}')
         fixed = self._fixed(within, queries, confidence, target, only, intervals)
         if fixed is not None and name is None:
             # The theorems count every query on these rows, so sessions on the same plan are one session.
-            terms_of_plan = (fixed.mechanism, fixed.noise, intervals, queries, confidence, epsilon, delta, rho)
+            terms_of_plan = (
+                fixed.mechanism,
+                fixed.noise,
+                intervals,
+                queries,
+                confidence,
+                epsilon,
+                delta,
+                rho,
+            )
             name = "validity " + " ".join(map(str, terms_of_plan))
-        standing = next((account for account in self._ledger.accounts() if account.name == name), None)
+            standing = next((account for account in self._ledger.accounts() if account.name == name), None)
         if standing is not None and epsilon is None and rho is None:
             own = budget_of(standing)
         elif fixed is not None and epsilon is None and rho is None:

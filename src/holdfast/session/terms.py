@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -39,6 +40,11 @@ class Terms:
     confidence: float
     target: str
     fixed: Fixed | None = None
+
+    @property
+    def promised(self) -> str:
+        """What the ledger keeps of a session's promise: it cannot change when the session is reopened."""
+        return json.dumps({"confidence": self.confidence, "queries": self.queries, "target": self.target})
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
