@@ -96,13 +96,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # `import_module("holdfast.learn.margin_distribution")` binds the module to the name of its function, so each function is
-    # bound here again.
     if name not in _HOME:
         raise AttributeError(f"module 'holdfast.learn' has no attribute {name!r}")
-    found = getattr(_import_module(_HOME[name]), name)
-    globals()[name] = found
-    return found
+    return getattr(_import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (  # type: ignore[import-untyped]  # scikit-learn has no type hints
+from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
     RegressorMixin,
 )
-from sklearn.utils.multiclass import check_classification_targets  # type: ignore[import-untyped]
-from sklearn.utils.validation import check_is_fitted, validate_data  # type: ignore[import-untyped]
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from holdfast.errors import InputError
 from holdfast.learn.linear_loss import LinearLoss, logistic, squared

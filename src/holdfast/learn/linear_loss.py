@@ -172,7 +172,7 @@ def on_grid(rows: Vector, side: int) -> Vector:
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     with np.errstate(invalid="ignore"):
         scaled = np.trunc(rows * (side * (1 - 2.0**-40) / np.maximum(lengths, 1.0))[:, None])
-    scaled = np.nan_to_num(scaled, nan=0.0, posinf=0.0, neginf=0.0)
+    scaled = np.asarray(np.nan_to_num(scaled, nan=0.0, posinf=0.0, neginf=0.0), dtype=np.float64)
     # Squares of whole numbers below 2^53 add up exactly, so this decides without rounding.
     scaled[np.einsum("ij,ij->i", scaled, scaled) > float(side) ** 2] = 0.0
     return scaled

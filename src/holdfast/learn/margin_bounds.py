@@ -70,7 +70,7 @@ def breiman_bound(smallest: float, rows: int, log_hypotheses: float, delta: floa
     if smallest <= 0 or math.log(smallest) <= math.log(4 * math.sqrt(2)) - log_hypotheses / 2:
         return 1.0, "needs a smallest margin above 4 sqrt(2/|H|)"
     R = 32 * (math.log(2) + log_hypotheses) / (rows * smallest**2)
-    if R > 2 * rows:
+    if 2 * rows < R:
         return 1.0, "needs R <= 2n"
     value = R * (math.log(2 * rows) - math.log(R) + 1) + (log_hypotheses - math.log(delta)) / rows
     return min(1.0, max(0.0, value) * ROUND_UP), ""

@@ -93,7 +93,8 @@ class Margins:
 
     def __str__(self) -> str:
         lines = [
-            f"{count:>6} rounds: training error {error:.4f}, smallest margin {values[0]:+.4f}, median {np.median(values):+.4f}"
+            f"{count:>6} rounds: training error {error:.4f}, smallest margin {values[0]:+.4f}, "
+            f"median {np.median(values):+.4f}"
             for count, error, values in zip(self.rounds, self.training_errors, self.margins, strict=True)
         ]
         lines.append(f"bounds on the error of new rows, each with probability {self.confidence:g}:")

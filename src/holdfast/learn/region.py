@@ -78,8 +78,10 @@ class Box:
 
     @property
     def start(self) -> Vector:
-        return (np.array(self.low) + np.array(self.high)) / 2
+        middle: Vector = (np.array(self.low) + np.array(self.high)) / 2
+        return middle
 
     def project(self, theta: Vector) -> Vector:
         """The nearest point of the box."""
-        return np.clip(theta, self.low, self.high)
+        nearest: Vector = np.clip(theta, self.low, self.high)
+        return nearest

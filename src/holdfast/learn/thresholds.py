@@ -36,7 +36,7 @@ class Thresholds:
 
     def predict(self, index: int, rows: Matrix) -> Labels:
         """What hypothesis `index` says of the rows."""
-        above = rows[:, self.column] >= self.values[index // 2]
+        above: Labels = rows[:, self.column] >= self.values[index // 2]
         return above if index % 2 == 0 else ~above
 
     def describe(self, index: int) -> str:
