@@ -200,13 +200,14 @@ class Unlocked(module._Supply):
 def test_a_pool_that_reuses_rows_is_caught(twin: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_Supply", twin)
     monkeypatch.setattr(threading, "excepthook", lambda failure: None)
-    caught = 0
+    caught = False
     for check in (check_order, check_threads, check_failure):
         try:
             check()
         except (AssertionError, pytest.fail.Exception, IndexError, ValueError):
-            caught += 1
-    assert caught > 0
+            caught = True
+            break  # a broken pool may also wait for ever; once caught it has told enough
+    assert caught
 
 
 def test_a_pool_that_survives_a_fork_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
