@@ -6,10 +6,9 @@ import os
 import struct
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import NDArray
 
@@ -24,6 +23,7 @@ _IDLE = 4
 _TID, _TID_ARRAY = 27, 1010  # PostgreSQL's numbers of the types tid and tid[]
 
 Query = Callable[[str], list[tuple[Any, ...]]]
+Result = TypeVar("Result")
 _SETTINGS = (
     "SET statement_timeout = {timeout}; SET lock_timeout = {timeout}; SET idle_session_timeout = 0; "
     "SET idle_in_transaction_session_timeout = 0; SET standard_conforming_strings = on; SET jit = off; "
@@ -48,8 +48,7 @@ class Link:
         self._closed = False
         self._start()
         self._snapshot = ""
-        with self._attempt(), self._lock:
-            self._keep()
+        self._attempt(self._keep)
 
     def _start(self) -> None:
         self._process = os.getpid()
@@ -69,23 +68,25 @@ class Link:
 
         `by_place` tells the planner to reach rows one by one: it overrates what that costs.
         """
-        with self._attempt():
-            connection = self._lend()
-            try:
-                if by_place:
-                    _rows(connection, "SET LOCAL enable_seqscan = off")
-                found = _rows(connection, statement, parameters)
-                if by_place:
-                    _rows(connection, "SET LOCAL enable_seqscan = on")
-            except BaseException:
-                connection.close()
-                raise
-            with self._lock:
-                if len(self._idle) < _IDLE and not self._closed:
-                    self._idle.append(connection)
-                    return found
+        return self._attempt(lambda: self._read(statement, parameters, by_place))
+
+    def _read(self, statement: str, parameters: Sequence[object], by_place: bool) -> list[tuple[Any, ...]]:
+        connection = self._lend()
+        try:
+            if by_place:
+                _rows(connection, "SET LOCAL enable_seqscan = off")
+            found = _rows(connection, statement, parameters)
+            if by_place:
+                _rows(connection, "SET LOCAL enable_seqscan = on")
+        except BaseException:
             connection.close()
-            return found
+            raise
+        with self._lock:
+            if len(self._idle) < _IDLE and not self._closed:
+                self._idle.append(connection)
+                return found
+        connection.close()
+        return found
 
     def close(self) -> None:
         """Let go of all connections. Closing twice is allowed."""
@@ -121,7 +122,7 @@ class Link:
             return connection
 
     def _keep(self) -> None:
-        """A new snapshot, and the connection that keeps it. The caller holds the lock."""
+        """A new snapshot, and the connection that keeps it. One thread at a time."""
         keeper = self._connect()
         try:
             if self._check is not None:
@@ -156,11 +157,9 @@ class Link:
 
         return (psycopg.Error, OSError)
 
-    @contextmanager
-    def _attempt(self) -> Iterator[None]:
+    def _attempt(self, action: Callable[[], Result]) -> Result:
         try:
-            yield
-            return
+            return action()
         except self._failures() as error:
             state = getattr(error, "sqlstate", None)
         # Raised outside the handler: not even the chain of causes may carry the server's message.
