@@ -1,0 +1,133 @@
+"""Where people already work: scikit-learn, Optuna, MLflow-style logs, test suites."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from holdfast.errors import BudgetError, InputError
+from holdfast.holdout import ReusableHoldout
+from holdfast.holdout.gate import require, require_no_worse
+from holdfast.holdout.tracking import OptunaCallback, log_answer
+from holdfast.noise.bits import ReplayedBits
+
+GENERATOR = np.random.default_rng(9)
+FEATURES = GENERATOR.normal(size=(4000, 3))
+LABELS = (FEATURES[:, 0] + 0.3 * GENERATOR.normal(size=4000) > 0).astype(int)
+TRAIN, Y_TRAIN = FEATURES[:1000], LABELS[:1000]
+HELD, Y_HELD = FEATURES[1000:], LABELS[1000:]
+
+
+def holdout(**more: Any) -> ReusableHoldout:
+    return ReusableHoldout(
+        Y_HELD, **{"queries": 40, "features": HELD, "mode": "gaussian", "bits": ReplayedBits(1), **more}
+    )
+
+
+def test_scikit_learn_searches_with_the_holdout_as_scorer() -> None:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV, cross_val_score
+
+    guarded = holdout()
+    search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=guarded.scorer("accuracy"), cv=2)
+    search.fit(TRAIN, Y_TRAIN)
+    assert guarded.looks_used == 4
+    scores = cross_val_score(LogisticRegression(), TRAIN, Y_TRAIN, scoring=guarded.scorer("brier", method="predict_proba"), cv=2)  # fmt: skip
+    assert guarded.looks_used == 6
+    assert (scores <= 0).all()
+    model = LogisticRegression().fit(TRAIN, Y_TRAIN)
+    scorer = guarded.scorer()
+    value = scorer(model, TRAIN, Y_TRAIN)
+    assert value == scorer.answers[0].value
+    assert scorer.answers[0].low <= model.score(HELD, Y_HELD) <= scorer.answers[0].high
+
+
+def test_a_scorer_takes_frames_and_lists_and_predicts_only_drawn_rows() -> None:
+    import pandas as pd
+
+    class Model:
+        def __init__(self) -> None:
+            self.sizes: list[int] = []
+
+        def predict(self, rows: Any) -> Any:
+            self.sizes.append(len(rows))
+            return np.zeros(len(rows), dtype=int)
+
+    guarded = holdout(mode="votes")
+    for features in (pd.DataFrame(HELD), HELD.tolist(), HELD):
+        model = Model()
+        guarded.scorer(features=features)(model)
+        assert model.sizes == [guarded.design.votes]
+    with pytest.raises(InputError, match="features"):
+        ReusableHoldout(Y_HELD, queries=5).scorer()
+    with pytest.raises(InputError, match="3000 rows"):
+        guarded.scorer(features=HELD[:5])
+
+
+@pytest.mark.filterwarnings("ignore::Warning:optuna")
+def test_an_optuna_study_checks_each_new_best_and_stops_when_the_looks_end() -> None:
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    guarded = holdout(queries=2)
+
+    def predict(trial: Any) -> np.ndarray:
+        return (HELD[:, 0] > trial.params["bar"]).astype(int)
+
+    def objective(trial: Any) -> float:
+        bar = trial.suggest_float("bar", -2, 2)
+        return float(np.mean((TRAIN[:, 0] > bar) == Y_TRAIN))
+
+    callback = OptunaCallback(guarded, predict)
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
+    for bar in (2.0, 1.0, 0.5, 0.2, 0.0):
+        study.enqueue_trial({"bar": bar})
+    study.optimize(objective, n_trials=50, callbacks=[callback])
+    assert guarded.looks_used == 2
+    assert callback.refused
+    assert len(study.trials) < 50
+    told = study.user_attrs["holdout"]
+    assert len(told) == 2
+    assert all(entry["low"] <= entry["value"] <= entry["high"] for entry in told.values())
+    assert all(verdict.fine for verdict in callback.verdicts.values())
+
+
+def test_answers_are_logged_with_their_interval() -> None:
+    class Log:
+        def __init__(self) -> None:
+            self.kept: dict[str, tuple[float, int | None]] = {}
+
+        def log_metric(self, key: str, value: float, step: int | None = None) -> None:
+            self.kept[key] = (value, step)
+
+    log, answer = Log(), holdout().score(Y_HELD)
+    log_answer(log, answer, step=3)
+    log_answer(log, answer, name="final")
+    assert log.kept["holdout_accuracy"] == (answer.value, 3)
+    assert log.kept["holdout_accuracy_low"] == (answer.low, 3)
+    assert log.kept["final_high"] == (answer.high, None)
+
+
+def test_a_gate_passes_only_what_is_sure() -> None:
+    guarded = holdout()
+    good, coin = Y_HELD, GENERATOR.integers(0, 2, 3000)
+    assert require(guarded, good, at_least=0.7).value > 0.9
+    assert require(guarded, good, at_most=0.3, metric="error").value < 0.1
+    with pytest.raises(AssertionError, match="not surely at least"):
+        require(guarded, coin, at_least=0.5)
+    with pytest.raises(AssertionError, match="not surely at most"):
+        require(guarded, coin, at_most=0.5)
+    assert require_no_worse(guarded, good, coin, by=0.05).low > -0.05
+    assert require_no_worse(guarded, good, coin, by=0.05, metric="error").value < 0
+    with pytest.raises(AssertionError, match="may be worse"):
+        require_no_worse(guarded, coin, good, by=0.05)
+
+
+def test_a_gate_with_a_key_can_be_run_again_for_nothing() -> None:
+    guarded = holdout(queries=1)
+    require(guarded, Y_HELD, at_least=0.5, key="commit")
+    require(guarded, Y_HELD, at_least=0.5, key="commit")
+    with pytest.raises(BudgetError):
+        require(guarded, Y_HELD, at_least=0.5, key="another")
