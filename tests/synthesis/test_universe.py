@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import polars
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -97,7 +98,6 @@ def test_too_many_cells_are_refused_with_their_number() -> None:
 
 def test_sql_and_blocks_agree_on_the_cells() -> None:
     data = people(2000)
-    polars = pytest.importorskip("polars")
     memory, engine = hf.open(data, SCHEMA), hf.open(polars.DataFrame(data), SCHEMA)
     first, second = (CellCounts(t._source, UNIVERSE).cells for t in (memory, engine))
     assert np.array_equal(first, second)
