@@ -55,11 +55,12 @@ def table(rows: list[dict[str, Any]]) -> str:
 def _table(rows: list[dict[str, Any]]) -> str:
     names = list(dict.fromkeys(name for row in rows for name in row))
     cells = [[_shown(row.get(name)) for name in names] for row in rows]
-    rules = [
-        "---:" if all(isinstance(row.get(name), int | float | None) for row in rows) else "---"
-        for name in names
-    ]
+    rules = ["---:" if all(_numeric(row.get(name)) for row in rows) else "---" for name in names]
     return "\n".join(f"| {' | '.join(line)} |" for line in [names, rules, *cells])
+
+
+def _numeric(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
 def _shown(value: Any) -> str:

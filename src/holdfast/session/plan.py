@@ -121,7 +121,7 @@ class Plan:
     def about(self, statistic: Statistic) -> Plan:
         """The same plan for a question that differs only in which rows it chooses."""
         other = replace(self, statistic=statistic)
-        vars(other)["event_text"] = self.event_text  # the event is the same
+        vars(other).update(event_text=self.event_text, _reasons=self._reasons)  # they do not name the question
         return other
 
     @cached_property
@@ -159,9 +159,12 @@ class Plan:
     @cached_property
     def explanation(self) -> str:
         """What was chosen, and why, in plain words."""
+        return f"{self.question}\n{self._reasons}"
+
+    @cached_property
+    def _reasons(self) -> str:
         epsilon = "" if self.epsilon is None else f" (epsilon {self.epsilon:.4g})"
         lines = [
-            self.question,
             f"reads {self._reading()} and adds {self._noise()}.",
             f"It costs rho {self.rho:.4g}{epsilon} and is within {self.width:.4g} of the {self.target} value"
             f"{', ' + self.scope if self.scope else ''},",

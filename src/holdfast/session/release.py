@@ -92,7 +92,9 @@ def _by_votes(
     """What `count` votes say of a total. A row's contribution, from low to high, is the mean of its bit."""
     block = source.draw(_columns(measurement), count)
     span = max(1, measurement.high - measurement.low)
-    values = measurement.contributions(block) - measurement.low
+    values = measurement.contributions(block)
+    if measurement.low:  # truth values stay as they are
+        values = values - measurement.low
     mean = unbiased(votes(values, flip=flip, levels=span), count, flip)
     return np.array([rows * (measurement.low + span * mean)])
 
