@@ -34,7 +34,8 @@ def test_scikit_learn_searches_with_the_holdout_as_scorer() -> None:
     search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=guarded.scorer("accuracy"), cv=2)
     search.fit(TRAIN, Y_TRAIN)
     assert guarded.looks_used == 4
-    scores = cross_val_score(LogisticRegression(), TRAIN, Y_TRAIN, scoring=guarded.scorer("brier", method="predict_proba"), cv=2)  # fmt: skip
+    brier = guarded.scorer("brier", method="predict_proba")
+    scores = cross_val_score(LogisticRegression(), TRAIN, Y_TRAIN, scoring=brier, cv=2)
     assert guarded.looks_used == 6
     assert (scores <= 0).all()
     model = LogisticRegression().fit(TRAIN, Y_TRAIN)

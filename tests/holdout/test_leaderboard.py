@@ -187,22 +187,22 @@ def test_the_parameter_free_ladder_is_marked_unproven() -> None:
 
 
 def test_the_parameter_free_ladder_keeps_the_attack_at_its_published_loss() -> None:
-    """n = 4000, k = 400: about 0.484 on the board's rows, where exact scores give 0.427."""
-    losses = {"ladder-unproven": [], "exact": []}  # type: dict[str, list[float]]
-    for seed in range(3):
-        generator = np.random.default_rng([1, seed])
+    """n = 4000, k = 400: the majority of the vectors that moved the board loses 0.484 on the board's rows
+    (0.4845 over 60 seeds, standard deviation 0.006 a run). Only two or three vectors move it, and the best
+    of them, the last, breaks ties; were it the first, the loss would be 0.493."""
+    losses: dict[str, list[float]] = {"last": [], "first": []}
+    for seed in range(20):
+        generator = np.random.default_rng([2, seed])
         labels = generator.integers(0, 2, 4000)
         coins = generator.integers(0, 2, (400, 4000))
         board = Leaderboard(labels, "error", queries=400, mode="ladder-unproven")
         shown = [board.submit("a", said).value for said in coins]
         moved = np.flatnonzero(np.diff(shown, prepend=1.0) < 0)
-        exact = np.flatnonzero((coins != labels).mean(axis=1) <= 0.5)
-        for name, kept in (("ladder-unproven", moved), ("exact", exact)):
-            votes = 2 * coins[kept].sum(axis=0) - len(kept)
-            final = np.where(votes == 0, coins[0], votes > 0)
-            losses[name].append(float(np.mean(final != labels)))
-    assert np.mean(losses["ladder-unproven"]) == pytest.approx(0.484, abs=0.012)
-    assert np.mean(losses["exact"]) == pytest.approx(0.427, abs=0.012)
+        votes = 2 * coins[moved].sum(axis=0) - len(moved)
+        for name, breaker in (("last", coins[moved[-1]]), ("first", coins[moved[0]])):
+            losses[name].append(float(np.mean(np.where(votes == 0, breaker, votes > 0) != labels)))
+    assert np.mean(losses["last"]) == pytest.approx(0.4845, abs=0.005)
+    assert np.mean(losses["first"]) > np.mean(losses["last"]) + 0.004
 
 
 def test_boosting_on_exact_scores_follows_the_formula() -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from mcp import Client, StdioServerParameters
 
+from holdfast.errors import InputError
 from holdfast.holdout import ReusableHoldout
 from holdfast.holdout.mcp import server
 
@@ -78,10 +78,8 @@ def test_the_server_runs_over_stdio(tmp_path: Path) -> None:
         assert holdout.looks_used == 1
 
 
-def test_nothing_but_released_answers_leaves() -> None:
-    """A canary among the labels is in no reply, of success or of failure."""
-    labels = np.array(["canary-51", "plain"] * 250)
-    holdout = ReusableHoldout(labels, queries=2)
+def replies(holdout: ReusableHoldout) -> str:
+    """Everything that the server says to an agent that tries right and wrong things."""
     told: list[str] = []
 
     async def conversation(client: Any) -> None:
@@ -91,6 +89,20 @@ def test_nothing_but_released_answers_leaves() -> None:
 
     talk(server(holdout), conversation)
     assert len(told) == 4
-    assert not any("canary" in text for text in told)
-    with pytest.raises(AssertionError):
-        assert not any("canary" in text for text in [*told, str(labels[0])])
+    return " ".join(told)
+
+
+def test_nothing_but_released_answers_leaves() -> None:
+    labels = np.array(["canary-51", "plain"] * 250)
+    assert "canary" not in replies(ReusableHoldout(labels, queries=2))
+
+
+def test_an_error_that_quotes_a_label_would_be_caught() -> None:
+    """The broken twin of the test above."""
+    labels = np.array(["canary-51", "plain"] * 250)
+
+    class Talkative(ReusableHoldout):
+        def score(self, *arguments: Any, **more: Any) -> Any:
+            raise InputError(f"expected something like {labels[0]}")
+
+    assert "canary" in replies(Talkative(labels, queries=2))

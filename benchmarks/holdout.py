@@ -1,0 +1,223 @@
+"""The figures of the holdout: attacks, coverage, Thresholdout's experiment, Ladders, and time against rows.
+
+usage: python benchmarks/holdout.py [--runs 1000] [--reps 10] [SECTION ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import math
+import time
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.errors import BudgetError
+from holdfast.holdout import Leaderboard, ReusableHoldout
+from holdfast.holdout.ladder import proven_ladder
+from holdfast.session.answer import Answer
+from holdfast.validity.guess_and_check import accept_slack, failure_share
+
+Row = dict[str, object]
+Coins = NDArray[np.uint8]
+
+
+def coins(generator: np.random.Generator, *shape: int) -> Coins:
+    """Fair coins, eight to a random byte."""
+    count = math.prod(shape)
+    packed = generator.integers(0, 256, -(-count // 8), dtype=np.uint8)
+    return np.unpackbits(packed, count=count).reshape(shape)
+
+
+def majority(guesses: Coins, kept: NDArray[np.bool_]) -> Coins:
+    """The vote of the guesses that were kept. The last of them breaks ties: on a Ladder, where only two or
+    three are kept, it is the best one, and the published loss of 0.484 needs that (the first gives 0.493)."""
+    votes = 2 * guesses[kept].sum(axis=0, dtype=np.int64) - int(kept.sum())
+    last = guesses[np.flatnonzero(kept)[-1] if kept.any() else 0]
+    return np.where(votes == 0, last, votes > 0).astype(np.uint8)
+
+
+def boosting(runs: int, reps: int) -> Iterator[Row]:
+    """The loss that the attack reaches on the board's own rows; the truth is 1/2."""
+    for queries, figure in ((100, 0.467), (400, 0.427)):
+        losses = []
+        for seed in range(max(20, min(runs, 100))):
+            generator = np.random.default_rng([1, queries, seed])
+            labels, guesses = coins(generator, 4000), coins(generator, queries, 4000)
+            kept = np.round((guesses != labels).mean(axis=1), 5) <= 0.5
+            losses.append(float(np.mean(majority(guesses, kept) != labels)))
+        theory = 0.5 - math.sqrt(queries / 4000) / (math.pi * math.sqrt(2))
+        yield row("exact scores", losses, k=queries, published=figure, theory=round(theory, 4))
+    losses = []
+    for seed in range(max(20, min(runs, 100))):
+        generator = np.random.default_rng([2, seed])
+        labels, guesses = coins(generator, 4000), coins(generator, 400, 4000)
+        board = Leaderboard(labels, "error", queries=400, mode="ladder-unproven")
+        shown = np.array([board.submit("a", guess).value for guess in guesses])
+        losses.append(float(np.mean(majority(guesses, np.diff(shown, prepend=1.0) < 0) != labels)))
+    yield row("parameter-free Ladder", losses, k=400, published=0.484)
+
+
+def coverage(runs: int, reps: int) -> Iterator[Row]:
+    """Runs of the attack (n = 4000, k = 400) in which every interval holds the truth, 1/2.
+
+    Guess-and-Check and Thresholdout are asked with the attacker's own training scores as guesses; "probing"
+    puts each guess where its failure tells whether the holdout's mean is below 1/2. An attacker who is
+    refused stops there.
+    """
+    for mode in ("gaussian", "votes", "guess-and-check", "probing", "thresholdout", "ladder"):
+        missed, answered, errors, width = 0, 0, [], 0.0
+        for seed in range(runs):
+            found, width = _attack(mode, np.random.default_rng([3, seed]))
+            missed += any(not low <= 0.5 <= high for _, low, high in found)
+            answered += len(found)
+            errors.append(max(abs(value - 0.5) for value, _, _ in found))
+        facts = {"runs": runs, "held": 1 - missed / runs, "answered": round(answered / runs, 1)}
+        yield row(f"{mode}, worst error", errors, k=400, **facts, width=round(width, 4))
+
+
+def _attack(mode: str, generator: np.random.Generator) -> tuple[list[tuple[float, float, float]], float]:
+    """(value, low, high) of every answer, the majority's last, and the width."""
+    labels, guesses = coins(generator, 4000), coins(generator, 399, 4000)
+    training = generator.binomial(4000, 0.5, 400) / 4000
+    answers: list[tuple[float, float, float]] = []
+    if mode == "ladder":
+        board = Leaderboard(labels, queries=400, mode=mode)
+        answers = [_ends(board.submit("a", guess)) for guess in guesses]
+        kept = np.diff([a[0] for a in answers], prepend=0.0) > 0
+        return [*answers, _ends(board.submit("a", majority(guesses, kept)))], board.width
+    holdout = ReusableHoldout(labels, queries=400, mode="guess-and-check" if mode == "probing" else mode)
+    above: list[bool] = []
+    with contextlib.suppress(BudgetError):
+        for number, said in enumerate(guesses):
+            if mode == "probing":
+                if holdout.looks_left <= 1 or above.count(False) >= holdout.design.failures:
+                    break
+                share = failure_share(0.05, number + 1, above.count(False), holdout.design.cells)
+                guess = 0.5 + accept_slack(holdout.width, 4000, share)
+                verdict = holdout.check(guess, said)
+                above.append(verdict.fine)
+                answers.append(_ends(verdict.answer))
+            else:
+                answers.append(_ends(holdout.score(said, guess=float(training[number]))))
+                above.append(answers[-1][0] >= 0.5)
+        final = majority(guesses[: len(above)], np.array(above))
+        answers.append(_ends(holdout.score(final, guess=float(training[-1]))))
+    return answers, holdout.width
+
+
+def _ends(answer: Answer) -> tuple[float, float, float]:
+    return answer.value, answer.low, answer.high
+
+
+def freedman(runs: int, reps: int) -> Iterator[Row]:
+    """Thresholdout's experiment: n = d = 10 000, tolerance 1/sqrt n, threshold 4/sqrt n (as correlations)."""
+    for signal in (False, True):
+        for size in (20, 100, 500):
+            standard, ours = [], []
+            for seed in range(reps):
+                standard.append(_select(seed, signal, size, guarded=False))
+                ours.append(_select(seed, signal, size, guarded=True))
+            for name, results in (("standard holdout", standard), ("Thresholdout", ours)):
+                train, held, fresh = np.mean(results, axis=0)
+                yield {
+                    "system": name,
+                    "signal": signal,
+                    "features": size,
+                    "train": round(float(train), 3),
+                    "holdout_claims": round(float(held), 3),
+                    "fresh": round(float(fresh), 3),
+                }
+
+
+def _select(seed: int, signal: bool, size: int, *, guarded: bool) -> tuple[float, float, float]:
+    """(train, claimed by the holdout, fresh) accuracy of the vote of `size` features that both sets like."""
+    n = d = 10_000
+    generator = np.random.default_rng([4, seed])
+    labels = coins(generator, 3, n)
+    sets = [coins(generator, d, n) for _ in range(3)]
+    if signal:
+        for part, label in zip(sets, labels, strict=True):
+            # A feature of correlation 6/sqrt(n) copies the label that often.
+            copied = generator.random((20, n)) < 6 / math.sqrt(n)
+            part[:20] = np.where(copied, label, part[:20])
+    train, held, _ = sets
+    seen = (train == labels[0]).mean(axis=1)
+    if guarded:
+        root = math.sqrt(n)
+        holdout = ReusableHoldout(
+            labels[1], queries=d + 1, mode="thresholdout", threshold=2 / root, tolerance=0.5 / root, hits=5000
+        )
+        checked = np.array([holdout.check(seen[j], held[j]).answer.value for j in range(d)])
+    else:
+        checked = (held == labels[1]).mean(axis=1)
+    bar = 0.5 / math.sqrt(n)
+    kept = ((seen - 0.5) * (checked - 0.5) > 0) & (np.minimum(abs(seen - 0.5), abs(checked - 0.5)) >= bar)
+    order = np.argsort(-np.where(kept, abs(seen - 0.5), -1.0))[: min(size, int(kept.sum()))]
+    signs = np.where(seen[order] > 0.5, 1, -1)
+
+    def vote(features: Coins) -> Coins:
+        total = signs @ (2 * features[order].astype(np.int32) - 1)
+        return np.where(total == 0, features[0], total > 0).astype(np.uint8)
+
+    final = [vote(part) for part in sets]
+    scores = [float(np.mean(said == label)) for said, label in zip(final, labels, strict=True)]
+    claimed = holdout.check(scores[0], final[1]).answer.value if guarded else scores[1]
+    return scores[0], claimed, scores[2]
+
+
+def ladders(runs: int, reps: int) -> Iterator[Row]:
+    """The certified error of the Ladder at confidence 0.95."""
+    for rows, queries, figure in ((4000, 400, 0.185), (10**5, 10**4, 0.071), (10**6, 10**6, 0.037)):
+        found = proven_ladder(rows, queries, 0.95)
+        yield {
+            "rows": rows,
+            "submissions": queries,
+            "certified": round(found.width, 4),
+            "theory_table": figure,
+        }
+
+
+def scores_per_second(runs: int, reps: int) -> Iterator[Row]:
+    """One score with a half-width of 0.05 among 200: the median of 200 looks, in memory."""
+    for rows in (10**5, 10**6, 10**7):
+        labels = np.zeros(rows, dtype=np.int8)
+        labels[::2] = 1
+        holdout = ReusableHoldout(labels, queries=200, within=0.05)
+        took = []
+        for _ in range(200):
+            begun = time.perf_counter()
+            holdout.score(labels)
+            took.append(time.perf_counter() - begun)
+        yield {
+            "rows": rows,
+            "mode": holdout.design.mode,
+            "rows_read": holdout.design.rows_read,
+            "milliseconds": round(1e3 * float(np.median(took)), 3),
+        }
+
+
+def row(system: str, values: list[float], **facts: object) -> Row:
+    spread = float(np.std(values)) if len(values) > 1 else 0.0
+    return {"system": system, **facts, "mean": round(float(np.mean(values)), 4), "sd": round(spread, 4)}
+
+
+SECTIONS = {f.__name__: f for f in (boosting, coverage, freedman, ladders, scores_per_second)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], default=[])
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--reps", type=int, default=10)
+    arguments = parser.parse_args()
+    for name in arguments.sections or SECTIONS:
+        for found in SECTIONS[name](arguments.runs, arguments.reps):
+            print(json.dumps({"section": name, **found}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
