@@ -29,6 +29,8 @@ Vector = NDArray[np.float64]
 _SIDE = 1 << 16
 """Grid steps in the norm of a row's features, and in its slope. Their product times the rows of a block stays
 below 2^53, so a block's matrix product in floats is a sum of whole numbers without any rounding."""
+_HUGE = 1e100
+"""Larger numbers are cut to this, so that their squares stay finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +171,7 @@ class LinearLoss:
 
 def on_grid(rows: Vector, side: int) -> Vector:
     """Rows shortened to norm 1, times `side`, cut towards 0 to whole numbers whose norm is surely at most `side`."""
+    rows = np.clip(rows, -_HUGE, _HUGE)
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     with np.errstate(invalid="ignore"):
         scaled = np.trunc(rows * (side * (1 - 2.0**-40) / np.maximum(lengths, 1.0))[:, None])

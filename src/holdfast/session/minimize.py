@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -514,7 +514,7 @@ class _Search:
             self.terms.confidence,
         )
         excess, table = _certified(self.loss, self.session, promise, made)
-        return DescentPlan(**{**_fields(made), "excess": excess, "on_table": table})
+        return replace(made, excess=excess, on_table=table)
 
     def _sigma(self, mechanism: str, noise: Fraction) -> float:
         if mechanism == "gaussian":
@@ -539,10 +539,6 @@ class _Search:
 
     def _grouped(self, event: Event) -> Event:
         return Group(event, self.terms.rows_per_unit) if self.terms.rows_per_unit > 1 else event
-
-
-def _fields(made: DescentPlan) -> dict[str, Any]:
-    return {name: getattr(made, name) for name in DescentPlan.__slots__}
 
 
 def _variance(number: float) -> Fraction:
