@@ -39,7 +39,7 @@ def growth(path: str, calls: int) -> tuple[float, float, float]:
     """Resident megabytes at the start; and by how much anonymous and mapped memory grew until the last answer."""
     before = _resident()
     asked = session(StoreSource(path))
-    for text in islice(stores.one_clause(), calls):
+    for text in islice(stores.new_texts["one clause"], calls):
         ask(asked, text)
     after = _resident()
     return sum(before), after[0] - before[0], after[1] - before[1]

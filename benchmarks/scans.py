@@ -1,8 +1,9 @@
 """One sampled private answer against full scans of the same 1e8 rows, two threads for the scans.
 
 The scans of Polars and DuckDB (integer codes in memory) have no privacy; they are what a gateway runs before
-it adds noise. opendp takes Python lists: it gets 1e6 rows and its time is not scaled up, so its ratio is a lower
-bound. diffprivlib gets the whole column. All take turns; medians. Known and new text as in *answers*.
+it adds noise. opendp takes Python lists: it gets 1e7 rows and its time is not scaled up, so its ratio is a lower
+bound. diffprivlib gets the whole column. All take turns, and the best turn counts: of one call for a scan, the
+median of forty for an answer. Known and new text as in *answers*.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ import numpy as np
 from benchmarks import stores
 from benchmarks.answers import WITHIN, ask, bare, mapped, session
 
-ROWS, LISTED = 10**8, 10**6
-TURNS, CALLS = 7, 40
+ROWS, LISTED = 10**8, 10**7
+TURNS, CALLS = 11, 40
 GOALS = {
     "polars, scan": 40,
     "duckdb, scan": 250,
-    "opendp, mean of 1e6 rows": 500,
+    "opendp, mean of 1e7 rows": 500,
     "diffprivlib, mean": 500,
 }
 _WHERE = "age > 40 AND income < 25000 AND smoker = 1"
@@ -35,7 +36,7 @@ def rows(quick: bool = False, data: Path = Path("build/bench")) -> list[dict[str
     """One row per system: milliseconds, and how many times a new and a known text's time that is."""
     source = stores.store(data, 10**5 if quick else ROWS, stores.PERSON)
     codes = mapped(source)
-    asked, texts = session(source), stores.three_clauses()
+    asked, texts = session(source), stores.new_texts["three clauses"]
     count = asked.estimate.fraction("age > 40", within=WITHIN, mechanism="votes").rows_read
     tasks: dict[str, tuple[Callable[[], object], int]] = {
         "holdfast, new text": (lambda: ask(asked, next(texts)), CALLS),
@@ -47,6 +48,8 @@ def rows(quick: bool = False, data: Path = Path("build/bench")) -> list[dict[str
     times: dict[str, list[float]] = {name: [] for name in tasks}
     for turn in range(-1, 1 if quick else TURNS):
         for name, (call, repeat) in tasks.items():
+            if turn > 2 and "opendp" in name:
+                continue  # seconds a call
             if "known" in name:
                 ready = list(islice(texts, repeat))
                 for text in ready:
@@ -58,8 +61,8 @@ def rows(quick: bool = False, data: Path = Path("build/bench")) -> list[dict[str
                 call()
                 spent.append(time.perf_counter() - start)
             if turn >= 0:
-                times[name] += spent
-    return [_row(name, {key: median(spent) for key, spent in times.items()}) for name in tasks] + [
+                times[name].append(median(spent))
+    return [_row(name, {key: min(turns) for key, turns in times.items()}) for name in tasks] + [
         {"system": f"{name}: not installed"} for name in missing
     ]
 
@@ -115,7 +118,7 @@ def _opendp(codes: list[np.ndarray]) -> Iterator[tuple[str, Callable[[], object]
     ages = codes[0][:LISTED].astype(float).tolist()
     space = dp.vector_domain(dp.atom_domain(bounds=(0.0, 120.0)), size=len(ages)), dp.symmetric_distance()
     mean = dp.t.make_mean(*space) >> dp.m.then_laplace(scale=120 / len(ages))
-    yield "opendp, mean of 1e6 rows", lambda: mean(ages)
+    yield "opendp, mean of 1e7 rows", lambda: mean(ages)
 
 
 def _diffprivlib(codes: list[np.ndarray]) -> Iterator[tuple[str, Callable[[], object]]]:

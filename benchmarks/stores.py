@@ -35,15 +35,18 @@ def _codes(rng: np.random.Generator, schema: Schema, name: str, count: int) -> n
     return rng.integers(0, schema[name].codes, count, dtype=schema[name].dtype)
 
 
-def three_clauses() -> Iterator[str]:
-    """Ever new questions about all three columns."""
+def _three_clauses() -> Iterator[str]:
     for income in range(1, 50_000, 7):
         for age in range(20, 90):
             yield f"age > {age} AND income < {income} AND smoker = 'yes'"
 
 
-def one_clause() -> Iterator[str]:
-    """Some seven thousand questions about one column."""
+def _one_clause() -> Iterator[str]:
     for low in range(120):
-        for high in range(low + 1, 121):
-            yield f"age BETWEEN {low} AND {high}"
+        for high in range(low + 1, 120):
+            for other in range(low):
+                yield f"age BETWEEN {low} AND {high} OR age = {other}"
+
+
+# One supply for the whole process: parsed texts are remembered, so a text is new only once.
+new_texts = {"three clauses": _three_clauses(), "one clause": _one_clause()}

@@ -42,6 +42,26 @@ def test_answers_run_at_a_small_size(tmp_path: Path) -> None:
     assert (tmp_path / "benchmarks-latency.png").stat().st_size > 10_000
 
 
+def test_a_text_that_is_called_new_was_never_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parsed texts are remembered for the whole process, across benchmarks; old ones would flatter us."""
+    from holdfast.query.parse import _predicate_cached
+
+    scans, stores = load("scans"), load("stores")
+
+    def all_new() -> bool:
+        before = _predicate_cached.cache_info().misses
+        scans.rows(quick=True, data=tmp_path)
+        return _predicate_cached.cache_info().misses - before >= 2 * 2 * scans.CALLS
+
+    monkeypatch.setattr(scans, "_peers", lambda codes: ([], []))
+    assert all_new()
+    assert all_new()
+    for _ in range(2):  # the broken twin: every benchmark begins with the same texts
+        monkeypatch.setitem(stores.new_texts, "three clauses", stores._three_clauses())
+        again = all_new()
+    assert not again
+
+
 def test_a_missing_peer_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     scans = load("scans")
     monkeypatch.setitem(sys.modules, "polars", None)
