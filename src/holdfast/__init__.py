@@ -21,7 +21,7 @@ from holdfast.errors import (
 )
 
 if TYPE_CHECKING:
-    from holdfast import audit, local, mechanisms, privacy, stream, validity
+    from holdfast import audit, holdout, learn, local, mechanisms, privacy, stream, synthesis, validity
     from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema
     from holdfast.session import Answer, Plan, Session, Table, open
 
@@ -32,7 +32,7 @@ _HOME = {
     **dict.fromkeys(["Boolean", "Category", "Date", "Integer", "Real", "Schema"], "holdfast.query.schema"),
     **dict.fromkeys(["Answer", "Plan", "Session", "Table", "open"], "holdfast.session"),
 }
-_ROOMS = ("audit", "local", "mechanisms", "privacy", "stream", "validity")
+_ROOMS = ("audit", "holdout", "learn", "local", "mechanisms", "privacy", "stream", "synthesis", "validity")
 
 __all__ = [
     "Answer",
@@ -56,11 +56,14 @@ __all__ = [
     "StoreError",
     "Table",
     "audit",
+    "holdout",
+    "learn",
     "local",
     "mechanisms",
     "open",
     "privacy",
     "stream",
+    "synthesis",
     "validity",
 ]
 

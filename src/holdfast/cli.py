@@ -1,4 +1,4 @@
-"""The command line: `holdfast ingest | ask | plan | audit | demo`."""
+"""The command line: `holdfast ingest | ask | plan | audit | holdout | demo`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from holdfast.errors import HoldfastError
+from holdfast.holdout.command import demo_leaderboard, holdout
 
 
 class _Commands(click.Group):
@@ -174,13 +175,19 @@ def audit(effort: float, plot: Path | None) -> None:
     sys.exit(report.exit_status)
 
 
-@main.command()
+@main.group(invoke_without_command=True)
 @click.option("--rows", default=1_000_000, show_default=True, help="the size of the table")
-def demo(rows: int) -> None:
+@click.pass_context
+def demo(context: click.Context, rows: int) -> None:
     """Show the main job: an adaptive analyst on a million rows whose truth is known."""
     from holdfast.demo import run
 
-    run(rows)
+    if context.invoked_subcommand is None:
+        run(rows)
+
+
+main.add_command(holdout)
+demo.add_command(demo_leaderboard)
 
 
 class _progress:

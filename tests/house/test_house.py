@@ -26,6 +26,9 @@ CONTRACT = {
     "local": "RandomizedResponse",
     "stream": "Counter PanPrivateDensity",
     "audit": "epsilon_lower_bound boosting_attack single_adaptive_analyst",
+    "holdout": "ReusableHoldout Leaderboard",
+    "learn": "FiniteClass minimize margins Monitor",
+    "synthesis": "mwem small_database",
 }
 
 

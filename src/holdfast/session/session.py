@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from importlib import import_module
 from itertools import count
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,8 @@ from holdfast.session.watch import Watch
 
 if TYPE_CHECKING:
     from holdfast.data.source import Source
+    from holdfast.session.minimize import Loss, Minimum
+    from holdfast.session.multiplicative_weights import MultiplicativeWeights
 
 _PLANS_KEPT = 4096
 
@@ -162,6 +165,33 @@ class Session(Questions[Answer]):
         """
         terms = {"epsilon": epsilon, "rho": rho, "delta": delta, "version": version, "questions": questions}
         return Watch(self, name, threshold, hits, **terms)
+
+    def multiplicative_weights(
+        self, columns: Sequence[str], *, queries: int, **how: Any
+    ) -> MultiplicativeWeights:
+        """An answerer for very many questions over a few columns: `.fraction(where)`; lazy rounds are free.
+
+        See `holdfast.session.multiplicative_weights.MultiplicativeWeights`.
+        """
+        from holdfast.session.multiplicative_weights import MultiplicativeWeights
+
+        return MultiplicativeWeights(self, columns, queries=queries, **how)
+
+    def minimize(self, loss: Loss, **how: Any) -> Minimum:
+        """The least average loss over a bounded set, by private gradient descent.
+
+        See `holdfast.session.minimize.minimize`; losses are in `holdfast.learn`.
+        """
+        from holdfast.session.minimize import minimize
+
+        return minimize(self, loss, **how)
+
+    def synthesize(self, columns: Sequence[str], queries: Sequence[str], **how: Any) -> Any:
+        """A synthetic table that answers the queries about as the rows do: method="mwem" or "small-database".
+
+        See `holdfast.synthesis.synthesize`. That room stands above this one, so it is called by its name.
+        """
+        return import_module("holdfast.synthesis").synthesize(self, columns, queries, **how)
 
     def charge(self, label: str, event: Event, *, queries: int = 0, key: str | None = None) -> Entry:
         """Reserve the charge of a release that is made elsewhere in the house (selection, sparse vector,
