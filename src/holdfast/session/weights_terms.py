@@ -93,7 +93,13 @@ def best(
     Cost: c runs of a one-hit sparse vector with Laplace noise and c noisy answers, each charged when it
     begins. The share w/alpha that costs least is searched on a grid.
     """
-    options = [_best(rows, points, questions, within, failure, answer, share) for share in _SHARES]
+    return _cheapest(rows, points, questions, within, failure, answer, _SHARES)
+
+
+def _cheapest(
+    rows: int, points: int, questions: int, within: float, failure: float, answer: str, shares: list[float]
+) -> WeightsTerms:
+    options = [_best(rows, points, questions, within, failure, answer, share) for share in shares]
     return min(options, key=lambda t: t.rho if answer == "gaussian" else t.epsilon)
 
 
@@ -146,9 +152,9 @@ def best_within(
     """The terms of `best` with the smallest certified error that the budget affords; InputError if none."""
     answer = "laplace" if rho is None else "gaussian"
     low, high = 1e-7, 1.0
-    for _ in range(40):
+    for _ in range(30):
         middle = math.sqrt(low * high)
-        terms = best(rows, points, questions, middle, failure, answer)
+        terms = _cheapest(rows, points, questions, middle, failure, answer, _SHARES[::3])
         fits = terms.rho <= rho if rho is not None else terms.epsilon <= (epsilon or 0)
         low, high = (low, middle) if fits else (middle, high)
     if high >= 1.0:
