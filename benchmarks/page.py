@@ -76,13 +76,15 @@ def _shown(value: Any) -> str:
 
 
 def machine() -> str:
-    """Cores, Python, and the versions of ourselves and of the peers."""
+    """Cores, how busy they are, Python, and the versions of the peers."""
     processor = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists() and (found := re.search(r"model name\s*: (.*)", cpuinfo.read_text())):
         processor = found[1]
     versions = ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
-    return f"{os.cpu_count()} cores ({processor}), Python {platform.python_version()}, {versions}"
+    # A scan on all cores suffers more from other people's work than an answer on one.
+    load = f"load {os.getloadavg()[0]:.1f} at the end"
+    return f"{os.cpu_count()} cores ({processor}), {load}, Python {platform.python_version()}, {versions}"
 
 
 def _version(package: str) -> str:
