@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -132,3 +133,17 @@ def test_a_gate_with_a_key_can_be_run_again_for_nothing() -> None:
     require(guarded, Y_HELD, at_least=0.5, key="commit")
     with pytest.raises(BudgetError):
         require(guarded, Y_HELD, at_least=0.5, key="another")
+
+
+def test_workers_of_a_search_share_one_count_of_looks(tmp_path: Path) -> None:
+    from joblib import Parallel, delayed
+    from sklearn.linear_model import LogisticRegression
+
+    with holdout(state=tmp_path, bits=None) as guarded:
+        model = LogisticRegression().fit(TRAIN, Y_TRAIN)
+        scores = Parallel(n_jobs=2)(delayed(guarded.scorer())(model) for _ in range(6))
+        assert guarded.looks_used == 6
+        assert len(set(scores)) == 6
+        assert sorted(scores) == sorted(answer.value for _, answer in guarded.history())
+    with pytest.raises(InputError, match="state=FOLDER"):
+        holdout().__reduce__()

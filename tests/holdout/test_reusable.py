@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from holdfast.errors import BudgetError, HoldfastError, InputError, LedgerError, MechanismError
-from holdfast.holdout import ReusableHoldout, design, row_loss
+from holdfast.holdout import Leaderboard, ReusableHoldout, design, row_loss
 from holdfast.holdout import release as release_module
 from holdfast.holdout.design import MODES, Design
 from holdfast.noise.bits import ReplayedBits
@@ -317,3 +319,31 @@ def test_every_error_is_ours() -> None:
         with pytest.raises(HoldfastError):
             guarded.score(wrong)
     assert guarded.looks_used == 0
+
+
+@given(
+    rows=st.integers(1, 60),
+    queries=st.integers(1, 500),
+    within=st.none() | st.floats(0.01, 0.99),
+    mode=st.none() | st.sampled_from(MODES),
+)
+@settings(max_examples=30, deadline=None)
+def test_small_holdouts_get_a_design_or_a_clear_refusal(
+    rows: int, queries: int, within: float | None, mode: str | None
+) -> None:
+    try:
+        plan = design(rows=rows, queries=queries, within=within, mode=mode)
+    except MechanismError:
+        return
+    assert 0.0 < plan.width <= (within or 1.0)
+    labels = np.arange(rows) % 2
+    answer = ReusableHoldout(labels, queries=queries, within=within, mode=mode).score(labels)
+    assert 0.0 <= answer.low <= answer.value <= answer.high <= 1.0
+
+
+def test_labels_behind_a_ladder_are_not_opened_as_a_holdout(tmp_path: Any) -> None:
+    labels, _ = world()
+    Leaderboard(labels, queries=10, mode="ladder", state=tmp_path).close()
+    for terms in ({}, {"queries": 10}):
+        with pytest.raises(LedgerError):
+            ReusableHoldout(labels, state=tmp_path, **terms)

@@ -13,11 +13,13 @@ from holdfast.holdout.thresholdout import Thresholds, thresholds
 from holdfast.mechanisms.values import round_down
 from holdfast.mechanisms.votes import FLIP
 from holdfast.privacy import event, rule
+from holdfast.privacy.rounding import up
 from holdfast.validity.argument import miss, proportion, whole
 from holdfast.validity.discretised import discretised
 from holdfast.validity.gaussian import gaussian_noise, gaussian_width, population_term
 from holdfast.validity.guess_and_check import failure_share, holdout_width
 from holdfast.validity.planner import plan
+from holdfast.validity.search import most
 from holdfast.validity.votes import fewest_votes, votes_noise, votes_term, votes_width
 
 MODES = ("votes", "gaussian", "discretised", "guess-and-check", "thresholdout")
@@ -167,14 +169,14 @@ def _guess_and_check(
     n: int, k: int, beta: float, confidence: float, goal: float | None, failures: int | None
 ) -> Design:
     """With `within` as many failures as it can bear; otherwise a width that bears `failures` (20)."""
-    most = k - 1
-    wanted = min(most, 20) if failures is None else min(most, whole("failures", failures, 0))
+    last = k - 1
+    wanted = min(last, 20) if failures is None else min(last, whole("failures", failures, 0))
+    if goal is not None and failures is None:
+        # most() counts from 1, and so does the first look, which no failure precedes.
+        wanted = max(0, most(lambda f: f <= k and _checked(n, k, beta, f - 1)[0] <= goal) - 1)
     width, cells = _checked(n, k, beta, wanted)
     if goal is not None and width <= goal:
         width = goal
-        while wanted < most and _checked(n, k, beta, wanted + 1)[0] <= goal:
-            wanted += 1
-        cells = _checked(n, k, beta, wanted)[1]
     known = holdout_width(n, failure_share(beta, k, wanted, cells))
     return replace(
         Design("guess-and-check", n, k, confidence, width, min(known, width), n, math.inf),
@@ -184,11 +186,14 @@ def _guess_and_check(
 
 
 def _checked(n: int, k: int, beta: float, failures: int) -> tuple[float, int]:
-    """(width, cells) of the k-th look after so many failures; failures are answered by centres of cells."""
-    return min(
-        (0.5 / c + holdout_width(n, failure_share(beta, k, failures, c)), c)
-        for c in {max(1, round(1.15**j)) for j in range(round(math.log(4.0 * n + 4.0) / math.log(1.15)))}
-    )
+    """(width, cells) of the k-th look after so many failures, at the best number of cells."""
+    steps = range(round(math.log(4.0 * n + 4.0) / math.log(1.15)))
+    return min((checked_width(n, beta, k, failures, c), c) for c in {max(1, round(1.15**j)) for j in steps})
+
+
+def checked_width(n: int, beta: float, look: int, failures: int, cells: int) -> float:
+    """The half-width of Guess-and-Check at a look: a failed guess is answered by the centre of a cell."""
+    return up(0.5 / cells + holdout_width(n, failure_share(beta, look, failures, cells)))
 
 
 def _thresholdout(

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
-from holdfast.holdout.design import Design
+from holdfast.holdout.design import Design, checked_width
 from holdfast.holdout.metric import GRID
-from holdfast.privacy.rounding import up
 from holdfast.validity.argument import miss
-from holdfast.validity.guess_and_check import accept_slack, failure_share, holdout_width
+from holdfast.validity.guess_and_check import accept_slack, failure_share
 from holdfast.validity.search import most
 
 
@@ -17,8 +14,8 @@ def certified(plan: Design, look: int, failures: int) -> bool:
 
     Guarantee: depends on the transcript only: which guesses failed is public.
     """
-    share = failure_share(miss(plan.confidence), look, failures, plan.cells)
-    return up(0.5 / plan.cells + holdout_width(plan.rows, share)) <= plan.width
+    beta = miss(plan.confidence)
+    return checked_width(plan.rows, beta, look, failures, plan.cells) <= plan.width
 
 
 def check_guess(plan: Design, look: int, failures: int, held: int, guess: float) -> float | None:
@@ -42,8 +39,3 @@ def looks_left(plan: Design, used: int, failures: int) -> int:
     if not certified(plan, used + 1, failures):
         return 0
     return min(plan.queries - used, most(lambda more: certified(plan, used + more, failures)))
-
-
-def failures_left(plan: Design, used: int, failures: int) -> int:
-    """How many guesses may still fail before the next look is refused."""
-    return max(0, math.ceil(most(lambda more: certified(plan, used + 1 + more, failures + more))))

@@ -21,14 +21,15 @@ def row_values(predictions: Predictions, labels: NDArray[Any], values: RowValues
 
     InputError comes now for a wrong shape or kind of array, before anything is charged.
     """
-    if callable(predictions):
-        said = predictions
-    else:
-        said = _indexed(np.asarray(predictions), labels)
+    array = None if callable(predictions) else _checked(np.asarray(predictions), labels)
 
     def rows(ids: NDArray[np.int64] | None) -> NDArray[Any]:
         held = labels if ids is None else labels.take(ids)
-        given = np.asarray(said(np.arange(len(labels)) if ids is None else ids))
+        if callable(predictions):
+            given = np.asarray(predictions(np.arange(len(labels)) if ids is None else ids))
+        else:
+            assert array is not None
+            given = array if ids is None else array[ids]
         # A warning would tell about values; what is no number counts as the worst.
         with np.errstate(all="ignore"):
             return on_grid(values(_comparable(given, held), held), len(held))
@@ -47,18 +48,13 @@ def half_difference(first: Rows, second: Rows) -> Rows:
     return rows
 
 
-def _indexed(array: NDArray[Any], labels: NDArray[Any]) -> Callable[[NDArray[np.int64]], NDArray[Any]]:
+def _checked(array: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
     if array.shape[:1] != labels.shape:
         raise InputError(
             f"predictions must have one entry for each of {len(labels)} rows, got shape {array.shape}"
         )
     _refuse_kind(array, labels)
-    return lambda ids: array if len(ids) == len(array) and _is_range(ids) else array[ids]
-
-
-def _is_range(ids: NDArray[np.int64]) -> bool:
-    """Whether the ids are all rows in order; drawn ids almost never pass the first two comparisons."""
-    return bool(ids[0] == 0 and ids[-1] == len(ids) - 1 and (np.diff(ids) == 1).all())
+    return array
 
 
 def _comparable(said: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:

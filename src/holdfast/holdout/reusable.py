@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -81,6 +82,7 @@ class ReusableHoldout:
         self._bits = bits
         self.metric = metric_named(metric)
         self.features = features
+        self._folders = state, anchors
         if features is not None and len(features) != len(self._labels):
             raise InputError(
                 f"features must have {len(self._labels)} rows like the labels, got {len(features)}"
@@ -204,6 +206,16 @@ class ReusableHoldout:
         """Let go of the state file."""
         self.state.close()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How it travels to worker processes: they open the same state file, so the looks stay one count."""
+        folder, anchors = self._folders
+        if folder is None:
+            raise InputError(
+                "a holdout whose looks are in memory cannot be shared; open it with state=FOLDER"
+            )
+        terms = {"metric": self.metric, "features": self.features, "state": folder, "anchors": anchors}
+        return partial(type(self), **terms), (self._labels,)
+
     def __enter__(self) -> Self:
         return self
 
@@ -321,4 +333,8 @@ def _agree(state: State, asked: Design | None) -> Design:
             f"this holdout was opened before on other terms ({saved[:80]}…), and its looks count on those. "
             "Leave queries= out to go on, or collect a fresh holdout"
         )
-    return Design.from_json(saved)
+    try:
+        return Design.from_json(saved)
+    except (KeyError, TypeError, ValueError):
+        state.close()
+        raise LedgerError("these labels are behind a Ladder; open them as that Leaderboard") from None

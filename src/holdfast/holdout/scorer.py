@@ -19,7 +19,8 @@ class HoldoutScorer:
     Each call costs a look and returns the released value, larger is better; `answers` keeps the intervals.
     The fold's own rows are ignored: what is scored is the fitted model on the holdout's features, and with
     votes only on the rows that are drawn.
-    Requires: features with a row for each label. Works in one process; with a state folder, in several.
+    Requires: features with a row for each label; a state folder if n_jobs starts other processes, where
+    `answers` stays empty and `holdout.history()` has them all.
     """
 
     def __init__(

@@ -260,12 +260,12 @@ def _find(folder: Path, fingerprint: str) -> Path | None:
 
 def _owner(path: Path) -> str | None:
     """Whose state a file is, None if it is no state file."""
-    with open(path, "rb") as file:
-        if file.read(15) != b"SQLite format 3":
-            return None
     try:
+        with open(path, "rb") as file:
+            if file.read(15) != b"SQLite format 3":
+                return None
         with contextlib.closing(sqlite3.connect(path, timeout=_BUSY_SECONDS)) as db:
             row = db.execute("SELECT value FROM facts WHERE name = 'fingerprint'").fetchone()
             return None if row is None else str(row[0])
-    except sqlite3.Error:
+    except (sqlite3.Error, OSError):  # a passing file of another process, or a broken one
         return None
