@@ -144,7 +144,7 @@ def _category(column: Category, x: str, family: str) -> str | None:
             cases = " ".join(
                 f"WHEN CAST({x} AS double precision) = {_double(value)} THEN {code}"
                 for code, label in enumerate(column.labels)
-                if (value := _float_of(label)) is not None
+                if (value := float_of(label)) is not None
             )
             return f"CASE {cases} END" if cases else "NULL"
     return None
@@ -191,7 +191,7 @@ def _as_double(number: str, lo: str, hi: str) -> str:
     return f"CASE WHEN ABS({near}) <= {least} THEN {_double(0.0)} ELSE CAST({near} AS double precision) END"
 
 
-def _float_of(label: str) -> float | None:
+def float_of(label: str) -> float | None:
     """The float that a label stands for, if there is one."""
     try:
         value = float(label)

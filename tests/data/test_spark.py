@@ -1,0 +1,455 @@
+"""Spark as a source: the same codes, exact draws, and tasks that are lost."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from oracles.statistics import FALSE_ALARM, uniform
+from services import spark
+
+from data.tables import whole
+from data.test_encode import DECLARED
+from holdfast.data import spark as module
+from holdfast.data.source import Block
+from holdfast.data.spark import SparkSource, is_spark
+from holdfast.data.spark_encode import encode_spark
+from holdfast.errors import DataError, InputError, SchemaError
+from holdfast.noise.bits import ReplayedBits
+from holdfast.noise.subset import with_replacement
+from holdfast.query.parse import parse_expression, parse_predicate
+from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema
+from holdfast.query.statistic import Statistic, workload
+
+NUMBERED = Schema(id=Integer(0, 10**7), half=Real(0, 10**7))
+
+
+def numbered(rows: int, partitions: int = 3) -> Any:
+    return spark().range(0, rows, 1, partitions).selectExpr("id", "id / 2 AS half")
+
+
+# Values into codes
+
+TEXTS = [
+    *(
+        "",
+        " ",
+        ".",
+        "+",
+        "-",
+        "1.",
+        ".5",
+        "+5",
+        "-7",
+        "1e",
+        "e5",
+        "0x10",
+        "1_000",
+        "1d",
+        "1f",
+        "5L",
+        "nan",
+        "NaN",
+        "٣",
+    ),
+    *(
+        "1e999999999",
+        "-1e999999999",
+        "0e999999999",
+        "1e-999999999",
+        "-1e-400",
+        "5e-324",
+        "2.4703282292062328e-324",
+    ),
+    *(
+        "9" * 38,
+        "9" * 39,
+        "9" * 40,
+        "9" * 41,
+        "-" + "9" * 40,
+        "0" * 39 + "5",
+        "0" * 400 + "5",
+        "9007199254740993",
+    ),
+    *(
+        "0.49999999999999999999",
+        "119.5",
+        "-0.5",
+        "-7.5",
+        " 12\t",
+        "12\x0b",
+        "\u00a012",
+        "12\n",
+        "12\n\n",
+        "a\n12",
+    ),
+    *(
+        "inf",
+        "-INF",
+        "+Infinity",
+        "infinity ",
+        "-inf ",
+        "in",
+        "1e20",
+        "1e+20",
+        "18446744073709551615",
+        "-0.0",
+        "0.1",
+    ),
+    *(
+        "2021-02-29",
+        "2020-02-29",
+        "1900-02-29",
+        "0000-01-01",
+        "2020-13-01",
+        "2020-1-1",
+        "2020-05-05T25:99",
+        "9999-12-31",
+    ),
+    *(
+        "2020-05-05 \n x",
+        "12020-05-05",
+        "-2020-05-05",
+        "2020-05-05Z",
+        "2020-04-31",
+        "0001-01-01",
+        "1969-12-31",
+    ),
+    *(
+        "no",
+        "yes",
+        "it's",
+        "☃",
+        " x",
+        "true",
+        "FALSE",
+        " t ",
+        "N",
+        "tRuE",
+        "K",
+        "İ",
+        "l0",
+        "l7",
+        "l299",
+        "l300",
+        "L7",
+    ),
+    *("\\", "\\n", "'", '"', "%", "_", "0.5", "12", "-3", "1e-05", "1e+300"),
+]
+NUMBERS = [
+    0.0,
+    -0.0,
+    0.5,
+    -0.5,
+    1.5,
+    119.5,
+    120.5,
+    0.49999999999999994,
+    -7.5,
+    1e20,
+    1e-5,
+    1e300,
+    5e-324,
+    2.0**53 + 4,
+]
+FLOATS = [
+    *NUMBERS,
+    math.nan,
+    math.inf,
+    -math.inf,
+    2.0**62,
+    2.0**63,
+    -(2.0**64),
+    18446744073709551615.0,
+    -1e300,
+    None,
+]
+WHOLE = [
+    0,
+    1,
+    -1,
+    12,
+    -3,
+    119,
+    120,
+    121,
+    2**53 + 1,
+    2**53 + 5,
+    2**60 + 1,
+    -(2**61) - 1,
+    2**63 - 1,
+    -(2**63),
+    None,
+]
+WIDE = [
+    *("0.5", "-0.5", "119.5", "-6.5", "-7.5", "0.1", "1000000.00000000000000001", "-1.50000000000000001"),
+    None,
+]
+TINY = [*("0." + "4" + "9" * 36, "0.5", "-0." + "5" + "0" * 35 + "1", "0." + "0" * 36 + "1", "-0.5"), None]
+BIG = [*("9" * 38, "-" + "9" * 38, "9007199254740993", "120", "0"), None]
+DAYS = [
+    datetime.date(1, 1, 1),
+    datetime.date(9999, 12, 31),
+    datetime.date(2020, 2, 29),
+    datetime.date(1969, 12, 31),
+    None,
+]
+MOMENTS = [datetime.datetime(2020, 3, 1, 23, 59, 59, 999999), datetime.datetime(1969, 12, 31, 0, 0, 1), None]
+UTC = datetime.UTC
+CASES: dict[str, tuple[pa.DataType, list[Any], int]] = {
+    "boolean": (pa.bool_(), [True, False, None], 11),
+    "tinyint": (pa.int8(), [v for v in WHOLE if v is None or abs(v) < 128], 11),
+    "bigint": (pa.int64(), WHOLE, 11),
+    "float": (
+        pa.float32(),
+        [None if v is None else float(np.float32(v)) for v in FLOATS if v != 1e300 and v != -1e300],
+        11,
+    ),
+    "double": (pa.float64(), FLOATS, 11),
+    "decimal(38,17)": (pa.decimal128(38, 17), [v and Decimal(v) for v in WIDE], 8),
+    "decimal(38,38)": (pa.decimal128(38, 38), [v and Decimal(v) for v in TINY], 8),
+    "decimal(38,0)": (pa.decimal128(38, 0), [v and Decimal(v) for v in BIG], 8),
+    "decimal(18,2)": (
+        pa.decimal128(18, 2),
+        [Decimal("9007199254740993.01"), Decimal("-0.50"), Decimal("119.50")],
+        8,
+    ),
+    "string": (pa.string(), [*TEXTS, None], 13),
+    "date": (pa.date32(), DAYS, 2),
+    "timestamp_ntz": (pa.timestamp("us"), MOMENTS, 2),
+    "timestamp": (pa.timestamp("us", "UTC"), [v and v.replace(tzinfo=UTC) for v in MOMENTS], 2),
+    "void": (pa.null(), [None, None], 13),
+}
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.parametrize("kind", CASES)
+def test_codes_agree(kind: str, ansi: str) -> None:
+    arrow, values, readable = CASES[kind]
+    spark().conf.set("spark.sql.ansi.enabled", ansi)
+    frame = spark().createDataFrame(pa.table({"place": range(len(values)), "a.`b": pa.array(values, arrow)}))
+    if kind == "timestamp_ntz":  # by way of text, which follows no time zone
+        written = spark().createDataFrame(
+            pa.table({"place": range(len(values)), "t": [v and str(v) for v in values]})
+        )
+        frame = written.selectExpr("place", "CAST(t AS TIMESTAMP_NTZ) AS `a.``b`")
+    assert dict(frame.dtypes)["a.`b"] == kind
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    compared, chosen = [], []
+    for column in DECLARED:
+        try:
+            chosen.append(encode_spark(column, "a.`b", kind))
+        except DataError:
+            continue
+        compared.append(column)
+    assert len(compared) == readable
+    found = (
+        frame.selectExpr("place", *(f"{text} AS c{i}" for i, text in enumerate(chosen)))
+        .orderBy("place")
+        .toArrow()
+    )
+    for i, column in enumerate(compared):
+        expected = column.encode_array(array)
+        codes = found.column(f"c{i}").to_numpy().astype(column.dtype)
+        np.testing.assert_array_equal(codes, expected, err_msg=f"{kind} as {column!r}")
+        if isinstance(column, Real):
+            np.testing.assert_array_equal(np.signbit(codes), np.signbit(expected) & ~np.isnan(expected))
+    spark().conf.set("spark.sql.ansi.enabled", "true")
+
+
+def test_impossible_types() -> None:
+    frame = spark().sql("SELECT ARRAY(1) AS a, X'00' AS b, MAP(1, 2) AS c, DATE '2020-01-01' AS d")
+    for name, column in [
+        ("a", Integer(0, 1)),
+        ("b", Boolean()),
+        ("c", Category("x")),
+        ("d", Integer(0, 1)),
+        ("d", Real(0, 1)),
+    ]:
+        with pytest.raises(DataError, match="cannot be read as"):
+            SparkSource(frame, Schema.from_mapping({name: column}))
+
+
+# Draws
+
+
+@pytest.mark.parametrize(("rows", "partitions"), [(1, 1), (3, 7), (5000, 3)])
+def test_a_pass_keeps_order_and_repeats(rows: int, partitions: int) -> None:
+    source = SparkSource(numbered(rows, partitions), NUMBERED)
+    assert source.rows == rows
+    np.testing.assert_array_equal(whole(source)["id"], np.arange(rows))
+    for count in (0, 1, 700):
+        drawn = source.draw(["half", "id"], count, ReplayedBits(3))
+        expected = with_replacement(rows, count, ReplayedBits(3))
+        np.testing.assert_array_equal(drawn["id"], expected)
+        np.testing.assert_array_equal(drawn["half"], expected / 2)
+    source.close()
+
+
+class EqualShares(SparkSource):
+    """Every partition gives the same number of rows, whatever it holds."""
+
+    def gather(self, columns: Any, ids: Any) -> Block:
+        parts = len(self._numbers)
+        part = np.arange(len(ids)) % parts
+        sizes = np.diff(self._starts)
+        return super().gather(columns, self._starts[part] + ids % sizes[part])
+
+
+def test_draws_are_uniform() -> None:
+    left, right = numbered(100, 1), spark().range(100, 1001, 1, 2).selectExpr("id", "id / 2 AS half")
+
+    def p_value(kind: type[SparkSource]) -> float:
+        source = kind(left.union(right), NUMBERED)
+        drawn = source.draw(["id"], 60_000)["id"]
+        source.close()
+        return uniform(np.bincount(drawn, minlength=1001))
+
+    assert p_value(SparkSource) > FALSE_ALARM
+    assert p_value(EqualShares) < FALSE_ALARM
+
+
+def test_a_million_rows_and_sixteen_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "POOL_ROWS", 2**17)
+    source = SparkSource(numbered(10**6, 4), NUMBERED)
+    total = workload(
+        Statistic("count", parse_predicate("id >= 250000", NUMBERED)), NUMBERED, 10**6
+    ).measurements[0]
+
+    def work(turn: int) -> bool:
+        if turn == 7:
+            return source.totals(total).tolist() == [750_000]
+        drawn = source.draw(["id", "half"], 20_000)
+        return bool(np.all(drawn["id"] == drawn["half"] * 2)) and len(drawn["id"]) == 20_000
+
+    with ThreadPoolExecutor(16) as threads:
+        assert all(threads.map(work, range(20)))
+    assert uniform(np.bincount(source.draw(["id"], 50_000)["id"] // 10_000, minlength=100)) > FALSE_ALARM
+    source.close()
+
+
+# Totals
+
+
+def test_doubles_beside_whole_numbers() -> None:
+    schema = Schema.from_mapping({"k `x`": Integer(0, 10), "y.z": Real(0, 1e12)})
+    frame = spark().sql(
+        "SELECT id % 11 AS `k ``x```, CASE WHEN id = 7 THEN 5e-324D ELSE id / 10D END AS `y.z` FROM RANGE(101)"
+    )
+    source = SparkSource(frame, schema)
+    block = whole(source)
+    for text in ('"k `x`" * 0.1 <= "y.z"', '"k `x`" * 0.1 = 0.30000000000000004', '"y.z" * "y.z" = 0'):
+        for statistic in (
+            Statistic("count", parse_predicate(text, schema)),
+            Statistic("mean", parse_predicate(text, schema), parse_expression('"y.z"', schema)),
+        ):
+            for measurement in workload(statistic, schema, 101).measurements:
+                assert source.totals(measurement).tolist() == measurement.totals(block).tolist()
+    source.close()
+
+
+# What goes wrong
+
+
+def test_bad_frames() -> None:
+    with pytest.raises(DataError, match="empty"):
+        SparkSource(numbered(5).where("id < 0"), NUMBERED)
+    with pytest.raises(DataError, match="expected a column 'z'"):
+        SparkSource(numbered(5), Schema(z=Integer(0, 1)))
+    with pytest.raises(DataError, match="differ by case"):
+        SparkSource(numbered(5).selectExpr("id", "half AS ID"), Schema(id=Integer(0, 1)))
+    with pytest.raises(SchemaError, match="case"):
+        SparkSource(numbered(5), Schema(id=Integer(0, 1), ID=Integer(0, 1)))
+    source = SparkSource(numbered(5), NUMBERED)
+    for count in (-1, 1.5, True, None):
+        with pytest.raises(InputError):
+            source.draw(["id"], count)  # type: ignore[arg-type]
+    with pytest.raises(InputError):
+        source.draw(["nothing"], 1)
+    source.close()
+    assert is_spark(numbered(1))
+    assert not any(map(is_spark, (pa.table({"x": [1]}), {}, None, "x", spark())))
+
+
+def test_failures_are_told_without_values() -> None:
+    spark().conf.set("spark.sql.ansi.enabled", "true")
+    frame = spark().sql("SELECT CAST(CONCAT('secret ', id) AS INT) AS id, 0D AS half FROM RANGE(5)")
+    with pytest.raises(DataError, match="got a failure") as caught:
+        SparkSource(frame, NUMBERED)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def fragile(rows: int, flag: Path) -> Any:
+    """A frame whose tasks kill their own process as long as a file exists."""
+    path = str(flag)
+
+    def pass_through(batches: Any) -> Any:
+        import os
+
+        if os.path.exists(path):
+            os._exit(1)
+        yield from batches
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # PySpark's opinion of the newest pandas
+        return numbered(rows).mapInArrow(pass_through, "id bigint, half double")
+
+
+def test_a_lost_task_is_told_and_later_ones_succeed(tmp_path: Path) -> None:
+    flag = tmp_path / "die"
+    source = SparkSource(fragile(5000, flag), NUMBERED)
+    pool = module.pool_rows(NUMBERED, 5000, module.POOL_ROWS)
+    assert len(source.draw(["id"], 10)["id"]) == 10
+    source._codes.unpersist(blocking=True)  # as if the machines that kept the rows were lost
+    flag.touch()
+    assert len(source.draw(["id"], pool - 10)["id"]) == pool - 10  # drawn before; nobody has seen them
+    for ask in (lambda: source.draw(["id"], 10), lambda: whole(source)):
+        with pytest.raises(DataError, match="expected Spark to read the rows"):
+            ask()
+    flag.unlink()
+    assert len(source.draw(["id"], 10)["id"]) == 10
+    np.testing.assert_array_equal(whole(source)["id"], np.arange(5000))
+    source.close()
+
+
+def test_rows_that_vanish_are_noticed(tmp_path: Path) -> None:
+    """A frame that gives fewer rows when it is computed again."""
+    folder = str(tmp_path / "rows")
+    numbered(1000).write.parquet(folder)
+    source = SparkSource(spark().read.parquet(folder), NUMBERED)
+    source._codes.unpersist(blocking=True)
+    numbered(400).write.mode("overwrite").parquet(folder)
+    with pytest.raises(DataError):
+        source.draw(["id"], 10)
+    source.close()
+
+
+def test_a_forked_child_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = SparkSource(numbered(10), NUMBERED)
+    monkeypatch.setattr(source, "_process", source._process + 1)
+    with pytest.raises(DataError, match="forked child"):
+        source.gather(["id"], np.array([1]))
+    monkeypatch.undo()
+    source.close()
+    with pytest.raises(DataError, match="closed"):
+        source.gather(["id"], np.array([1]))
+
+
+def test_days_do_not_follow_the_time_zone() -> None:
+    assert spark().conf.get("spark.sql.session.timeZone") == "America/New_York"
+    frame = spark().createDataFrame(
+        pa.table({"d": pa.array([datetime.datetime(2020, 1, 2, 0, 30, tzinfo=UTC)])})
+    )
+    source = SparkSource(frame, Schema(d=Date("2020-01-01", "2020-01-09")))
+    assert whole(source)["d"].tolist() == [1]
+    source.close()
