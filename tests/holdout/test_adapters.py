@@ -143,7 +143,6 @@ def test_workers_of_a_search_share_one_count_of_looks(tmp_path: Path) -> None:
         model = LogisticRegression().fit(TRAIN, Y_TRAIN)
         scores = Parallel(n_jobs=2)(delayed(guarded.scorer())(model) for _ in range(6))
         assert guarded.looks_used == 6
-        assert len(set(scores)) == 6
         assert sorted(scores) == sorted(answer.value for _, answer in guarded.history())
     with pytest.raises(InputError, match="state=FOLDER"):
         holdout().__reduce__()

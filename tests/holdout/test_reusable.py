@@ -347,3 +347,11 @@ def test_labels_behind_a_ladder_are_not_opened_as_a_holdout(tmp_path: Any) -> No
     for terms in ({}, {"queries": 10}):
         with pytest.raises(LedgerError):
             ReusableHoldout(labels, state=tmp_path, **terms)
+
+
+def test_a_generous_guess_and_check_lasts_for_all_planned_looks() -> None:
+    labels, said = world(rows=100_000)
+    guarded = ReusableHoldout(labels, queries=1000, within=0.4, mode="guess-and-check")
+    assert guarded.looks_left == 1000
+    guarded.score(said, guess=0.0)
+    assert guarded.looks_left == 999

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
@@ -20,6 +21,7 @@ from holdfast.holdout import ReusableHoldout
 from holdfast.holdout import state as state_module
 from holdfast.holdout.anchor import Anchor
 from holdfast.holdout.state import SUFFIX, Overspent, State
+from holdfast.noise.bits import ReplayedBits
 
 LOOKER = Path(__file__).with_name("looker.py")
 LABELS = np.random.default_rng(11).integers(0, 2, 3000)
@@ -230,19 +232,28 @@ def test_a_broken_or_newer_file_is_refused(tmp_path: Path) -> None:
         Anchor(tmp_path / "a.anchor").read()
 
 
+def noisy_threshold(holdout: ReusableHoldout) -> int:
+    return int(json.loads(holdout.state.fact("secret") or "")["secret"]["noisy_threshold"])
+
+
 def test_the_secret_threshold_survives_a_restart(tmp_path: Path) -> None:
     """A fresh draw of the noisy threshold after each restart would be a free look."""
-    with open_again(tmp_path, 20, "thresholdout") as holdout:
-        first = holdout.state.fact("secret")
-        holdout.check(1.0, LABELS)
-        asked = holdout.state.fact("secret")
-    with open_again(tmp_path) as holdout:
-        assert holdout.state.fact("secret") == asked
-    assert first is not None and asked is not None
-    assert (
-        first.split('"noisy_threshold": ')[1].split(",")[0]
-        == asked.split('"noisy_threshold": ')[1].split(",")[0]
-    )
+    terms = {"mode": "thresholdout", "queries": 20, "state": tmp_path, "bits": ReplayedBits(3)}
+    with ReusableHoldout(LABELS, **terms) as holdout:  # type: ignore[arg-type]
+        before = noisy_threshold(holdout)
+        assert holdout.check(1.0, LABELS).fine
+    for seed in range(3):
+        with ReusableHoldout(LABELS, state=tmp_path, bits=ReplayedBits(seed)) as holdout:
+            assert noisy_threshold(holdout) == before
+
+
+def test_a_threshold_drawn_again_would_be_caught() -> None:
+    """The broken twin: holdouts that forget their state have other thresholds."""
+    drawn = {
+        noisy_threshold(ReusableHoldout(LABELS, mode="thresholdout", queries=20, bits=ReplayedBits(seed)))
+        for seed in range(3)
+    }
+    assert len(drawn) == 3
 
 
 def test_failures_survive_a_restart(tmp_path: Path) -> None:

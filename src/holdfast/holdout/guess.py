@@ -36,6 +36,5 @@ def check_guess(plan: Design, look: int, failures: int, held: int, guess: float)
 
 def looks_left(plan: Design, used: int, failures: int) -> int:
     """How many looks could still be answered if no further guess failed."""
-    if not certified(plan, used + 1, failures):
-        return 0
-    return min(plan.queries - used, most(lambda more: certified(plan, used + more, failures)))
+    planned = plan.queries - used
+    return most(lambda more: more <= planned and certified(plan, used + more, failures))
