@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 import holdfast as hf
 from holdfast.privacy import approx_to_zcdp
-from holdfast.query.region import region
+from holdfast.query.region import Region, region
 from holdfast.query.universe import universe
 from holdfast.session.cell_counts import CellCounts
 from holdfast.session.multiplicative_weights import MultiplicativeWeights
@@ -163,26 +163,22 @@ def _dense_mwem(work: Workload, truth: NDArray[np.float64], rounds: int) -> tupl
 
 def _conjunctions(bits: int) -> list[dict[str, Any]]:
     """Answer and update one conjunction, by views and by dense vectors."""
-    schema = hf.Schema(a=hf.Integer(0, 63), b=hf.Integer(0, 63), c=hf.Integer(0, 2 ** (bits - 12) - 1))
-    edges = {"c": list(range(0, 2 ** (bits - 12), 2 ** max(0, bits - 22))) + [2 ** (bits - 12) - 1]}
+    wide = 2 ** (bits - 12)
+    schema = hf.Schema(a=hf.Integer(0, 63), b=hf.Integer(0, 63), c=hf.Integer(0, wide))
     found = []
     for title, columns in (
         ("leading columns fixed", ["a", "b", "c"]),
         ("last columns fixed", ["c", "a", "b"]),
     ):
-        if bits <= 22:
-            edges = {}
-        made = universe(schema, columns, edges if bits > 22 else None)
+        made = universe(schema, columns, {"c": range(wide + 1)})
         one = region(made, "a = 3 AND b BETWEEN 8 AND 11")
-        weights = Weights(made)
-        ours = _best_of(5, lambda w=weights, q=one: (w.fraction(q), w.tilt(q, 0.01)))
+        ours = _timed(Weights(made), one)
         found.append((f"{made.size:,} cells, {title}", ours, made.size, one, made.shape))
     several = universe(
         hf.Schema(**{f"c{i}": hf.Boolean() for i in range(bits)}), [f"c{i}" for i in range(bits)]
     )
     three = region(several, f"c1 AND NOT c{bits // 2} AND c{bits - 3}")
-    weights = Weights(several)
-    ours = _best_of(3, lambda: (weights.fraction(three), weights.tilt(three, 0.01)))
+    ours = _timed(Weights(several), three)
     found.append(
         (
             f"{several.size:,} cells, 3 of {bits} binary columns fixed",
@@ -192,7 +188,6 @@ def _conjunctions(bits: int) -> list[dict[str, Any]]:
             several.shape,
         )
     )
-    del weights
     result = []
     for title, ours, size, one, shape in found:
         vector = np.zeros(shape)
@@ -222,6 +217,10 @@ class _Dense:
         self.weights *= np.exp(0.01 * self.vector)
         self.weights /= self.weights.sum()
         return answer
+
+
+def _timed(weights: Weights, one: Region) -> float:
+    return _best_of(5, lambda: (weights.fraction(one), weights.tilt(one, 0.01)))
 
 
 def _best_of(times: int, act: Callable[[], Any]) -> float:
