@@ -81,12 +81,9 @@ class _Device:
 
     def measure(self, bits: int) -> list[dict[str, Any]]:
         size = 1 << bits
-        weights, other = self.ones(size), self.ones(size)
-        copy = self.seconds(
-            (lambda: other.copy_(weights)) if self.name == "torch" else lambda: self._copy(other, weights)
-        )
+        weights = self.ones(size)
+        copy = self._copying(weights, self.ones(size))
         bandwidth = 2 * size * self.bytes / copy
-        del other
         found = [self._row(f"copy of 2^{bits} weights", 2 * size * self.bytes, copy, bandwidth)]
 
         def dense() -> None:
@@ -96,13 +93,8 @@ class _Device:
         found.append(
             self._row("sum of all weights", size * self.bytes, self.seconds(lambda: weights.sum()), bandwidth)
         )
-        mask = self.ones(size, self.kind)
-        mask[::2] = 0.0
-        dot = self.seconds(lambda: self.xp.dot(weights, mask))
-        found.append(
-            self._row("dot product with a mask of weights' type", 2 * size * self.bytes, dot, bandwidth)
-        )
-        del mask
+        dot = self._dot(weights, self.ones(size))
+        found.append(self._row("dot product with a mask of floats", 2 * size * self.bytes, dot, bandwidth))
         flags = self.ones(size, self.xp.bool if self.name == "torch" else self.xp.bool_)
         flags[::3] = False
         self._masked(weights, flags, size, bandwidth, found)
@@ -191,8 +183,15 @@ class _Device:
             "of the measured bandwidth": f"{moved / spent / bandwidth:.0%}",
         }
 
-    def _copy(self, target: Any, source: Any) -> None:
-        target[...] = source
+    def _copying(self, weights: Any, other: Any) -> float:
+        def act() -> None:
+            other[...] = weights
+
+        return self.seconds(act)
+
+    def _dot(self, weights: Any, mask: Any) -> float:
+        mask[::2] = 0.0
+        return self.seconds(lambda: self.xp.dot(weights, mask))
 
 
 def agrees(library: str) -> str:
@@ -249,9 +248,8 @@ if __name__ == "__main__":
     options = parser.parse_args()
     table = rows(False, options.cells, options.library, options.dtype)
     for row in table:
-        print(
-            f"{row['step']:<44} {row['ms']:>10} ms {row['GB/s']:>9} GB/s {row['of the measured bandwidth']:>6}  {row['on']}"
-        )
+        part = row["of the measured bandwidth"]
+        print(f"{row['step']:<44} {row['ms']:>10} ms {row['GB/s']:>9} GB/s {part:>6}  {row['on']}")
     print(agrees(_library() if options.library == "auto" else options.library))
     if options.json is not None:
         options.json.write_text(json.dumps(table, indent=1), encoding="utf-8")
