@@ -111,11 +111,15 @@ def test_claims_hold_on_the_population(rows: int) -> None:
 
 def test_sample_sizes_are_the_corrected_ones() -> None:
     H, alpha, beta, eps = 1000, 0.1, 0.05, 1.0
-    expected = max(8 * math.log(4 * H / beta) / alpha**2, 4 * (math.log(H) + math.log(2 / beta)) / (alpha * eps))
+    expected = max(
+        8 * math.log(4 * H / beta) / alpha**2, 4 * (math.log(H) + math.log(2 / beta)) / (alpha * eps)
+    )
     assert learn.agnostic_rows(H, within=alpha, epsilon=eps) == math.ceil(expected)
     lecture = 2 * math.log(4 * H / beta) / alpha**2  # slack alpha/2 in place of alpha/4
     assert learn.agnostic_rows(H, within=alpha, epsilon=eps) > 3 * lecture
-    assert learn.realisable_rows(H, within=alpha, epsilon=eps) < learn.agnostic_rows(H, within=alpha, epsilon=eps)
+    assert learn.realisable_rows(H, within=alpha, epsilon=eps) < learn.agnostic_rows(
+        H, within=alpha, epsilon=eps
+    )
 
 
 def test_a_realisable_problem_of_that_size_is_learnt() -> None:

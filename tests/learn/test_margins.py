@@ -58,7 +58,8 @@ def test_the_test_error_falls_after_the_training_error_is_zero() -> None:
         clean = int(np.argmax(((training > 0) == y[:, None]).all(axis=0))) + 1
         votes = model.votes(fresh)
         first, last = (
-            float(np.mean((votes[:, :rounds] @ model.weights[:rounds] > 0) != truth)) for rounds in (clean, 1000)
+            float(np.mean((votes[:, :rounds] @ model.weights[:rounds] > 0) != truth))
+            for rounds in (clean, 1000)
         )
         falls.append(first - last)
         seen = learn.margins(model, x, y, rounds=(5, clean, 1000))
@@ -111,7 +112,9 @@ def by_hand(margins: Any) -> float:
     below = (np.cumsum(counts) - counts) / len(margins)
     best = 1.0
     for N in range(1, 400):
-        room = math.sqrt((math.log(N * (N + 1) ** 2) + N * math.log(20) - math.log(0.05)) / (2 * len(margins)))
+        room = math.sqrt(
+            (math.log(N * (N + 1) ** 2) + N * math.log(20) - math.log(0.05)) / (2 * len(margins))
+        )
         for theta, share in zip(levels, below, strict=True):
             if theta > 0:
                 best = min(best, share + 2 * math.exp(-N * theta**2 / 8) + room)
@@ -150,7 +153,9 @@ def test_bounds_cover_the_population_when_the_class_is_searched() -> None:
         margins = np.where(x[:, int(errors.argmin())], 1.0, -1.0)
         value, _ = kth_margin_bound(margins, math.log(64), 0.05)
         missed += value < 0.5
-        naive += float(np.mean(margins <= 0)) + math.sqrt(math.log(20) / 120) < 0.5  # the twin ignores the search
+        naive += (
+            float(np.mean(margins <= 0)) + math.sqrt(math.log(20) / 120) < 0.5
+        )  # the twin ignores the search
     assert missed <= stats.binom.ppf(1 - FALSE_ALARM, 200, 0.05)
     assert naive > stats.binom.ppf(1 - FALSE_ALARM, 200, 0.05)
 
@@ -161,7 +166,10 @@ def test_breiman_checks_its_conditions() -> None:
     exact = R * (math.log(200_000) + math.log(1 / R) + 1) + math.log(1000 / 0.05) / 100_000
     assert why == ""
     assert value == pytest.approx(exact)
-    assert breiman_bound(0.1, 100_000, math.log(1000), 0.05) == (1.0, "needs a smallest margin above 4 sqrt(2/|H|)")
+    assert breiman_bound(0.1, 100_000, math.log(1000), 0.05) == (
+        1.0,
+        "needs a smallest margin above 4 sqrt(2/|H|)",
+    )
     assert breiman_bound(-0.1, 100_000, math.log(1000), 0.05)[0] == 1.0
     assert breiman_bound(0.005, 10, 50.0, 0.05) == (1.0, "needs R <= 2n")
 
@@ -173,7 +181,11 @@ def test_plot_and_drawing() -> None:
     x, y = votes_of_ten(100, seed=7)
     found = learn.margins(learn.adaboost(STUMPS, x, y, rounds=120), x, y)
     ax = found.plot()
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["5 rounds", "100 rounds", "120 rounds"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "5 rounds",
+        "100 rounds",
+        "120 rounds",
+    ]
     assert ax.lines[0].get_xdata()[1] == found.margins[0][0]
     assert found._repr_html_().count("<polyline") == 3
     import matplotlib.pyplot as plt

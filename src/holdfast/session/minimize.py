@@ -39,6 +39,7 @@ _WORK = 5e9
 _CACHED = 1 << 26
 _SCORE = 1 << 20
 _SELECTING = Fraction(1, 10)
+_NEARLY = 1.1
 
 
 class Region(Protocol):
@@ -114,7 +115,9 @@ class Loss(Protocol):
 class DescentPlan:
     """What will be done, complete before a row is read.
 
-    `rule` names the steps: "convex" D/(G sqrt t), "strongly-convex" 2/(H t), or "smooth" 1/L. `noise` is the
+    `rule` names the steps: "convex" D/(G sqrt t), "strongly-convex" 2/(H t), "smooth" 1/L, all with the averaged
+    iterate, or "smooth-last" 1/L with the last one, which is preferred where its certificate is nearly as good,
+    because it forgets the start. `noise` is the
     variance of a coordinate's total (gaussian) or the votes for a coordinate (votes); `sigma` its sub-Gaussian
     scale in the mean gradient. `excess` bounds how far the average loss at the result is above the least one
     in the region, on the `target`.
@@ -255,6 +258,7 @@ def table_excess(loss: Loss, rule: str, iterations: int, sigma: float, beta: flo
       convex            3/2 D G'/sqrt T + D sigma sqrt(2 ln(2/beta)/T)
       strongly-convex   (G'^2/H)(1 + ln T)/T + 2 sigma^2 ln(2/beta)/(H T)
       smooth            L r^2/(2T) + D sigma sqrt(2 ln(2/beta)/T) + N^2/L
+      smooth-last       as smooth, plus T (N + rounding)^2/(2L), for the last iterate in place of the average
     each plus D*rounding. In expectation the middle terms vanish.
     Requires: noise of mean zero, independent over coordinates, each sub-Gaussian with `sigma` given the past.
     Reference: docs/learn.md. Zinkevich 2003; Hazan, Agarwal, Kale 2007; theory 1.2, 2.4(5).
@@ -273,10 +277,12 @@ def table_excess(loss: Loss, rule: str, iterations: int, sigma: float, beta: flo
         sure = (G + noise) ** 2 * harmonic + (sigma * likely) ** 2 / (loss.strong * T) + grid
     else:
         assert loss.smooth is not None
-        expected = loss.smooth * r**2 / (2 * T) + d * sigma**2 / loss.smooth + grid
-        sure = (
-            loss.smooth * r**2 / (2 * T) + D * sigma * likely / math.sqrt(T) + noise**2 / loss.smooth + grid
-        )
+        L = loss.smooth
+        expected = L * r**2 / (2 * T) + d * sigma**2 / L + grid
+        sure = L * r**2 / (2 * T) + D * sigma * likely / math.sqrt(T) + noise**2 / L + grid
+        if rule == "smooth-last":  # a step raises the loss by at most the square of its error over 2L
+            expected += T * (math.sqrt(d) * sigma + loss.rounding) ** 2 / (2 * L)
+            sure += T * (noise + loss.rounding) ** 2 / (2 * L)
     return sure * ROUND_UP, expected * ROUND_UP
 
 
@@ -293,7 +299,7 @@ def _rules(loss: Loss) -> tuple[str, ...]:
     return (
         "convex",
         *(("strongly-convex",) if loss.strong > 0 else ()),
-        *(("smooth",) if loss.smooth is not None else ()),
+        *(("smooth", "smooth-last") if loss.smooth is not None else ()),
     )
 
 
@@ -399,7 +405,9 @@ class _Search:
         ]
         if not found:
             raise BudgetError("this budget does not pay for a single step; give more, or ask for fewer steps")
-        return min(found, key=lambda made: made.excess)
+        best = min(made.excess for made in found)
+        last = [made for made in found if made.rule == "smooth-last" and made.excess <= _NEARLY * best]
+        return min(last or found, key=lambda made: made.excess)
 
     def least_cost(self, within: float) -> DescentPlan:
         """The least cost for a certificate."""
@@ -585,7 +593,7 @@ def _descend(
     region, n, T = loss.region, session._terms.rows, made.iterations
     theta, average = region.start, np.zeros(loss.dimension)
     for t in range(1, T + 1):
-        if made.rule != "smooth":
+        if not made.rule.startswith("smooth"):
             average += (theta - average) / t
         if made.mechanism == "gaussian":
             total = np.sum([loss.total(theta, rows) for rows in blocks()], axis=0, dtype=np.int64)
@@ -596,7 +604,7 @@ def _descend(
         theta = region.project(theta - eta * (mean * loss.step + loss.penalty * theta))
         if made.rule == "smooth":
             average += (theta - average) / t
-    return average
+    return theta if made.rule == "smooth-last" else average
 
 
 def _step_size(loss: Loss, rule: str, steep: float, t: int) -> float:
