@@ -208,6 +208,12 @@ def row(system: str, values: list[float], **facts: object) -> Row:
 SECTIONS = {f.__name__: f for f in (boosting, coverage, freedman, ladders, scores_per_second)}
 
 
+def rows(quick: bool = False) -> list[Row]:
+    """Every section in turn; `main` plays coverage a thousand times."""
+    runs, reps = (10, 1) if quick else (200, 3)
+    return [{"section": name, **found} for name, play in SECTIONS.items() for found in play(runs, reps)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], default=[])
