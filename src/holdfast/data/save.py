@@ -74,6 +74,11 @@ class StoreWriter:
         if isinstance(error, OSError):
             raise self._failure(error) from None
 
+    @property
+    def folder(self) -> Path:
+        """Where the store is being written, before it gets its name."""
+        return self._partial
+
     def append(self, block: Block) -> None:
         """Write the codes of the next rows."""
         for name in self._schema:
@@ -136,8 +141,12 @@ def save_store(
     rows_per_unit: int = 1,
     overwrite: bool = False,
     progress: Progress | None = None,
+    beside: Callable[[Path], None] | None = None,
 ) -> StoreSource:
     """Copy all rows of a source into a store and open it.
+
+    `beside` may write further files into the folder before it gets its name (a ledger): they are there from
+    the first moment that the store is.
 
     The store keeps the source's fingerprint: they are the same rows, and what was spent on them stays spent.
     An existing path is refused; with `overwrite` an existing store is replaced, anything else still refused.
@@ -157,6 +166,8 @@ def save_store(
             done += len(block[names[0]])
             if progress is not None:
                 progress(done, source.rows)
+        if beside is not None:
+            beside(writer.folder)
         writer.commit()
     return StoreSource(path)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.errors import BudgetError, HoldfastError
+from holdfast.errors import BudgetError, HoldfastError, LedgerError
 
 UNIT = 1e-9
 """One unit of a charge: a billionth in the currency of its account."""
@@ -50,15 +50,20 @@ class Totals:
 @dataclass(frozen=True, slots=True)
 class While:
     """How long a plan holds: while the totals, its own charge included, are at most these, and (`alone`) no
-    other session was charged."""
+    other session was charged. `currency` is the table's, in which the charge was counted."""
 
     session_answers: int | None = None
     table_answers: int | None = None
     table_units: int | None = None
     alone: bool = False
+    currency: str | None = None
 
-    def check(self, session: Totals, table: Totals) -> None:
-        """Raise Stale if it holds no longer."""
+    def check(self, session: Totals, table: Totals, cap: Account | None = None) -> None:
+        """Raise Stale if it holds no longer; LedgerError if the table is counted in another currency now."""
+        if cap is not None and self.currency not in (None, cap.currency):
+            raise LedgerError(
+                f"the table's limit is counted in {cap.currency} now, not in {self.currency}; open the session again"
+            )
         if (
             (self.session_answers is not None and session.answers > self.session_answers)
             or (self.table_answers is not None and table.answers > self.table_answers)

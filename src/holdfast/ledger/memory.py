@@ -22,6 +22,7 @@ class MemoryLedger:
         self._totals: dict[str | None, Totals] = {}
         self._entries: list[Entry] = []
         self._keys: dict[tuple[str, str], int] = {}
+        self._retired = False
 
     def limit(self) -> Account | None:
         return self._limit
@@ -44,9 +45,13 @@ class MemoryLedger:
         self, session: str, key: str, plan: str, event: str, charge: Charge, holds: While = ALWAYS
     ) -> Entry:
         with self._lock:
+            if self._retired:
+                raise LedgerError(
+                    "this table was saved, and the store's ledger counts from now on; open a session on the saved table"
+                )
             mine = self.totals(session).plus(charge.queries, charge.session)
             all_ = self.totals().plus(charge.queries, charge.table)
-            holds.check(mine, all_)
+            holds.check(mine, all_, self._limit)
             if (session, key) in self._keys:
                 raise Stale("this was reserved meanwhile")
             refuse_overspending(self._accounts[session], mine.units, charge.session)
@@ -75,6 +80,11 @@ class MemoryLedger:
 
     def entries(self, session: str | None = None) -> Iterator[Entry]:
         return (entry for entry in list(self._entries) if session is None or entry.session == session)
+
+    def retire(self, retired: bool = True) -> None:
+        """Accept no further charges: another ledger counts for these rows from now on."""
+        with self._lock:
+            self._retired = retired
 
     def close(self) -> None:
         """Nothing to let go of."""

@@ -129,10 +129,11 @@ class SqliteLedger:
         with self._transaction():
             mine = self.totals(session).plus(charge.queries, charge.session)
             all_ = self.totals().plus(charge.queries, charge.table)
-            holds.check(mine, all_)
+            cap = self.limit()
+            holds.check(mine, all_, cap)
             if self.find(session, key) is not None:
                 raise Stale("this was reserved meanwhile")
-            account, cap = self._account(session), self.limit()
+            account = self._account(session)
             if account is None:
                 raise LedgerError(f"session {session!r} has no account in this ledger")
             refuse_overspending(account, mine.units, charge.session)

@@ -56,14 +56,18 @@ def votes_reach(count: int, flip: Fraction, allowance: float, overshoot: bool) -
     return (sigma * max(1.0, quantile(allowance / 2)) + shift) * ROUND_UP
 
 
-def sample_reach(count: int, rows: int, scale: Fraction, allowance: float, overshoot: bool) -> float:
-    """For the mean of `count` rows drawn without replacement, plus Laplace noise on their sum.
+def sample_reach(
+    count: int, rows: int, scale: Fraction, allowance: float, overshoot: bool, span: int = 1
+) -> float:
+    """For the mean of `count` rows drawn without replacement, contributions in 0..span, plus Laplace noise on
+    their sum; on the scale of a mean in [0,1].
 
     Half of the allowance goes to each. Sampling: Pr[|error| > x] <= 2 exp(-2 l x^2/f), f = 1 - (l-1)/n
     (Hoeffding-Serfling).
     """
     left = (1 - (count - 1) / rows) / count
-    noise = laplace_reach(scale, allowance / 2 * (count if overshoot else 1), overshoot) / count
+    total = count * span
+    noise = laplace_reach(scale, allowance / 2 * (total if overshoot else 1), overshoot) / total
     if left <= 0:
         return noise
     if overshoot:

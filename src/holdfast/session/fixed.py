@@ -9,7 +9,7 @@ from holdfast.mechanisms.values import round_down
 from holdfast.mechanisms.votes import FLIP
 from holdfast.session.terms import Fixed
 from holdfast.validity.gaussian import gaussian_width, population_term
-from holdfast.validity.odds import gaussian_odds_noise
+from holdfast.validity.odds import GaussianOdds, VotesOdds, gaussian_odds, gaussian_odds_noise, votes_odds
 from holdfast.validity.planner import plan
 from holdfast.validity.votes import votes_noise, votes_term, votes_width
 
@@ -60,12 +60,22 @@ def _allowed(only: str | None) -> str | None:
 
 def _votes(rows: int, queries: int, beta: float, count: int, odds: bool = False) -> Fixed:
     width = votes_width(rows, queries, beta, count, float(FLIP))
+    if odds:
+        width = _half_length(votes_odds(rows, queries, beta, count, float(FLIP)))
     population = votes_term(rows, queries * count, float(FLIP), beta)
-    return Fixed("votes", Fraction(count), FLIP, width, population, odds)
+    return Fixed("votes", Fraction(count), FLIP, width, min(population, width), odds)
 
 
 def _gaussian(rows: int, queries: int, beta: float, deviation: float, odds: bool = False) -> Fixed:
     variance = round_down(deviation**2)
     width = gaussian_width(rows, queries, beta, float(variance) ** 0.5)
+    if odds:
+        width = _half_length(gaussian_odds(rows, queries, beta, float(variance) ** 0.5))
     population = population_term(beta, (queries / (float(variance) - 4)) ** 0.5)
     return Fixed("gaussian", variance, FLIP, width, min(population, width), odds)
+
+
+def _half_length(limits: GaussianOdds | VotesOdds) -> float:
+    """Half the length of an odds interval where it is longest."""
+    low, high = limits(0.5)
+    return (high - low) / 2

@@ -121,7 +121,9 @@ class Plan:
     def about(self, statistic: Statistic) -> Plan:
         """The same plan for a question that differs only in which rows it chooses."""
         other = replace(self, statistic=statistic)
-        vars(other).update(event_text=self.event_text, _reasons=self._reasons)  # they do not name the question
+        vars(other).update(
+            event_text=self.event_text, _reasons=self._reasons
+        )  # they do not name the question
         return other
 
     @cached_property

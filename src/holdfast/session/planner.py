@@ -84,6 +84,8 @@ def finish(totals: Workload, recipe: Recipe, promise: Promise, terms: Terms) -> 
         scope = "if every row qualifies; wider in proportion when fewer do"
     elif totals.statistic.kind == "quantile":
         scope = "in rank, as a fraction of the rows"
+    elif terms.fixed is not None and terms.fixed.odds:
+        scope = "for a frequency of one half; nearer for rare and for frequent events"
     return Plan(
         statistic=totals.statistic,
         recipe=recipe,
@@ -175,7 +177,7 @@ def _plan_by(mechanism: str, totals: Workload, request: Request, moment: Moment,
         if recipe is None:
             return None  # a later promise is wider still
         made = finish(totals, recipe, promise, terms)
-        if _total_after(made, moment, terms) <= promise.most_rho and made.width <= request.within:
+        if _within_level(made, promise, moment, terms) and made.width <= request.within:
             return made
     return None
 
@@ -184,7 +186,7 @@ def _promised(totals: Workload, recipe: Recipe, moment: Moment, terms: Terms) ->
     """The plan for a recipe under the narrowest promise that its cost allows."""
     for promise in _promises(moment, terms):
         made = finish(totals, recipe, promise, terms)
-        if _total_after(made, moment, terms) <= promise.most_rho:
+        if _within_level(made, promise, moment, terms):
             return made
     return None
 
@@ -204,24 +206,30 @@ def _queries(totals: Workload, terms: Terms) -> int:
 def holds(made: Plan, moment: Moment, terms: Terms) -> While:
     """How far the ledger may move before this plan would have been another: to the end of its epoch, and of
     its level."""
+    currency = terms.table.currency
     if terms.fixed is not None:
-        return While(session_answers=terms.queries, alone=True)
+        return While(session_answers=terms.queries, alone=True, currency=currency)
     first = (moment.session if terms.target == "table" else moment.table).answers + 1
     last = terms.queries if terms.queries is not None else 2 ** first.bit_length() - 1
     if terms.target == "table":
-        return While(session_answers=last)
-    return While(table_answers=last, table_units=_units_of_rho(made.promise.most_rho, terms))
+        return While(session_answers=last, currency=currency)
+    return While(
+        table_answers=last, table_units=units_of_rho(made.promise.most_rho, terms), currency=currency
+    )
 
 
-def _units_of_rho(rho: float, terms: Terms) -> int:
+def units_of_rho(rho: float, terms: Terms) -> int:
     """The most units of the table's currency whose loss is at most `rho`."""
+    if math.isinf(rho):
+        return 1 << 100
     if terms.table.currency == "zcdp":
         return math.floor(Fraction(rho) * UNITS)
     return math.floor(Fraction(_epsilon_of_rho(rho)) * UNITS)
 
 
-def _total_after(made: Plan, moment: Moment, terms: Terms) -> float:
-    return total_rho(moment.table.units + made.charge.table, terms)
+def _within_level(made: Plan, promise: Promise, moment: Moment, terms: Terms) -> bool:
+    """Whether the charge leaves the table's total at the promise's level: in units, as the ledger will check."""
+    return moment.table.units + made.charge.table <= units_of_rho(promise.most_rho, terms)
 
 
 def _amount(request: Request, terms: Terms) -> tuple[float, str]:
@@ -364,6 +372,10 @@ def _fixed_plan(totals: Workload, request: Request, terms: Terms) -> Plan:
     if totals.statistic.kind == "quantile" or not _answers(fixed.mechanism, totals):
         raise MechanismError(
             f"this session answers by {fixed.mechanism} only, one number at a time; open another for this"
+        )
+    if fixed.odds and totals.statistic.kind == "mean":
+        raise MechanismError(
+            "an odds interval is for a fraction, a count or a sum; open another session for a mean"
         )
     if fixed.mechanism == "votes":
         count = int(fixed.noise)

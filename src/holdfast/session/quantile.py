@@ -13,14 +13,16 @@ from holdfast.query.grouping import Grouping
 
 
 def select_bins(
-    counts: NDArray[np.int64], rank: Fraction, epsilon: Fraction, distance: int
+    counts: NDArray[np.int64], rank: Fraction, epsilon: Fraction, distance: int, rows: int
 ) -> tuple[int, int, int]:
     """Three bins: one at the rank, one surely not above it, one surely not below it.
 
     A bin's score is minus the number of rows by which it misses the target rank, so the bin which holds it
-    scores 0. Replacing a row moves every score by at most one.
+    scores 0. Two outer bins hold the targets below the first row and above the last, and stand for the ends of
+    the range. Replacing a row moves every score by at most one. A distance of more than all `rows` (public)
+    leaves nothing to choose: the ends are those of the range.
 
-    Guarantee: each selection has epsilon-bounded range. Except with chance 2*bins*exp(-epsilon*distance/2),
+    Guarantee: each selection has epsilon-bounded range. Except with chance 2*(bins+2)*exp(-epsilon*distance/2),
     the left edge of the second bin is at most the quantile and the right edge of the third at least.
     Reference: McSherry, Talwar 2007; utility: seed 003, Theorem 0.2.
     Cost: three `BoundedRange(epsilon)`.
@@ -30,9 +32,14 @@ def select_bins(
     left, right = below[:-1], below[1:]
     chosen = []
     for shift in (0, -distance, distance):
+        if abs(shift) > rows:
+            chosen.append(0 if shift < 0 else len(counts) - 1)
+            continue
         target = a * (right[-1] // b) + b * shift
-        scores = -np.maximum(0, np.maximum(left - target, target - right))
-        chosen.append(choice(scores, epsilon / (2 * b)))
+        inner = -np.maximum(0, np.maximum(left - target, target - right))
+        scores = np.concatenate([[min(0, -target)], inner, [min(0, target - right[-1])]])
+        index = choice(scores, epsilon / (2 * b)) - 1
+        chosen.append(min(max(index, 0), len(counts) - 1))
     return chosen[0], chosen[1], chosen[2]
 
 

@@ -38,7 +38,7 @@ def release(planned: Plan, source: Source, terms: Terms) -> Answer:
         reading = _select(planned, _totals(source, totals.measurements[0]))
     else:
         noisy = _noisy(totals, planned.recipe, source, terms)
-        if terms.fixed is not None and terms.fixed.odds and statistic.kind != "mean":
+        if terms.fixed is not None and terms.fixed.odds:
             reading = _by_odds(totals, noisy, terms)
         else:
             reading = read(totals, noisy, planned.widths.totals, terms.rows)
@@ -136,7 +136,10 @@ def _select(planned: Plan, secret: NDArray[np.int64]) -> Reading:
     assert statistic.bins is not None and statistic.rank is not None
     distance = int(planned.widths.totals[0])
     chosen = [
-        read_bins(statistic.bins, select_bins(counts, statistic.rank, planned.noise_parameter, distance))
+        read_bins(
+            statistic.bins,
+            select_bins(counts, statistic.rank, planned.noise_parameter, distance, planned.rows),
+        )
         for counts in secret.reshape(-1, statistic.bins.size)
     ]
     kind = float if isinstance(statistic.bins.starts[0], int | float) else object

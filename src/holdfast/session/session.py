@@ -20,7 +20,7 @@ from holdfast.ledger import Charge, Entry, Ledger, Stale, While
 from holdfast.mechanisms.votes import FLIP, vote
 from holdfast.noise.bits import system_bits
 from holdfast.privacy.event import Event, Group, Votes, to_json
-from holdfast.privacy.filter import UNITS
+from holdfast.privacy.filter import UNITS, Filter
 from holdfast.query.evaluate import compile_predicate
 from holdfast.query.parse import parse_predicate
 from holdfast.query.predicate import Always
@@ -30,7 +30,7 @@ from holdfast.query.statistic import Statistic, workload
 from holdfast.session.answer import Answer
 from holdfast.session.budget import AMOUNT, Amount, Budget
 from holdfast.session.plan import Plan, recipe_from_text
-from holdfast.session.planner import Moment, affordable, finish, holds, plan, total_rho
+from holdfast.session.planner import Moment, affordable, finish, holds, plan, total_rho, units_of_rho
 from holdfast.session.promise import Promise, promises, share
 from holdfast.session.questions import Questions
 from holdfast.session.release import release
@@ -67,7 +67,7 @@ class Session(Questions[Answer]):
         self._lock = RLock()
         self._plans: dict[tuple[Statistic, Request], tuple[While, Plan]] = {}
         self._samples = map(f"sample {uuid.uuid4().hex} {{}}".format, count())
-        self._alone = While(alone=terms.fixed is not None)
+        self._anytime = While(currency=terms.table.currency)
         self._vote = lru_cache(_PLANS_KEPT)(self._priced_vote)
         ledger.open(budget.account(self.name, terms.promised))
         self.estimate = Estimate(self)
@@ -122,7 +122,7 @@ class Session(Questions[Answer]):
         """
         test = compile_predicate(parse_predicate(where, self._schema), self._schema)
         columns, text, charge = self._vote(where)
-        self._ledger.reserve(self.name, next(self._samples), "sample", text, charge, self._alone)
+        self._ledger.reserve(self.name, next(self._samples), "sample", text, charge, self._anytime)
         row = self._source.gather(columns, np.array([system_bits().below(self._terms.rows)]))
         return vote(bool(test(row)[0]))
 
@@ -133,8 +133,8 @@ class Session(Questions[Answer]):
     def _priced_vote(self, where: str) -> tuple[tuple[str, ...], str, Charge]:
         """The columns that one vote reads, its event, and what it costs."""
         terms = self._terms
-        if terms.session.currency == "gdp" or (terms.fixed is not None and terms.fixed.mechanism != "votes"):
-            raise MechanismError("this session answers with Gaussian noise only; open another to sample")
+        if terms.session.currency == "gdp" or terms.fixed is not None:
+            raise MechanismError("this session answers by its one mechanism only; open another to sample")
         event: Event = Votes(terms.rows, 1, FLIP)
         if terms.rows_per_unit > 1:
             event = Group(event, terms.rows_per_unit)
@@ -193,28 +193,53 @@ class Session(Questions[Answer]):
         """
         return import_module("holdfast.synthesis").synthesize(self, columns, queries, **how)
 
-    def charge(self, label: str, event: Event, *, queries: int = 0, key: str | None = None) -> Entry:
+    def charge(
+        self,
+        label: str,
+        event: Event,
+        *,
+        queries: int = 0,
+        key: str | None = None,
+        promise: Promise | None = None,
+    ) -> Entry:
         """Reserve the charge of a release that is made elsewhere in the house (selection, sparse vector,
         weights, learners). BudgetError before it would overspend; commit the outcome with `record`.
 
         A `key` makes it resumable: a second call with the same key returns the standing entry. `queries` is
-        how many intervals the release promises. Rows owned in groups are charged as groups.
+        how many intervals the release promises; with a `promise` the charge is made only while that promise
+        holds (Stale otherwise: plan again). Rows owned in groups are charged as groups. A mechanism with a
+        delta of its own is refused: sessions count none.
         """
         if self._terms.fixed is not None:
             raise MechanismError(
                 "this session answers by its one planned mechanism only; open another for this"
             )
-        if key is not None:
-            standing = self._ledger.find(self.name, key)
-            if standing is not None:
-                return standing
-        if self._terms.rows_per_unit > 1:
-            event = Group(event, self._terms.rows_per_unit)
-        cost = Charge(self._terms.session.cost(event), self._terms.table.cost(event), queries)
-        text = json.dumps(to_json(event))
-        return self._ledger.reserve(
-            self.name, key or next(self._samples), json.dumps({"question": label}), text, cost
+        terms = self._terms
+        if terms.rows_per_unit > 1:
+            event = Group(event, terms.rows_per_unit)
+        if Filter.zcdp(1).delta_cost(event) > 0:
+            raise MechanismError(
+                "this mechanism has a delta of its own, and sessions count none; use another version"
+            )
+        cost = Charge(terms.session.cost(event), terms.table.cost(event), queries)
+        text, plan_text = json.dumps(to_json(event)), json.dumps({"question": label})
+        holding = While(
+            table_units=None if promise is None else units_of_rho(promise.most_rho, terms),
+            currency=terms.table.currency,
         )
+        while True:
+            standing = None if key is None else self._ledger.find(self.name, key)
+            if standing is not None:
+                if standing.event != text:
+                    raise LedgerError("this was opened on other terms; choose another name")
+                return standing
+            try:
+                return self._ledger.reserve(
+                    self.name, key or next(self._samples), plan_text, text, cost, holding
+                )
+            except Stale:
+                if key is None or self._ledger.find(self.name, key) is None:
+                    raise
 
     def record(self, entry: Entry, outcome: str) -> str:
         """Commit the outcome of a charge, once; returns the outcome that stands."""
@@ -255,11 +280,6 @@ class Session(Questions[Answer]):
 
     def _reserve(self, statistic: Statistic, request: Request, key: str) -> tuple[Plan, Entry]:
         """Plan and charge, in that order and before a row is read."""
-        cap = self._ledger.limit()
-        if cap is not None and cap.currency != self._terms.table.currency:
-            raise LedgerError(
-                "the table's limit was set in another currency meanwhile; open the session again"
-            )
         with self._lock:
             moment = self._moment()
             planned, holding = self._planned(statistic, request, moment)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.errors import InputError
+from holdfast.errors import InputError, LedgerError
 from holdfast.ledger import Ledger, MemoryLedger, SqliteLedger, copy_ledger
 from holdfast.privacy.filter import Filter
 from holdfast.query.schema import Schema
@@ -32,6 +32,8 @@ class Table:
 
     def __init__(self, source: Source, ledger: Ledger, rows_per_unit: int = 1) -> None:
         self._source, self._ledger = source, ledger
+        path = getattr(source, "path", None)
+        self._home = None if path is None else Path(path).resolve()
         self.rows_per_unit = whole("rows_per_unit", rows_per_unit)
 
     @property
@@ -167,18 +169,53 @@ class Table:
     def save(self, path: str | Path, *, overwrite: bool = False, progress: Any = None) -> Table:
         """Write the store: memory-mapped columns, the layout for quick reads. Returns the saved table.
 
-        What was charged so far goes with it; saving never refreshes a budget.
+        What was charged so far goes with it; saving never refreshes a budget. A table that lived in memory
+        shares the store's ledger from then on, and sessions that were open on it end. Saving a store once more
+        makes a copy with a ledger of its own: two copies are two budgets (docs/limits.md).
         """
         from holdfast.data.save import save_store
         from holdfast.data.store import StoreSource
 
         folder = Path(path)
-        save_store(
-            self._source, folder, rows_per_unit=self.rows_per_unit, overwrite=overwrite, progress=progress
-        )
+        self._refuse_to_lose_a_ledger(folder)
+        memory = self._ledger if isinstance(self._ledger, MemoryLedger) else None
+        if memory is not None:
+            memory.retire()  # nothing may be charged between the copy and the store's first moment
+        try:
+            save_store(
+                self._source,
+                folder,
+                rows_per_unit=self.rows_per_unit,
+                overwrite=overwrite,
+                progress=progress,
+                beside=self._copy_ledger,
+            )
+        except BaseException:
+            if memory is not None:
+                memory.retire(False)
+            raise
+        saved = Table(StoreSource(folder), SqliteLedger(folder / LEDGER_FILE), self.rows_per_unit)
+        if memory is not None:
+            self._ledger, self._home = saved._ledger, saved._home
+        return saved
+
+    def _copy_ledger(self, folder: Path) -> None:
         ledger = SqliteLedger(folder / LEDGER_FILE)
         copy_ledger(self._ledger, ledger)
-        return Table(StoreSource(folder), ledger, self.rows_per_unit)
+        ledger.close()
+
+    def _refuse_to_lose_a_ledger(self, folder: Path) -> None:
+        """A store that has been asked keeps what it was charged, unless it is this very table's."""
+        if not (folder / LEDGER_FILE).exists() or folder.resolve() == self._home:
+            return
+        standing = SqliteLedger(folder / LEDGER_FILE)
+        asked = standing.totals().entries
+        standing.close()
+        if asked:
+            raise LedgerError(
+                f"{folder} has answered {asked} questions, and overwriting it would forget what they cost; save "
+                "elsewhere, or remove it yourself"
+            )
 
     def _table_budget(self) -> Budget:
         cap = self._ledger.limit()

@@ -44,7 +44,10 @@ class Terms:
     @property
     def promised(self) -> str:
         """What the ledger keeps of a session's promise: it cannot change when the session is reopened."""
-        return json.dumps({"confidence": self.confidence, "queries": self.queries, "target": self.target})
+        fixed = self.fixed
+        answers = None if fixed is None else [fixed.mechanism, str(fixed.noise), str(fixed.flip), fixed.odds]
+        promised = {"confidence": self.confidence, "queries": self.queries, "target": self.target}
+        return json.dumps(promised | {"fixed": answers})
 
     @property
     def mechanisms(self) -> tuple[str, ...]:

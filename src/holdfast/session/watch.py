@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from fractions import Fraction
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -28,32 +29,39 @@ class Watch:
     """
 
     def __init__(self, session: Session, name: str, threshold: float, hits: int, **terms: Any) -> None:
-        self._session, self._name, self._lock = session, name, Lock()
+        self._session, self._name, self._lock, self._holder = session, name, Lock(), uuid.uuid4().hex
         self._rows = session._terms.rows
         level = positive("threshold", threshold)
         if level > 1:
             raise InputError(f"expected a threshold as a fraction of the rows, at most 1, got {threshold!r}")
         count = round(Fraction(level) * self._rows)
         fresh = SparseVector(count, sensitivity=1, hits=hits, **terms)
-        entry = session.charge(f"sparse vector {name!r}", fresh.event, key=f"sparse vector {name}")
+        entry = session.charge(f"sparse vector {name!r}", fresh.event, key=self._key("opened"))
         state = json.loads(session.record(entry, json.dumps(fresh.to_json())))
         if state["terms"] != fresh.to_json()["terms"]:
             raise InputError(f"sparse vector {name!r} was opened on other terms; choose another name")
-        self._vector = SparseVector.from_json(self._last() or state)
+        self._vector, self._number = SparseVector.from_json(state), 0
+        self._catch_up()
         self.threshold = level
 
     def above(self, where: str) -> bool:
         """Whether the fraction is about above the threshold. BudgetError once it has halted."""
         condition = parse_predicate(where, self._session._schema)
         with self._lock:
-            if self._vector.halted:
-                self._vector.above(0)  # raises, and says why
-            key = f"sparse vector {self._name} {self._vector.asked}"
-            entry = self._session.charge(f"above {self.threshold:g}: {condition}", Nothing(), key=key)
-            value = int(self._session._source.totals(Measurement(self._session._schema, condition))[0])
-            answer = self._vector.above(value)
-            state = {"above": answer, "state": self._vector.to_json()}
-            return bool(json.loads(self._session.record(entry, json.dumps(state)))["above"])
+            while True:
+                self._catch_up()
+                if self._vector.halted:
+                    self._vector.above(0)  # raises, and says why
+                key, trial = self._key(self._number), SparseVector.from_json(self._vector.to_json())
+                entry = self._session.charge(f"above {self.threshold:g}: {condition}", Nothing(), key=key)
+                if entry.answer is not None:
+                    continue  # another holder of this sparse vector was quicker
+                value = int(self._session._source.totals(Measurement(self._session._schema, condition))[0])
+                answer = trial.above(value)
+                told = json.dumps({"by": self._holder, "above": answer, "state": trial.to_json()})
+                if self._session.record(entry, told) == told:
+                    self._vector, self._number = trial, self._number + 1
+                    return answer
 
     @property
     def halted(self) -> bool:
@@ -74,11 +82,17 @@ class Watch:
         """With the session's confidence, so many answers are all right but for this fraction of the rows."""
         return self._vector.half_width(questions, 1 - self._session.confidence) / self._rows
 
-    def _last(self) -> dict[str, Any] | None:
-        """The newest state on the ledger, if questions were answered before."""
-        number, state = 0, None
+    def _key(self, place: object) -> str:
+        return json.dumps(["sparse vector", self._name, place])
+
+    def _catch_up(self) -> None:
+        """Take over what other holders of this sparse vector, or an earlier process, have answered.
+
+        Only what stands in the ledger counts: an answer that did not become the record is never told.
+        """
         while True:
-            entry = self._session._ledger.find(self._session.name, f"sparse vector {self._name} {number}")
+            entry = self._session._ledger.find(self._session.name, self._key(self._number))
             if entry is None or entry.answer is None:
-                return state
-            number, state = number + 1, json.loads(entry.answer)["state"]
+                return
+            self._vector = SparseVector.from_json(json.loads(entry.answer)["state"])
+            self._number += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ _SHORT = 16
 _FEW = 64
 _RENEW = 64
 _LARGE = 1e120
+_CACHED = 1 << 17
+_MOST_BLOCKS = 1 << 12
 
 
 class Weights:
@@ -27,7 +30,7 @@ class Weights:
     size of the universe is made for it. Weights are public: they depend on released numbers only.
     """
 
-    __slots__ = ("_cells", "_outside", "_since", "_total", "arrays", "universe")
+    __slots__ = ("_cells", "_known", "_outside", "_since", "_total", "arrays", "universe")
 
     def __init__(self, universe: Universe, arrays: ArrayModule | None = None) -> None:
         self.universe = universe
@@ -36,6 +39,7 @@ class Weights:
         self._outside = 1.0
         self._total = universe.size + 1.0
         self._since = 0
+        self._known: tuple[Region, float] | None = None
 
     @classmethod
     def of_points(cls, universe: Universe, points: NDArray[np.int64]) -> Weights:
@@ -53,15 +57,20 @@ class Weights:
 
     def fraction(self, region: Region) -> float:
         """The expectation of the query. Cost: the cells of its boxes, or one pass where it has none."""
-        return min(1.0, max(0.0, self._mass(region) / self._total))
+        mass = self._mass(region)
+        self._known = (region, mass)
+        return min(1.0, max(0.0, mass / self._total))
 
     def tilt(self, region: Region, eta: float) -> None:
         """Multiply each weight by exp(eta * query): the update of multiplicative weights.
 
         Cost: as `fraction`. The outside has query 0 and stays.
         """
+        known, self._known = self._known, None
         if region.boxes is not None:
-            mass, factor = self._mass(region), math.exp(eta)
+            # An update follows the question that asked for it: its mass is known already.
+            mass = known[1] if known is not None and known[0] is region else self._mass(region)
+            factor = math.exp(eta)
             for box in region.boxes:
                 for view in self._views(box):
                     view *= factor
@@ -84,7 +93,7 @@ class Weights:
         The projection of the weights on all distributions with that marginal (one step of iterative
         proportional fitting). Cost: two passes.
         """
-        self._outside, self._total, self._since = outside, 1.0, _RENEW
+        self._outside, self._total, self._since, self._known = outside, 1.0, _RENEW, None
         whole = self._cells.reshape(self.universe.shape)
         current = np.asarray(self.arrays.fetch(marginals(whole, [axes])[axes]), dtype=np.float64)
         factors = marginal / np.maximum(current, np.finfo(np.float64).tiny)
@@ -110,6 +119,7 @@ class Weights:
 
     def accumulate(self, other: Weights) -> None:
         """Add the other's probabilities to these weights; begin with `emptied` for an average."""
+        self._known = None
         self._cells += other._cells / other._total
         self._outside += other._outside / other._total
         self._total += 1.0
@@ -188,5 +198,23 @@ def views(flat: Any, shape: tuple[int, ...], box: Box) -> list[Any]:
         first, last = ranges.pop()
         tails = [(i, *tail) for i in range(first, last) for tail in tails]
     cells = flat.reshape(sizes)
-    head = tuple(slice(first, last) for first, last in ranges)
-    return [cells[(*head, *tail)] for tail in tails]
+    heads = [tuple(slice(first, last) for first, last in ranges)]
+    if len(tails) > 1 and math.prod(last - first for first, last in ranges) > _CACHED:
+        heads = _blocks(sizes, ranges)
+    return [cells[(*head, *tail)] for head in heads for tail in tails]
+
+
+def _blocks(sizes: list[int], ranges: list[tuple[int, int]]) -> list[tuple[Any, ...]]:
+    """The head of a box in parts that a cache holds: several strided views then pass over the same lines."""
+    spans = [math.prod(sizes[place + 1 :]) for place in range(len(ranges))]
+    place = next((i for i, span in enumerate(spans) if span <= _CACHED), len(ranges) - 1)
+    step = max(1, _CACHED // spans[place])
+    if math.prod(last - first for first, last in ranges[:place]) > _MOST_BLOCKS:
+        return [tuple(slice(first, last) for first, last in ranges)]
+    first, last = ranges[place]
+    rest = tuple(slice(low, high) for low, high in ranges[place + 1 :])
+    return [
+        (*outer, slice(start, min(start + step, last)), *rest)
+        for outer in product(*(range(low, high) for low, high in ranges[:place]))
+        for start in range(first, last, step)
+    ]

@@ -53,7 +53,7 @@ def _reach(span: int, size: int, recipe: Recipe, promise: Promise, rows: int) ->
             assert recipe.flip is not None
             return rows * span * votes_reach(int(recipe.noise), recipe.flip, each, overshoot)
         case "subsampled-laplace":
-            return rows * span * sample_reach(recipe.rows, rows, recipe.noise / span, each, overshoot)
+            return rows * span * sample_reach(recipe.rows, rows, recipe.noise, each, overshoot, span)
     raise AssertionError(recipe.mechanism)
 
 
@@ -100,10 +100,12 @@ def _selection(totals: Workload, recipe: Recipe, promise: Promise, rows: int) ->
     """
     epsilon = float(recipe.noise)
     each = promise.allowance / 2
+    groups = 1 if totals.statistic.by is None else totals.statistic.by.size
+    candidates = totals.size + 2 * groups  # two outer bins for each group
     if promise.target == "population":
-        log_tail = math.log(totals.size * 2 / epsilon / (each * rows))
+        log_tail = math.log(candidates * 2 / epsilon / (each * rows))
     else:
-        log_tail = math.log(totals.size / each)
+        log_tail = math.log(candidates / each)
     distance = math.ceil(max(1.0, 2 * log_tail / epsilon * MARGIN))
     extra = math.ceil((promise.population + promise.slack) * rows)
     return Widths((distance + extra,), 2 * distance / rows, 0.0, 2 * extra / rows)
