@@ -1,4 +1,4 @@
-"""From sample to population: the widths against simulation, and the monitor on mechanisms that do and do not overfit."""
+"""From sample to population: widths against simulation; the monitor on mechanisms that overfit or do not."""
 
 from __future__ import annotations
 

@@ -1,0 +1,197 @@
+"""Learning: private logistic regression beside open and peer ones, votes against n, the certificate's slack,
+and a million thresholds.
+
+Run: PYTHONPATH=src python benchmarks/learn.py [rows]
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+import holdfast as hf
+from holdfast import learn
+from holdfast.session.minimize import minimize, plan_minimize
+
+FEATURES, EPSILON, DELTA = 20, 1.0, 1e-6
+
+
+def people(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Normal features cut at 3, labels by a logistic model: the best accuracy is about 0.83."""
+    draw = np.random.default_rng(seed)
+    x = np.clip(draw.normal(size=(rows, FEATURES)), -3, 3)
+    weights = np.linspace(-1, 1, FEATURES)
+    return x, draw.random(rows) < 1 / (1 + np.exp(-x @ weights))
+
+
+def regression(rows: int) -> list[dict[str, Any]]:
+    """Accuracy on 100 000 fresh rows, and seconds to fit."""
+    from sklearn.linear_model import LogisticRegression
+
+    x, y = people(rows, 1)
+    models: list[tuple[str, Any]] = [
+        ("scikit-learn, not private", LogisticRegression(max_iter=200)),
+        (
+            "holdfast, all rows",
+            learn.PrivateLogisticRegression(
+                epsilon=EPSILON, delta=DELTA, bounds=(-3, 3), radius=20.0, clip=2.0, mechanism="gaussian"
+            ),
+        ),
+        (
+            "holdfast, 100 steps",
+            learn.PrivateLogisticRegression(
+                epsilon=EPSILON, delta=DELTA, bounds=(-3, 3), radius=20.0, clip=2.0, iterations=100
+            ),
+        ),
+    ]
+    out = [_fitted(name, model, x, y) for name, model in models]
+    return out + _peer(x, y)
+
+
+def _fitted(name: str, model: Any, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+    fresh, truth = people(100_000, 2)
+    start = time.perf_counter()
+    model.fit(x, y)
+    seconds = time.perf_counter() - start
+    row = {"model": name, "rows": len(y), "accuracy": round(float(model.score(fresh, truth)), 4), "s": round(seconds, 2)}
+    if hasattr(model, "plan_"):
+        row |= {"steps": model.n_iter_, "rule": model.plan_.rule, "certified excess": round(model.excess_, 4)}
+    return row
+
+
+def _peer(x: np.ndarray, y: np.ndarray) -> list[dict[str, Any]]:
+    """diffprivlib, where its version works with the installed scikit-learn; pure epsilon."""
+    try:
+        from diffprivlib.models import LogisticRegression
+    except ImportError:
+        return [{"model": "diffprivlib", "accuracy": None, "why": "does not import beside this scikit-learn"}]
+    norm = 2.0 * 3.0  # the same cut as `clip`, in the features' own units
+    return [_fitted("diffprivlib, pure epsilon", LogisticRegression(epsilon=EPSILON, data_norm=norm), x, y)]
+
+
+def rows_per_step() -> list[dict[str, Any]]:
+    """Votes: rows read in a step, and seconds of a step, as the table grows; the same certified excess."""
+    out = []
+    for rows in (10**5, 10**6, 4 * 10**6):
+        x, y = people(rows, 3)
+        schema = hf.Schema(**{f"x{j}": hf.Real(-3.0, 3.0) for j in range(4)}, y=hf.Boolean())
+        session = hf.open({**{f"x{j}": x[:, j] for j in range(4)}, "y": y}, schema).session(
+            rho=1.0, queries=10, target="table"
+        )
+        loss = learn.logistic(schema, [f"x{j}" for j in range(4)], "y = true", radius=3.0)
+        start = time.perf_counter()
+        found = minimize(session, loss, within=0.2, iterations=32, mechanism="votes")
+        seconds = (time.perf_counter() - start) / 32
+        out.append(
+            {
+                "rows": rows,
+                "rows per step": found.plan.rows_per_iteration,
+                "ms per step": round(1000 * seconds, 1),
+                "rho": f"{found.plan.cost:.2g}",
+            }
+        )
+    return out
+
+
+def certificate(runs: int = 200) -> list[dict[str, Any]]:
+    """The measured excess on the table against the certified one."""
+    from scipy import optimize
+
+    x, y = people(20_000, 4)
+    names = [f"x{j}" for j in range(5)]
+    schema = hf.Schema(**{name: hf.Real(-3.0, 3.0) for name in names}, y=hf.Boolean(), z=hf.Real(-12.0, 12.0))
+    columns = {name: x[:, j] for j, name in enumerate(names)}
+    table = hf.open({**columns, "y": y, "z": x[:, :5].sum(axis=1)}, schema)
+    losses = {
+        "logistic": learn.logistic(schema, names, "y = true", radius=3.0),
+        "hinge": learn.hinge(schema, names, "y = true", radius=3.0),
+        "squared + penalty": learn.squared(schema, names, "z", radius=3.0, penalty=0.1),
+        "quantile": learn.quantile(schema, names, "z", radius=3.0),
+    }
+    out = []
+    for name, loss in losses.items():
+        rows = loss.prepare(next(iter(table._source.scan(loss.columns))))
+
+        def value(theta: np.ndarray, loss: Any = loss, rows: Any = rows) -> float:
+            return float(loss.values(theta, rows).mean() + loss.penalty / 2 * theta @ theta)
+
+        inside = {"type": "ineq", "fun": lambda theta: 9.0 - theta @ theta}
+        best = value(optimize.minimize(value, np.zeros(6), constraints=[inside], method="SLSQP").x)
+        for mechanism in ("gaussian", "votes"):
+            excess, certified = [], 0.0
+            for _ in range(runs):
+                session = table.session(epsilon=EPSILON, delta=DELTA, queries=1, target="table")
+                found = minimize(session, loss, iterations=32, mechanism=mechanism, rows=3000)
+                certified = found.excess
+                excess.append(value(found.theta) - best)
+            out.append(
+                {
+                    "loss": name,
+                    "mechanism": mechanism,
+                    "rule": found.plan.rule,
+                    "certified": round(certified, 4),
+                    "median": round(float(np.median(excess)), 5),
+                    "greatest": round(max(excess), 5),
+                    "above": sum(e > certified for e in excess),
+                    "runs": runs,
+                    "slack": round(certified / max(float(np.median(excess)), 1e-9), 1),
+                }
+            )
+    return out
+
+
+def finite_class() -> list[dict[str, Any]]:
+    """A million thresholds."""
+    draw = np.random.default_rng(5)
+    x = draw.random(10**6)
+    y = (x >= 0.37) ^ (draw.random(10**6) < 0.05)
+    hypotheses = learn.FiniteClass(learn.Thresholds(np.linspace(0, 1, 500_000)))
+    hypotheses.learn(x[:1000], y[:1000], epsilon=1.0)
+    out = []
+    for rows in (10**4, 10**5, 10**6):
+        start = time.perf_counter()
+        found = hypotheses.learn(x[:rows], y[:rows], epsilon=1.0)
+        out.append(
+            {
+                "hypotheses": hypotheses.size,
+                "rows": rows,
+                "s": round(time.perf_counter() - start, 3),
+                "error": round(found.error, 4),
+                "bound": round(found.error_bound, 4),
+                "excess": round(found.excess, 4),
+            }
+        )
+    return out
+
+
+def plans() -> list[dict[str, Any]]:
+    """What can be certified for the population, before anything is charged."""
+    schema = hf.Schema(a=hf.Real(-1.0, 1.0), b=hf.Real(-1.0, 1.0), y=hf.Boolean())
+    out = []
+    for rows in (10**4, 10**5, 10**6):
+        columns = {"a": np.zeros(rows), "b": np.zeros(rows), "y": np.zeros(rows, dtype=bool)}
+        session = hf.open(columns, schema).session(epsilon=EPSILON, delta=DELTA, queries=1)
+        made = plan_minimize(session, learn.logistic(schema, ["a", "b"], "y = true", radius=2.0))
+        out.append({"rows": rows, "plan": str(made), "on the table": round(made.on_table, 4)})
+    return out
+
+
+def main() -> None:
+    rows = int(float(sys.argv[1])) if len(sys.argv) > 1 else 10**6
+    for title, found in (
+        ("logistic regression", regression(rows)),
+        ("votes against n", rows_per_step()),
+        ("certificate", certificate()),
+        ("finite class", finite_class()),
+        ("population plans", plans()),
+    ):
+        print(f"\n{title}")
+        for row in found:
+            print("  " + ", ".join(f"{key} {value}" for key, value in row.items()))
+
+
+if __name__ == "__main__":
+    main()
