@@ -19,28 +19,35 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.data.frame import blocks, check_codes, take
+from holdfast.data.frame import blocks, check_codes
 from holdfast.data.manifest import Manifest, column_file, read_manifest
-from holdfast.data.source import Block, Codes, Measurement, checked_columns, draw_by_gather, totals_by_scan
+from holdfast.data.mapped import MappedColumn, take_rows
+from holdfast.data.source import (
+    Block,
+    Measurement,
+    checked_columns,
+    checked_ids,
+    draw_by_gather,
+    totals_by_scan,
+)
 from holdfast.errors import DataError, StoreError
 from holdfast.noise.bits import Bits
 from holdfast.query.schema import Schema
-
-_CHUNK_BYTES = 2**24
 
 
 class StoreSource:
     """A `Source` over a saved store.
 
     Opening checks the manifest and the size of every file, in time independent of the number of rows;
-    `verify` reads every byte. Any number of processes may map one store. Truncating a file under an open
-    store kills the process (the operating system's answer to reading past the end), so never do that.
+    `verify` reads every byte. Any number of processes may map one store. A file that was cut short is noticed
+    before every reading; one that is cut in the middle of a reading kills the process (the operating
+    system's answer to reading past the end).
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path)
         self._manifest = read_manifest(self._path)
-        self._codes: dict[str, Codes] = {
+        self._columns: dict[str, MappedColumn] = {
             name: _map_column(self._path, self._manifest, index, name)
             for index, name in enumerate(self._manifest.schema)
         }
@@ -68,10 +75,23 @@ class StoreSource:
         return self._manifest.fingerprint
 
     def scan(self, columns: Sequence[str]) -> Iterator[Block]:
-        return blocks(self._opened(), checked_columns(columns, self.schema))
+        return self._blocks(checked_columns(columns, self.schema))
+
+    def _blocks(self, names: tuple[str, ...]) -> Iterator[Block]:
+        chosen = [self._opened()[name] for name in names]
+        codes = {name: column.codes for name, column in zip(names, chosen, strict=True)}
+        ahead = 0
+        for block in blocks(codes, names):
+            # One block ahead, so that the disk works while the block before is added up.
+            length = len(block[names[0]])
+            for column in chosen:
+                column.expect(ahead, ahead + 2 * length)
+            ahead += length
+            yield block
 
     def gather(self, columns: Sequence[str], ids: NDArray[np.int64]) -> Block:
-        return take(self._opened(), checked_columns(columns, self.schema), ids)
+        opened, names = self._opened(), checked_columns(columns, self.schema)
+        return take_rows({name: opened[name] for name in names}, checked_ids(ids))
 
     def draw(self, columns: Sequence[str], count: int, bits: Bits | None = None) -> Block:
         return draw_by_gather(self, columns, count, bits)
@@ -84,34 +104,33 @@ class StoreSource:
 
         Cost: one pass over all files, about 1 s a GB.
         """
-        codes = self._opened()
+        opened = self._opened()
         for name, expected in zip(self.schema, self._manifest.checksums, strict=True):
             digest = hashlib.blake2b(digest_size=32)
-            raw = codes[name].view(np.uint8)
-            for first in range(0, len(raw), _CHUNK_BYTES):
-                digest.update(raw[first : first + _CHUNK_BYTES].data)
+            for block in self._blocks((name,)):
+                digest.update(block[name].data)
             if digest.hexdigest() != expected:
                 raise StoreError(
                     f"expected column {name!r} of {self._path} as it was saved, got different bytes; "
                     "the store is damaged: make it again from its origin"
                 )
             try:
-                for block in blocks(codes, (name,)):
+                for block in blocks({name: opened[name].codes}, (name,)):
                     check_codes(self.schema, name, block[name])
             except DataError as error:
                 raise StoreError(f"{error}, in {self._path}") from None
 
     def close(self) -> None:
-        self._codes = {}
+        self._columns = {}
 
-    def _opened(self) -> dict[str, Codes]:
-        codes = self._codes
-        if not codes:
+    def _opened(self) -> dict[str, MappedColumn]:
+        columns = self._columns
+        if not columns:
             raise DataError(f"expected an open store, got a closed one; open {self._path} again")
-        return codes
+        return columns
 
 
-def _map_column(folder: Path, manifest: Manifest, index: int, name: str) -> Codes:
+def _map_column(folder: Path, manifest: Manifest, index: int, name: str) -> MappedColumn:
     path = folder / column_file(index)
     try:
         # Links are not followed: a store given by somebody else must not reach outside its folder.
@@ -120,13 +139,14 @@ def _map_column(folder: Path, manifest: Manifest, index: int, name: str) -> Code
         raise StoreError(
             f"expected a readable file {path.name} in {folder}, got none; the store is damaged"
         ) from None
-    status, expected = os.fstat(descriptor), manifest.column_bytes(name)
-    if not stat.S_ISREG(status.st_mode) or status.st_size != expected:
-        os.close(descriptor)
-        raise StoreError(
-            f"expected a plain file {path.name} of {expected} bytes in {folder}, "
-            f"got {status.st_size} bytes; the store is damaged"
-        )
-    with os.fdopen(descriptor, "rb") as file:
+    try:
+        status, expected = os.fstat(descriptor), manifest.column_bytes(name)
+        if not stat.S_ISREG(status.st_mode) or status.st_size != expected:
+            raise StoreError(
+                f"expected a plain file {path.name} of {expected} bytes in {folder}, "
+                f"got {status.st_size} bytes; the store is damaged"
+            )
         dtype = manifest.schema[name].dtype.newbyteorder("<")
-        return np.memmap(file, dtype=dtype, mode="r", shape=(manifest.rows,)).view(np.ndarray)
+        return MappedColumn(descriptor, dtype, manifest.rows, name)
+    finally:
+        os.close(descriptor)  # the mapping keeps its own
