@@ -208,6 +208,24 @@ def test_a_restart_goes_on_where_it_was_and_draws_nothing(saved: Path) -> None:
     assert again.asked >= weights.asked
 
 
+def test_a_restart_leaves_questions_over(saved: Path) -> None:
+    weights = open_weights(session_of(hf.open(saved), name="analyst"), queries=100)
+    weights.fraction("c0")
+    again = open_weights(session_of(hf.open(saved), name="analyst"), queries=100)
+    assert 1 <= again.asked <= 7
+    again.fraction("c1")
+
+
+def test_rows_of_one_person_are_charged_as_a_group(saved: Path) -> None:
+    table = hf.open(saved, rows_per_unit=3)
+    session = session_of(table)
+    weights = open_weights(session, within=None, rho=9.0)
+    assert weights.terms.rho <= 1.0
+    assert float(session.spent) * weights.terms.updates <= 9.0
+    one = open_weights(session_of(hf.open(DATA, SCHEMA2)), within=None, rho=1.0)
+    assert weights.within == pytest.approx(one.within)
+
+
 def test_a_twin_that_forgets_its_threshold_is_caught_drawing(saved: Path) -> None:
     class Forgetful(MultiplicativeWeights):
         def _open_run(self) -> Any:

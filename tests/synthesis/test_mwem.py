@@ -82,6 +82,23 @@ def test_it_learns_the_workload_within_its_budget() -> None:
     assert found.mean() < 0.01
 
 
+def test_rows_of_one_person_are_charged_as_a_group() -> None:
+    for budget in ({"rho": 0.9}, {"epsilon": 3.0}):
+        session = hf.open(DATA, SCHEMA2, rows_per_unit=3).session(**budget, target="table")
+        mwem(session, NAMES, QUERIES, **budget, rounds=5)
+        limit = next(iter(budget.values()))
+        assert 0.99 * limit <= float(session.spent) <= limit
+
+
+def test_a_workload_may_be_made_before_and_must_fit() -> None:
+    session, work = session_of(), Workload(UNIVERSE, QUERIES)
+    first = mwem(session, NAMES, work, rho=0.1, rounds=3)
+    second = mwem(session, NAMES, QUERIES, rho=0.1, rounds=3)
+    assert np.array_equal(first.weights.probabilities()[0], second.weights.probabilities()[0])
+    with pytest.raises(InputError, match="over others"):
+        mwem(session, NAMES[::-1], work, rho=0.1)
+
+
 def test_a_pure_session_has_laplace_noise() -> None:
     session = session_of(rho=None, epsilon=30.0)
     made = mwem(session, NAMES, QUERIES, epsilon=20.0, rounds=10, bits=ReplayedBits(1))

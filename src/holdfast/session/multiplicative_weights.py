@@ -28,7 +28,6 @@ from holdfast.session.weights_terms import WeightsTerms
 if TYPE_CHECKING:
     from holdfast.session.session import Session
 
-_BLOCK = 4096
 _REMEMBERED = 1 << 16
 
 
@@ -90,6 +89,7 @@ class MultiplicativeWeights:
         self._opening = asked
         self._run: SparseVector | None = None
         self._updates, self._asked, self._granted = 0, 0, 0
+        self._block = min(4096, -(-self.queries // 16))
         self.potential = math.log(self.weights.support)
         self._released: dict[str, float] = {}
         self._lazy: dict[str, float] = {}
@@ -258,17 +258,17 @@ class MultiplicativeWeights:
             self._session.charge(
                 f"weights {self._name!r} counts",
                 Nothing(),
-                key=self._key("questions", self._granted // _BLOCK),
+                key=self._key("questions", self._granted // self._block),
             )
-            self._granted += _BLOCK
+            self._granted += self._block
         self._asked += 1
 
     def _restore(self) -> None:
         """Go through what was released, in order; finish an update that was begun; draw nothing else."""
         self._catch_up()
         find = self._session._ledger.find
-        while find(self._session.name, self._key("questions", self._granted // _BLOCK)) is not None:
-            self._granted += _BLOCK
+        while find(self._session.name, self._key("questions", self._granted // self._block)) is not None:
+            self._granted += self._block
         self._asked = self._granted
 
     def _catch_up(self) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import BudgetError, InputError, MechanismError
 from holdfast.privacy.conversion import zcdp_to_approx
+from holdfast.privacy.event import Group
 from holdfast.privacy.filter import UNITS
 from holdfast.session.planner import total_rho
 from holdfast.session.promise import promises, share
@@ -116,7 +117,10 @@ def plan_weights(
         answer = "laplace" if pure else "gaussian"
         terms = best(n, points, queries, probability("within", within), _failure(session, queries), answer)
     elif within is None and budget is not None:
-        amount = positive("epsilon" if pure else "rho", budget)
+        # One person's rows cost as a group: rows_per_unit times epsilon, or its square times rho.
+        amount = positive("epsilon" if pure else "rho", budget) / session._terms.rows_per_unit ** (
+            1 if pure else 2
+        )
         failure = _failure(session, queries)
         if pure:
             terms = best_within(n, points, queries, failure, epsilon=amount)
@@ -163,7 +167,9 @@ def _failure(session: Session, queries: int) -> float:
 
 def _refuse_what_cannot_finish(session: Session, terms: WeightsTerms) -> None:
     """All updates must be affordable at the start, so that the promise can be kept."""
-    cost = terms.updates * session._terms.session.cost(terms.event) / UNITS
+    size = session._terms.rows_per_unit
+    event = Group(terms.event, size) if size > 1 else terms.event
+    cost = terms.updates * session._terms.session.cost(event) / UNITS
     left = float(session.remaining)
     if cost > left:
         raise BudgetError(

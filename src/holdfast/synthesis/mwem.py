@@ -32,14 +32,13 @@ if TYPE_CHECKING:
 
 _ROUNDS = 30
 _LARGEST_MARGINAL = 4096
-_REFITS = 2
-_PASSES = 3
+_PASSES = 2
 
 
 def mwem(
     session: Session,
     columns: Sequence[str],
-    queries: Sequence[str],
+    queries: Sequence[str] | Workload,
     *,
     rho: float | None = None,
     epsilon: float | None = None,
@@ -48,12 +47,11 @@ def mwem(
     name: str = "mwem",
     bits: Bits | None = None,
 ) -> SyntheticTable:
-    """Synthetic data fitted to a list of conditions.
+    """Synthetic data fitted to a list of conditions (texts, or a `Workload` made from them before).
 
     Each round chooses the group of questions (all on the same columns) with the worst error by the
     exponential mechanism, and measures that group's whole marginal with Gaussian noise. The weights are
-    projected on what was measured, old measurements that no longer fit are fitted again, and at the end all
-    of them several times: post-processing.
+    projected on what was measured, and at the end several times on all of it: post-processing.
     Guarantee: rho-zCDP for `rho`: half of it for choosing (epsilon_0^2/8 a round), half for measuring (one
     row moves two cells by 1). With `epsilon`, Laplace noise and pure epsilon-DP. All draws are made and
     recorded at once, so that coming back to `name` repeats the release and draws nothing.
@@ -63,7 +61,9 @@ def mwem(
     Cost: rounds times (choice + measurement), charged before a row is read.
     """
     made = universe(session._schema, columns, edges)
-    work = Workload(made, queries)
+    work = queries if isinstance(queries, Workload) else Workload(made, queries)
+    if work.universe != made:
+        raise InputError("expected a workload over these columns and edges, got one over others")
     _refuse_large_marginals(work)
     count = min(whole("rounds", _ROUNDS if rounds is None else rounds), len(work.groups))
     choosing, noise, event, amount = _budget(session, rho, epsilon, count)
@@ -111,35 +111,20 @@ def _rounds(
         scores = np.array([errors[work.groups[axes]].max() for axes in open_groups], dtype=np.int64)
         axes = open_groups[exponential(scores, sensitivity=1, epsilon=choosing, bits=bits)]
         measured[axes] = _noisy(secret[axes], noise, bits)
-        for old in _misfits(measured, current, weights.total, rows, axes):
-            _project(weights, old, measured[old], rows)
         _project(weights, axes, measured[axes], rows)
     return measured
 
 
 def _fitted(made: Universe, measured: dict[Axes, NDArray[np.int64]], rows: int) -> Weights:
-    """The weights nearest to uniform that have the measured marginals, by several passes over all of them."""
+    """The weights near to uniform that have the measured marginals, by several passes over all of them.
+
+    A function of what was recorded, so that a restart gives the same weights to the last bit.
+    """
     weights = Weights(made)
     for _ in range(_PASSES):
         for axes, cells in measured.items():
             _project(weights, axes, cells, rows)
     return weights
-
-
-def _misfits(
-    measured: dict[Axes, NDArray[np.int64]],
-    current: dict[Axes, NDArray[Any]],
-    total: float,
-    rows: int,
-    newest: Axes,
-) -> list[Axes]:
-    """The old measurements that fit worst, at most a few; public."""
-    gaps = {
-        axes: float(np.abs(cells - current[axes] / total * rows).max())
-        for axes, cells in measured.items()
-        if axes != newest
-    }
-    return sorted(gaps, key=lambda axes: -gaps[axes])[:_REFITS]
 
 
 def _project(weights: Weights, axes: Axes, cells: NDArray[np.int64], rows: int) -> None:
@@ -165,13 +150,14 @@ def _budget(
         raise InputError("give rho=, or epsilon= for pure differential privacy")
     if session.currency == "gdp":
         raise MechanismError("a choice is not Gaussian noise, and this session is Gaussian-only")
+    size = session._terms.rows_per_unit
     if rho is not None:
-        each = positive("rho", rho) / rounds / 2 * (1 - 2.0**-40)
+        each = positive("rho", rho) / size**2 / rounds / 2 * (1 - 2.0**-40)
         choosing = round_down(math.sqrt(8 * each))
         noise: Event = Gaussian(2, round_up(Fraction(1) / Fraction(each)))
         return choosing, noise, Repeat(Both((BoundedRange(choosing), noise)), rounds), float(rho)
     amount = positive("epsilon", epsilon)
-    choosing = round_down(amount / rounds / 2)
+    choosing = round_down(amount / size / rounds / 2)
     noise = Laplace(2, 2 / choosing)
     return choosing, noise, Repeat(Both((BoundedRange(choosing), noise)), rounds), amount
 
