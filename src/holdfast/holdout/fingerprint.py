@@ -12,12 +12,17 @@ from holdfast.errors import InputError
 
 
 def labels_array(labels: ArrayLike) -> NDArray[Any]:
-    """The labels as one column of integers, floats or text; InputError for anything else."""
+    """The labels as one column of integers, floats or text; InputError for anything else.
+
+    Integers are kept in the smallest type that holds them: a look draws rows from all over the memory.
+    """
     array = np.asarray(labels)
     if array.ndim != 1 or not array.size:
         raise InputError(f"labels must be one column of at least one row, got shape {array.shape}")
     if array.dtype.kind in "bui":
-        return array.astype(np.int64)
+        if array.dtype.kind == "u" and array.dtype.itemsize == 8:
+            return _narrow(array) if array.max() < 2**63 else _refused(array)
+        return _narrow(array)
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():
             raise InputError("labels must be finite, got missing values; drop those rows or fill them in")
@@ -25,6 +30,17 @@ def labels_array(labels: ArrayLike) -> NDArray[Any]:
     if array.dtype.kind in "OUS":
         return array.astype(np.str_)
     raise InputError(f"labels must be numbers, truth values or text, got {array.dtype}")
+
+
+def _narrow(array: NDArray[Any]) -> NDArray[Any]:
+    low, high = int(array.min()), int(array.max())
+    kinds = (np.int8, np.int16, np.int32, np.int64)
+    kind = next(k for k in kinds if np.iinfo(k).min <= low and high <= np.iinfo(k).max)
+    return array.astype(kind)
+
+
+def _refused(array: NDArray[Any]) -> NDArray[Any]:
+    raise InputError(f"labels must be integers below 2**63, got {array.dtype}; number the classes from 0")
 
 
 def fingerprint(labels: NDArray[Any]) -> str:
@@ -38,7 +54,7 @@ def fingerprint(labels: NDArray[Any]) -> str:
         for start in range(0, len(labels), 1 << 16):
             digest.update("\x00".join(labels[start : start + (1 << 16)].tolist()).encode() + b"\x01")
     else:
-        little = labels.dtype.newbyteorder("<")
+        little = "<i8" if labels.dtype.kind == "i" else "<f8"
         for start in range(0, len(labels), 1 << 20):
             digest.update(labels[start : start + (1 << 20)].astype(little).tobytes())
     return digest.hexdigest()[:32]

@@ -24,12 +24,14 @@ def row_values(predictions: Predictions, labels: NDArray[Any], values: RowValues
     array = None if callable(predictions) else _checked(np.asarray(predictions), labels)
 
     def rows(ids: NDArray[np.int64] | None) -> NDArray[Any]:
-        held = labels if ids is None else labels.take(ids)
+        held = labels if ids is None else labels.take(ids, mode="clip")
+        if held.dtype.kind == "i":
+            held = held.astype(np.int64)  # small types would overflow in a metric's arithmetic
         if callable(predictions):
             given = np.asarray(predictions(np.arange(len(labels)) if ids is None else ids))
         else:
             assert array is not None
-            given = array if ids is None else array[ids]
+            given = array if ids is None else array.take(ids, axis=0, mode="clip")
         # A warning would tell about values; what is no number counts as the worst.
         with np.errstate(all="ignore"):
             return on_grid(values(_comparable(given, held), held), len(held))

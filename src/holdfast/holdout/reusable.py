@@ -51,7 +51,7 @@ class ReusableHoldout:
     Requires: independent rows; nobody learns about the labels in any other way. A function of row numbers is
     called with the rows drawn, which must stay secret from the analyst: use it on your own machine only.
     Cost: one look for a score, a check or a comparison, two for precision and recall. Charged before the
-    labels are read, never refunded. With votes a look takes the same time on 1e7 rows as on 1e5.
+    labels are read, never refunded. With votes a look reads no more rows of 1e7 than of 1e5.
 
     `state` is a folder: the looks are kept there under the holdout's fingerprint, shared by all processes and
     by every later run. Without it they are forgotten with the object. Trust: this object holds the labels, so
