@@ -20,6 +20,7 @@ from holdfast.holdout import Leaderboard, ReusableHoldout
 from holdfast.holdout.ladder import proven_ladder
 from holdfast.session.answer import Answer
 from holdfast.validity.guess_and_check import accept_slack, failure_share
+from holdfast.validity.hoeffding import hoeffding
 
 Row = dict[str, object]
 Coins = NDArray[np.uint8]
@@ -66,9 +67,10 @@ def coverage(runs: int, reps: int) -> Iterator[Row]:
 
     Guess-and-Check and Thresholdout are asked with the attacker's own training scores as guesses; "probing"
     puts each guess where its failure tells whether the holdout's mean is below 1/2. An attacker who is
-    refused stops there.
+    refused stops there. "exact" is an ordinary board, judged by the interval that it would claim itself
+    (Hoeffding with a union); our wider intervals would hold its errors too at this size.
     """
-    for mode in ("gaussian", "votes", "guess-and-check", "probing", "thresholdout", "ladder"):
+    for mode in ("exact", "gaussian", "votes", "guess-and-check", "probing", "thresholdout", "ladder"):
         missed, answered, errors, width = 0, 0, [], 0.0
         for seed in range(runs):
             found, width = _attack(mode, np.random.default_rng([3, seed]))
@@ -84,6 +86,10 @@ def _attack(mode: str, generator: np.random.Generator) -> tuple[list[tuple[float
     labels, guesses = coins(generator, 4000), coins(generator, 399, 4000)
     training = generator.binomial(4000, 0.5, 400) / 4000
     answers: list[tuple[float, float, float]] = []
+    if mode == "exact":
+        width, means = hoeffding(4000, 400, 0.05), (guesses == labels).mean(axis=1)
+        final = float(np.mean(majority(guesses, means >= 0.5) == labels))
+        return [(v, v - width, v + width) for v in (*means.tolist(), final)], width
     if mode == "ladder":
         board = Leaderboard(labels, queries=400, mode=mode)
         answers = [_ends(board.submit("a", guess)) for guess in guesses]
