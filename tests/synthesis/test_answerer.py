@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from holdfast.errors import BudgetError, InputError, LedgerError, MechanismError
 from holdfast.noise.bits import ReplayedBits
 from holdfast.query.region import Region, region
 from holdfast.query.universe import universe
+from holdfast.session.array_module import array_module
 from holdfast.session.multiplicative_weights import MultiplicativeWeights
 from holdfast.session.session import Session
 
@@ -357,9 +359,14 @@ def test_what_cannot_be_paid_or_promised_is_refused() -> None:
         open_weights(weights._session, within=0.2)
 
 
-def test_torch_and_cupy_are_asked_for_by_name() -> None:
-    from holdfast.session.array_module import array_module
+@pytest.mark.parametrize("library", ["torch", "cupy"])
+def test_a_missing_library_is_named(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(InputError, match=f"{library} is not installed"):
+        array_module(library)
 
+
+def test_the_array_layer_knows_its_dtypes() -> None:
     with pytest.raises(InputError, match="dtype"):
         array_module("numpy", "int8")
     assert array_module("numpy", "float32").ones(3).dtype == np.float32
