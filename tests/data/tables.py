@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import datetime
+import functools
+import itertools
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,8 +15,10 @@ import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
+import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
+from services import postgres, spark
 
 from holdfast.data.open import ingest, open_source
 from holdfast.data.save import save_store
@@ -130,6 +134,38 @@ SOURCES: dict[str, Callable[[Columns, Path], Source]] = {
     "store-from-csv": ingested,
 }
 FROM_CSV = {"csv", "csv-in-duckdb", "store-from-csv"}
+
+
+def from_postgres(columns: Columns, folder: Path, **options: Any) -> Source:
+    server, table = postgres(), f"people_{next(_serial)}"
+    names = ["age", "wide", "income", 'kind of ""thing""', "insured", "visit"]
+    types = ["bigint", "bigint", "float8", "text", "bool", "date"]
+    declared = ", ".join(f'"{name}" {kind}' for name, kind in zip(names, types, strict=True))
+    server.execute(f"CREATE TABLE {table} ({declared})")
+    with (
+        psycopg.connect(server.url) as connection,
+        connection.cursor() as cursor,
+        cursor.copy(f"COPY {table} FROM STDIN") as copy,  # type: ignore[arg-type]
+    ):
+        for row in zip(*columns.values(), strict=True):
+            copy.write_row(row)
+    return open_source(server.url, SCHEMA, table=table, **options)
+
+
+def from_spark(columns: Columns, folder: Path, **options: Any) -> Source:
+    rows = len(columns["age"])
+    pieces = [arrow(columns).slice(first, -(-rows // 3)) for first in range(0, rows, -(-rows // 3))]
+    frame = functools.reduce(lambda a, b: a.union(b), [spark().createDataFrame(piece) for piece in pieces])
+    return open_source(frame, SCHEMA, **options)
+
+
+_serial = itertools.count()
+SERVERS: dict[str, Callable[[Columns, Path], Source]] = {
+    "postgres": from_postgres,
+    "postgres-in-memory": lambda columns, folder: from_postgres(columns, folder, in_memory=True),
+    "spark": from_spark,
+}
+"""Sources that take longer to open; their codes have tests of their own."""
 
 
 def generated(rows: int, seed: int) -> Columns:

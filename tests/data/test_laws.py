@@ -1,10 +1,11 @@
-"""Laws that every source keeps. A new source is added to `tables.SOURCES`, or the first test fails."""
+"""Laws that every source keeps. A new source is added to `tables`, or the first test fails."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,11 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from oracles.statistics import FALSE_ALARM, chi_square
 
 import holdfast.data
-from data.tables import SCHEMA, SOURCES, generated, whole
+from data.tables import SCHEMA, SERVERS, SOURCES, generated, whole
 from holdfast.data import duckdb as behind_duckdb
 from holdfast.data import frame
+from holdfast.data import postgres as behind_postgres
+from holdfast.data import spark as behind_spark
 from holdfast.data.open import open_source
 from holdfast.data.source import Block, Measurement, Source
 from holdfast.errors import DataError, InputError
@@ -27,6 +31,7 @@ from holdfast.query.parse import parse_expression, parse_predicate
 from holdfast.query.predicate import Always
 from holdfast.query.statistic import Statistic, workload
 
+ALL = SOURCES | SERVERS
 ROWS = 4321
 COLUMNS = generated(ROWS, seed=1)
 NAMES = list(SCHEMA)
@@ -38,14 +43,15 @@ def small_blocks() -> Iterator[None]:
     """Many blocks and ranges, without many rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(frame, "BLOCK_ROWS", 1000)
-        patch.setattr(behind_duckdb, "BLOCK_ROWS", 1000)
-        patch.setattr(behind_duckdb, "RANGE_ROWS", 2500)
+        for module in (behind_duckdb, behind_postgres, behind_spark):
+            patch.setattr(module, "BLOCK_ROWS", 1000)
+            patch.setattr(module, "RANGE_ROWS", 2500)
         yield
 
 
-@pytest.fixture(scope="module", params=sorted(SOURCES))
+@pytest.fixture(scope="module", params=sorted(ALL))
 def source(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Source]:
-    opened = SOURCES[request.param](COLUMNS, tmp_path_factory.mktemp(request.param))
+    opened = ALL[request.param](COLUMNS, tmp_path_factory.mktemp(request.param))
     yield opened
     opened.close()
 
@@ -117,7 +123,26 @@ def check_totals(source: Source) -> None:
         np.testing.assert_array_equal(found, expected)
 
 
-LAWS = [check_scan, check_subsets, check_gather, check_totals]
+def rows_of(block: Block) -> list[tuple[Any, ...]]:
+    """Rows as they can be counted; NaN does not equal itself."""
+    columns = [np.nan_to_num(block[name], nan=-9.0) if name == "income" else block[name] for name in NAMES]
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def check_draw(source: Source) -> None:
+    """Whole rows of the table, each as often as any other."""
+    truth, seen = Counter(rows_of(TRUTH)), Counter(rows_of(source.draw(NAMES, 5 * ROWS)))
+    assert set(seen) <= set(truth)
+    kinds = list(truth)
+    shares = [truth[kind] / ROWS for kind in kinds]
+    # Neither uneven, nor more even than chance is.
+    assert FALSE_ALARM < chi_square([seen[kind] for kind in kinds], shares) < 1 - FALSE_ALARM
+    some = source.draw(["income", "age"], 10)
+    assert list(some) == ["income", "age"]
+    assert all(codes.dtype == SCHEMA[name].dtype and len(codes) == 10 for name, codes in some.items())
+
+
+LAWS = [check_scan, check_subsets, check_gather, check_totals, check_draw]
 
 
 def test_every_source_is_under_the_laws(tmp_path: Path) -> None:
@@ -129,7 +154,7 @@ def test_every_source_is_under_the_laws(tmp_path: Path) -> None:
     classes.discard(Source)
     small = generated(40, seed=2)
     opened = set()
-    for name, make in SOURCES.items():
+    for name, make in ALL.items():
         (tmp_path / name).mkdir()
         opened.add(type(make(small, tmp_path / name)))
     assert classes == opened
@@ -199,9 +224,9 @@ def test_the_fingerprint_is_random(source: Source, tmp_path: Path) -> None:
 TRUTH_AS_DATA = {name: np.array(COLUMNS[name], dtype=object) for name in NAMES}
 
 
-@pytest.mark.parametrize("name", sorted(SOURCES))
+@pytest.mark.parametrize("name", sorted(ALL))
 def test_closing_twice_is_allowed_and_reading_afterwards_is_not(name: str, tmp_path: Path) -> None:
-    source = SOURCES[name](generated(40, seed=2), tmp_path)
+    source = ALL[name](generated(40, seed=2), tmp_path)
     source.close()
     source.close()
     if isinstance(source, frame.FrameSource):
@@ -227,6 +252,9 @@ class Twin:
     def gather(self, columns: Sequence[str], ids: NDArray[np.int64]) -> Block:
         return self._inner.gather(columns, ids)
 
+    def draw(self, columns: Sequence[str], count: int) -> Block:
+        return self._inner.draw(columns, count)
+
     def totals(self, measurement: Measurement) -> NDArray[np.int64]:
         return self._inner.totals(measurement)
 
@@ -249,6 +277,22 @@ class GathersTheNextRow(Twin):
         return super().gather(columns, ids + 1)
 
 
+class DrawsTheFirstRowsMoreOften(Twin):
+    def draw(self, columns: Sequence[str], count: int) -> Block:
+        ids = np.random.default_rng().integers(0, ROWS * 11 // 10, count) % ROWS
+        return self._inner.gather(columns, ids)
+
+
+class DrawsEachColumnForItself(Twin):
+    def draw(self, columns: Sequence[str], count: int) -> Block:
+        return {name: self._inner.draw([name], count)[name] for name in columns}
+
+
+class DrawsWithoutReplacement(Twin):
+    def draw(self, columns: Sequence[str], count: int) -> Block:
+        return self._inner.gather(columns, np.resize(np.random.default_rng().permutation(ROWS), count))
+
+
 class ReturnsColumnsInItsOwnOrder(Twin):
     def scan(self, columns: Sequence[str]) -> Iterator[Block]:
         return ({name: block[name] for name in sorted(block)} for block in super().scan(columns))
@@ -265,6 +309,9 @@ class LosesOneRowOfTheTotals(Twin):
         ForgetsTheLastBlock,
         MixesTheOrder,
         GathersTheNextRow,
+        DrawsTheFirstRowsMoreOften,
+        DrawsEachColumnForItself,
+        DrawsWithoutReplacement,
         ReturnsColumnsInItsOwnOrder,
         LosesOneRowOfTheTotals,
     ],

@@ -21,6 +21,8 @@ from data.tables import whole
 from data.test_encode import DECLARED
 from data.test_encode import texts as some_texts
 from holdfast.data import postgres as module
+from holdfast.data.frame import FrameSource
+from holdfast.data.open import open_source
 from holdfast.data.postgres import PostgresSource
 from holdfast.data.postgres_encode import LONGEST, encode_postgres
 from holdfast.data.postgres_link import Link
@@ -600,3 +602,35 @@ def test_rows_that_only_moved_are_kept(mortal: PostgresServer) -> None:
     assert sorted(places(source)) == list(range(1500))
     assert len(set(source.draw(["id"], 60_000)["id"])) == 1500
     source.close()
+
+
+# The door
+
+
+def test_one_door() -> None:
+    name, url = numbered(1500), postgres().url
+    source = open_source(url, NUMBERED, table=name)
+    assert isinstance(source, PostgresSource)
+    copy = open_source(url.replace("postgresql://", "postgres://"), NUMBERED, table=name, in_memory=True)
+    assert isinstance(copy, FrameSource)
+    np.testing.assert_array_equal(whole(copy)["id"], whole(source)["id"])
+    source.close()
+    for arguments in (
+        {"data": url},
+        {"data": {"id": [1]}, "table": "t"},
+        {"data": "people.csv", "table": "t"},
+    ):
+        with pytest.raises(InputError, match="table="):
+            open_source(**arguments, schema=NUMBERED)
+    with pytest.raises(InputError, match="schema"):
+        open_source(url, table=name)
+
+
+def test_a_session_over_a_table() -> None:
+    import holdfast as hf
+
+    with pytest.raises(hf.DataError):
+        hf.open("postgresql://nobody@/none?host=/nowhere", NUMBERED, table="t")
+    people = hf.open(postgres().url, NUMBERED, table=numbered(1500))
+    answer = people.session(rho=5.0).fraction("id < 750", within=0.3)
+    assert answer.low <= 0.5 <= answer.high

@@ -14,8 +14,10 @@ from holdfast.data.duckdb import DuckSource, relation_source, stream_source
 from holdfast.data.files import CSV_SUFFIXES, PARQUET_SUFFIXES, csv_source, parquet_files, parquet_source
 from holdfast.data.frame import FrameSource
 from holdfast.data.manifest import MANIFEST_NAME
+from holdfast.data.postgres import PostgresSource
 from holdfast.data.save import Progress, check_target, save_store
 from holdfast.data.source import Source
+from holdfast.data.spark import SparkSource, is_spark
 from holdfast.data.store import StoreSource
 from holdfast.data.suggest import suggest_schema
 from holdfast.errors import DataError, InputError, SchemaError
@@ -23,23 +25,37 @@ from holdfast.query.schema import Schema
 
 __all__ = ["ingest", "open_source", "suggest_schema"]
 
+POSTGRES = ("postgresql://", "postgres://")
 MEMORY_BYTES = 2**30
 """Tables whose codes take less than this are read into memory, where every question is quickest."""
 
 
-def open_source(data: object, schema: Schema | None = None, *, in_memory: bool | None = None) -> Source:
+def open_source(
+    data: object, schema: Schema | None = None, *, in_memory: bool | None = None, table: str | None = None
+) -> Source:
     """Open rows of any supported kind under a declared schema.
 
-    `data` is a mapping of names to arrays, a pandas, Polars or Arrow frame, a DuckDB relation, the path of a
-    CSV file, of a Parquet file, folder or pattern, or of a saved store. Values are clamped to the declared
-    bounds; unknown categories and unparsable values become NULL; nothing is learnt from the rows.
-    Everything but Parquet and stores is copied: later changes of the original do not reach the source.
-    `in_memory` says whether rows from files and relations are read into memory (by default: if small).
+    `data` is a mapping of names to arrays, a pandas, Polars or Arrow frame, a DuckDB relation, a Spark
+    DataFrame, a postgresql:// URL (with `table=`), the path of a CSV file, of a Parquet file, folder or
+    pattern, or of a saved store. Values are clamped to the declared bounds; unknown categories and unparsable
+    values become NULL; nothing is learnt from the rows.
+    Parquet files, stores, servers and clusters keep their rows; everything else is copied: later changes of
+    the original do not reach the source. `in_memory` says whether rows are read into memory: by default those
+    from small files and relations are, those of servers and clusters are not.
     """
     if schema is not None and not isinstance(schema, Schema):
         raise InputError(f"expected a Schema, got {type(schema).__name__}; write Schema(age=Integer(0, 120))")
     if in_memory is not None and not isinstance(in_memory, bool):
         raise InputError(f"expected in_memory as True, False or None, got {type(in_memory).__name__}")
+    is_url = isinstance(data, str) and data.startswith(POSTGRES)
+    if is_url != (table is not None):
+        raise InputError(
+            'expected table="name" with a postgresql:// URL and only there, got one without the other'
+        )
+    if isinstance(data, str) and table is not None:
+        return _settled(PostgresSource(data, table, _declared(schema)), in_memory or False)
+    if is_spark(data):
+        return _settled(SparkSource(data, _declared(schema)), in_memory or False)
     if isinstance(data, str | os.PathLike):
         path = os.fspath(data)
         if not isinstance(path, str) or "\0" in path:
@@ -56,8 +72,8 @@ def open_source(data: object, schema: Schema | None = None, *, in_memory: bool |
     if hasattr(data, "__arrow_c_stream__"):
         return _settled(stream_source(data, _declared(schema)), True)
     raise InputError(
-        "expected a mapping of arrays, a pandas, Polars or Arrow frame, a DuckDB relation, or the path of a "
-        f"CSV file, a Parquet file or a store, got {type(data).__name__}"
+        "expected a mapping of arrays, a pandas, Polars, Arrow or Spark frame, a DuckDB relation, a postgresql:// "
+        f"URL, or the path of a CSV file, a Parquet file or a store, got {type(data).__name__}"
     )
 
 
@@ -137,7 +153,7 @@ def _declared(schema: Schema | None) -> Schema:
     return schema
 
 
-def _settled(source: DuckSource, in_memory: bool | None) -> Source:
+def _settled(source: Source, in_memory: bool | None) -> Source:
     """The same rows in memory if they are small or if the caller insists."""
     names = tuple(source.schema)
     if in_memory is None:
