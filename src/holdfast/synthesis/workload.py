@@ -42,10 +42,10 @@ class Workload:
         return self.read(marginals(cells.reshape(self.universe.shape), self.groups))
 
     def read(self, found: dict[Axes, NDArray[Any]]) -> NDArray[Any]:
-        """The same from marginals that are already there."""
+        """The same from marginals that are already there; 0 for a query whose marginal is not."""
         result = np.zeros(len(self.regions), dtype=next(iter(found.values())).dtype)
-        for axes, members in self.groups.items():
-            flat = found[axes].reshape(-1)
+        for axes, cells in found.items():
+            members, flat = self.groups[axes], cells.reshape(-1)
             result[members] = np.add.reduceat(flat[self._lookups[axes][0]], self._lookups[axes][1])
             result[members[self._lookups[axes][2]]] = 0
         return result
