@@ -30,7 +30,7 @@ from holdfast.synthesis.workload import Workload
 if TYPE_CHECKING:
     from holdfast.session.session import Session
 
-_ROUNDS = 30
+_ROUNDS = 60
 _LARGEST_MARGINAL = 4096
 _PASSES = 2
 
