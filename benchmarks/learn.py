@@ -56,7 +56,12 @@ def _fitted(name: str, model: Any, x: np.ndarray, y: np.ndarray) -> dict[str, An
     start = time.perf_counter()
     model.fit(x, y)
     seconds = time.perf_counter() - start
-    row = {"model": name, "rows": len(y), "accuracy": round(float(model.score(fresh, truth)), 4), "s": round(seconds, 2)}
+    row = {
+        "model": name,
+        "rows": len(y),
+        "accuracy": round(float(model.score(fresh, truth)), 4),
+        "s": round(seconds, 2),
+    }
     if hasattr(model, "plan_"):
         row |= {"steps": model.n_iter_, "rule": model.plan_.rule, "certified excess": round(model.excess_, 4)}
     return row

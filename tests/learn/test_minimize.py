@@ -19,7 +19,7 @@ from holdfast.errors import BudgetError, InputError, MechanismError
 from holdfast.learn import link
 from holdfast.learn.linear_loss import LinearLoss
 from holdfast.privacy.event import Gaussian, Repeat, Votes
-from holdfast.session import minimize as room
+from holdfast.session.minimize import descent as room
 from holdfast.session.minimize import minimize, outright, plan_minimize, promise_after, table_excess
 
 SCHEMA = hf.Schema(a=hf.Real(-2.0, 2.0), b=hf.Integer(0, 9), sick=hf.Boolean(), cost=hf.Real(0.0, 100.0))
@@ -237,7 +237,9 @@ def test_the_certificate_is_not_idle(rule: str, slope: float, slack: float) -> N
     plan = plan_minimize(session, loss, rho=1e5, iterations=50, mechanism="gaussian")
     certified = table_excess(loss, rule, 50, plan.sigma, 0.005)[0]
     made = dataclasses.replace(plan, rule=rule)
-    theta = room._descend(session, loss, made, room._steep(loss, made, 0.005), room._blocks(session, loss))
+    theta = room.descend(
+        session, loss, made, room.steepness(loss, made, 0.005), room.blocks_of(session, loss)
+    )
     excess = slope * (float(theta[0]) + 1)
     assert certified / slack < excess <= certified
 
@@ -253,9 +255,9 @@ def test_every_rule_is_certified() -> None:
     for rule in ("convex", "strongly-convex", "smooth", "smooth-last"):
         made = dataclasses.replace(plan, rule=rule)
         sure, expected = table_excess(loss, rule, 30, made.sigma, 0.05)
-        steep = room._steep(loss, made, 0.05)
+        steep = room.steepness(loss, made, 0.05)
         runs = [
-            value(room._descend(session, loss, made, steep, room._blocks(session, loss))) - best
+            value(room.descend(session, loss, made, steep, room.blocks_of(session, loss))) - best
             for _ in range(60)
         ]
         assert max(runs) <= sure
@@ -287,9 +289,9 @@ def test_the_noise_is_the_noise_of_the_plan() -> None:
     session = session_of(50, rho=1e6)
     plan = plan_minimize(session, loss, rho=1.0, iterations=1, mechanism="gaussian")
     plan = dataclasses.replace(plan, rule="smooth")
-    blocks = room._blocks(session, loss)
+    blocks = room.blocks_of(session, loss)
     mean = loss.total(loss.region.start, next(iter(blocks()))) / 50 * loss.step
-    drawn = np.array([room._descend(session, loss, plan, 1.0, blocks) + mean for _ in range(3000)])
+    drawn = np.array([room.descend(session, loss, plan, 1.0, blocks) + mean for _ in range(3000)])
     statistic = float((drawn**2).sum()) / plan.sigma**2  # smooth rule: the step is 1/L = 1
     for factor in (1.0, 0.9, 1.1):
         p = stats.chi2.cdf(statistic / factor**2, drawn.size)
@@ -302,7 +304,7 @@ def test_votes_are_unbiased_and_sub_gaussian() -> None:
     theta = np.array([0.3, -0.5, 0.2])
     rows = loss.prepare(next(iter(session._source.scan(loss.columns))))
     truth = loss.total(theta, rows) / 300
-    drawn = np.array([room._by_votes(session, loss, theta, 40) for _ in range(4000)])
+    drawn = np.array([room.by_votes(session, loss, theta, 40) for _ in range(4000)])
     sigma = 2 * loss.span / (2 * 0.5 * math.sqrt(40))
     assert (np.abs(drawn.mean(axis=0) - truth) < 6.5 * sigma / math.sqrt(4000)).all()
     assert (drawn.std(axis=0) <= sigma * 1.1).all()
@@ -369,7 +371,7 @@ def test_repeated_runs_are_chosen_privately() -> None:
     rows = loss.prepare(next(iter(session._source.scan(loss.columns))))
     assert objective(loss, rows)(found.theta) - least(loss, rows) <= found.excess
     good, bad = found.theta, -found.theta
-    picks = [room._choose(loss, [bad, good], Fraction(4), room._blocks(session, loss)) for _ in range(50)]
+    picks = [room.choose(loss, [bad, good], Fraction(4), room.blocks_of(session, loss)) for _ in range(50)]
     assert picks == [1] * 50
     with pytest.raises(InputError, match="needs a budget"):
         plan_minimize(session, loss, within=0.1, runs=2)

@@ -1,0 +1,23 @@
+"""Optimisation queries: the least average loss over a bounded set, by gradient descent in private steps.
+
+One step asks for the mean gradient of all rows, every coordinate of it a whole number on a grid, answered by
+exact Gaussian noise over all rows or by votes of a few drawn rows.
+"""
+
+from holdfast.session.minimize.certificate import outright, table_excess
+from holdfast.session.minimize.loss import Loss, Region
+from holdfast.session.minimize.plan import DescentPlan, promise_after, refuse_beyond_the_promise
+from holdfast.session.minimize.query import Minimum, minimize, plan_minimize
+
+__all__ = [
+    "DescentPlan",
+    "Loss",
+    "Minimum",
+    "Region",
+    "minimize",
+    "outright",
+    "plan_minimize",
+    "promise_after",
+    "refuse_beyond_the_promise",
+    "table_excess",
+]

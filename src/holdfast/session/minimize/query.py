@@ -1,0 +1,116 @@
+"""The optimisation query: plan, charge, descend."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from holdfast.errors import InputError, MechanismError
+from holdfast.privacy.filter import UNITS
+from holdfast.session.minimize.certificate import population_part
+from holdfast.session.minimize.descent import blocks_of, choose, descend, steepness
+from holdfast.session.minimize.loss import Loss, Vector
+from holdfast.session.minimize.plan import DescentPlan, certified, promise_after, refuse_beyond_the_promise
+from holdfast.session.minimize.search import Search
+from holdfast.session.request import positive, whole
+
+if TYPE_CHECKING:
+    from holdfast.session.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Minimum:
+    """Parameters whose average loss is at most `excess` above the least one in the region, on the `target`."""
+
+    theta: Vector
+    excess: float
+    plan: DescentPlan
+
+    @property
+    def target(self) -> str:
+        return self.plan.target
+
+    @property
+    def confidence(self) -> float:
+        return self.plan.confidence
+
+    @property
+    def rows_read(self) -> int:
+        return self.plan.rows_read
+
+
+def minimize(session: Session, loss: Loss, **how: Any) -> Minimum:
+    """Parameters with nearly the least average loss: see `plan_minimize` for what can be asked.
+
+    Guarantee: charged once, before a row is read; private by the session's filter. With the session's
+    confidence, together with all its other answers, the average loss at `theta` is at most `excess` above the
+    least one in the region: on the population, or on the table if that is the session's target.
+    Requires: a loss that keeps the promises of `Loss`. One query of the session.
+    Reference: Fish, Reyzin, Rubinstein 2020, Algorithm 4 with its projection; docs/learn.md for the proofs.
+    """
+    made = plan_minimize(session, loss, **how)
+    refuse_beyond_the_promise(session, 1)
+    entry = session.charge(f"minimize {type(loss).__name__}", made.event, queries=1)
+    promise = promise_after(session)
+    blocks = blocks_of(session, loss)
+    steep = steepness(loss, made, population_part(loss, promise, session._terms.rows)[1])
+    found = [descend(session, loss, made, steep, blocks) for _ in range(made.runs)]
+    theta = found[0] if made.selecting is None else found[choose(loss, found, made.selecting, blocks)]
+    excess = certified(loss, session, promise, made)[0]
+    session.record(entry, json.dumps({"theta": theta.tolist(), "excess": excess}))
+    return Minimum(theta, excess, made)
+
+
+def plan_minimize(
+    session: Session,
+    loss: Loss,
+    *,
+    within: float | None = None,
+    rho: float | None = None,
+    epsilon: float | None = None,
+    mechanism: str | None = None,
+    iterations: int | None = None,
+    rows: int | None = None,
+    runs: int = 1,
+) -> DescentPlan:
+    """Steps, rows, cost and certified excess of `minimize`; no row is read and nothing is charged.
+
+    Accuracy first (`within`), or a budget: `rho`, in a pure session `epsilon`; with neither an equal share of
+    the session's budget. `mechanism` insists on "gaussian" (all rows in every step) or "votes" (`rows` caps the
+    rows of one step); `iterations` fixes the number of steps. With `runs` above 1 the descent is repeated and
+    the exponential mechanism chooses among the results.
+    """
+    terms, currency = session._terms, session.currency
+    runs = whole("runs", runs)
+    if sum(given is not None for given in (within, rho, epsilon)) > 1:
+        raise InputError("give only one of within, rho and epsilon")
+    if within is not None and runs > 1:
+        raise InputError("runs= needs a budget: give rho= or epsilon= instead of within=")
+    wanted = (mechanism,) if mechanism is not None else ("gaussian", "votes")
+    if any(name not in ("gaussian", "votes") for name in wanted):
+        raise InputError(f'expected mechanism="gaussian" or "votes", got {mechanism!r}')
+    able = tuple(name for name in wanted if name in terms.mechanisms)
+    if not able:
+        raise MechanismError(f"this session's budget ({currency}) cannot count {wanted[0]} steps")
+    search = Search(session, loss, able, iterations, rows, runs)
+    if within is not None:
+        return search.least_cost(positive("within", within))
+    return search.least_excess(_units(session, rho, epsilon))
+
+
+def _units(session: Session, rho: float | None, epsilon: float | None) -> int:
+    """The budget of this query in units of the session's currency."""
+    terms, currency = session._terms, session.currency
+    if rho is None and epsilon is None:
+        if terms.queries is None:
+            raise InputError("say how exact: within=, rho= or epsilon=; or open the session with queries=")
+        return terms.session.limit_units // terms.queries
+    if (epsilon is None) == (currency == "pure"):
+        raise InputError(
+            f"this session counts {currency}: give {'epsilon' if currency == 'pure' else 'rho'}="
+        )
+    amount = positive("epsilon" if rho is None else "rho", epsilon if rho is None else rho)
+    return math.floor(Fraction(amount) * UNITS * (2 if currency == "gdp" else 1))

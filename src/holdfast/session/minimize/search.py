@@ -1,0 +1,223 @@
+"""The search for the best plan. It sees public numbers only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from holdfast.errors import BudgetError, InputError
+from holdfast.mechanisms.values import ROUND_UP, round_down, round_up
+from holdfast.mechanisms.votes import FLIP, votes_deviation
+from holdfast.privacy.event import BoundedRange, Event, Gaussian, Group, Repeat, Sequence, Votes
+from holdfast.privacy.filter import UNITS
+from holdfast.session.minimize.certificate import population_part, rules, slope, table_excess
+from holdfast.session.minimize.loss import Loss
+from holdfast.session.minimize.plan import DescentPlan, certified
+from holdfast.session.planner import total_rho
+from holdfast.session.promise import Promise, promises, share
+from holdfast.session.request import whole
+
+if TYPE_CHECKING:
+    from holdfast.session.session import Session
+
+_WORK = 5e9
+"""Row coordinates that a plan may read in all, unless the caller fixes the number of steps."""
+_SELECTING = Fraction(1, 10)
+"""The part of the budget that chooses among runs."""
+_NEARLY = 1.1
+
+
+class Search:
+    """The search for a plan: public numbers only."""
+
+    def __init__(
+        self,
+        session: Session,
+        loss: Loss,
+        mechanisms: tuple[str, ...],
+        iterations: int | None,
+        rows: int | None,
+        runs: int,
+    ) -> None:
+        self.session, self.loss, self.mechanisms, self.runs = session, loss, mechanisms, runs
+        self.n, self.terms = session._terms.rows, session._terms
+        self.steps = None if iterations is None else whole("iterations", iterations)
+        self.rows = None if rows is None else whole("rows", rows)
+        self.moment = session._moment()
+
+    def least_excess(self, units: int) -> DescentPlan:
+        """The best certificate for a budget."""
+        selecting = None
+        if self.runs > 1:
+            share_of = Fraction(units, UNITS) * _SELECTING
+            # epsilon^2/8 is the zCDP of a selection; in pure sessions epsilon itself is counted.
+            rate = float(share_of) if self.session.currency == "pure" else math.sqrt(8 * float(share_of))
+            selecting = round_down(rate)
+            units -= math.ceil(units * _SELECTING)
+        found = [
+            self._made(mechanism, rule, T, noise, selecting)
+            for mechanism in self.mechanisms
+            for T in self._iterations(mechanism)
+            if (noise := self._noise_for(mechanism, T, units)) is not None
+            for rule in rules(self.loss)
+        ]
+        if not found:
+            raise BudgetError("this budget does not pay for a single step; give more, or ask for fewer steps")
+        best = min(made.excess for made in found)
+        last = [made for made in found if made.rule == "smooth-last" and made.excess <= _NEARLY * best]
+        return min(last or found, key=lambda made: made.excess)
+
+    def least_cost(self, within: float) -> DescentPlan:
+        """The least cost for a certificate."""
+        terms, shared = self.terms, self._shared()
+        spent = total_rho(self.moment.table.units, terms)
+        weight = share(terms.queries, shared + 1)
+        for promise in promises(terms.target, self.n, 1 - terms.confidence, weight, spent):
+            beyond, chance = population_part(self.loss, promise, self.n)
+            if beyond >= within:
+                break
+            found = [
+                self._made(mechanism, rule, T, noise, None, promise)
+                for mechanism in self.mechanisms
+                for T in self._iterations(mechanism)
+                for rule in rules(self.loss)
+                if (noise := self._noise_within(mechanism, rule, T, within - beyond, chance)) is not None
+            ]
+            fits = [made for made in found if spent + self._table_rho(made.event) <= promise.most_rho]
+            if fits:
+                return min(fits, key=lambda made: made.cost)
+        raise InputError(
+            f"within={within:g} cannot be certified for the {terms.target} with {self.n:,} rows; ask for a "
+            'greater one, give iterations=, shrink the region, or open a session with target="table"'
+        )
+
+    def _iterations(self, mechanism: str) -> list[int]:
+        if self.steps is not None:
+            return [self.steps]
+        d = self.loss.dimension
+        per_step = self.n * d if mechanism == "gaussian" else d * d * min(self.n, self.rows or self.n) / 16
+        most = max(16, min(1 << 16, int(_WORK / per_step / self.runs)))
+        return sorted({min(most, round(2 ** (k / 2))) for k in range(2 * most.bit_length() + 1)})
+
+    def _noise_for(self, mechanism: str, iterations: int, units: int) -> Fraction | None:
+        """The least noise that the budget pays for."""
+        d = self.loss.dimension
+        if mechanism == "votes":
+            most = (self.rows or max(self.n, d)) // d
+            count = _last(
+                lambda m: self._cost(self._event(mechanism, iterations, Fraction(m))) <= units, most
+            )
+            return Fraction(count) if count else None
+        guess = (
+            4.0
+            * self.loss.norm**2
+            * iterations
+            * self.runs
+            * self.terms.rows_per_unit**2
+            / max(units, 1)
+            * UNITS
+        )
+
+        def fits(power: int) -> bool:
+            return self._cost(self._event(mechanism, iterations, _variance(guess * 1.01**power))) <= units
+
+        place = _last(lambda k: fits(150 - k), 400)
+        return _variance(guess * 1.01 ** (150 - place)) if place and units > 0 else None
+
+    def _noise_within(
+        self, mechanism: str, rule: str, iterations: int, within: float, chance: float
+    ) -> Fraction | None:
+        """The most noise whose certificate on the table is at most `within`."""
+
+        def holds(sigma: float) -> bool:
+            return table_excess(self.loss, rule, iterations, sigma, chance)[0] <= within
+
+        if not holds(0.0):
+            return None
+        steepest = max(slope(self.loss), 1e-300)
+        place = _last(lambda k: holds(steepest * 1.01 ** (k - 2000)), 2400)
+        if not place:
+            return None
+        sigma = steepest * 1.01 ** (place - 2000)
+        if mechanism == "gaussian":
+            return _variance((sigma * self.n / self.loss.step) ** 2 / 1.000001)
+        one = votes_deviation(1, FLIP) * 2 * self.loss.span * self.loss.step
+        count = max(1, math.ceil((one / sigma) ** 2))
+        return Fraction(count) if count * self.loss.dimension <= (self.rows or self.n) else None
+
+    def _made(
+        self,
+        mechanism: str,
+        rule: str,
+        iterations: int,
+        noise: Fraction,
+        selecting: Fraction | None,
+        promise: Promise | None = None,
+    ) -> DescentPlan:
+        event = self._event(mechanism, iterations, noise)
+        if selecting is not None:
+            event = Sequence((event, BoundedRange(selecting)))
+        if promise is None:
+            spent = total_rho(self.moment.table.units, self.terms) + self._table_rho(event)
+            weight = share(self.terms.queries, self._shared() + 1)
+            promise = next(promises(self.terms.target, self.n, 1 - self.terms.confidence, weight, spent))
+        units = self._cost(event)
+        made = DescentPlan(
+            mechanism,
+            rule,
+            iterations,
+            self.runs,
+            noise,
+            self._sigma(mechanism, noise),
+            self.n if mechanism == "gaussian" else int(noise) * self.loss.dimension,
+            selecting,
+            event,
+            units / UNITS,
+            self.session.currency,
+            math.inf,
+            math.inf,
+            self.terms.target,
+            self.terms.confidence,
+        )
+        excess, table = certified(self.loss, self.session, promise, made)
+        return replace(made, excess=excess, on_table=table)
+
+    def _sigma(self, mechanism: str, noise: Fraction) -> float:
+        if mechanism == "gaussian":
+            return math.sqrt(noise) * self.loss.step / self.n * ROUND_UP
+        return votes_deviation(int(noise), FLIP) * 2 * self.loss.span * self.loss.step * ROUND_UP
+
+    def _event(self, mechanism: str, iterations: int, noise: Fraction) -> Event:
+        if mechanism == "gaussian":
+            one: Event = Gaussian(4 * self.loss.norm**2, noise)
+        else:
+            one = Votes(self.n, int(noise) * self.loss.dimension, FLIP)
+        return Repeat(one, iterations * self.runs)
+
+    def _shared(self) -> int:
+        return (self.moment.session if self.terms.target == "table" else self.moment.table).answers
+
+    def _cost(self, event: Event) -> int:
+        return self.terms.session.cost(self._grouped(event))
+
+    def _table_rho(self, event: Event) -> float:
+        return total_rho(self.terms.table.cost(self._grouped(event)), self.terms)
+
+    def _grouped(self, event: Event) -> Event:
+        return Group(event, self.terms.rows_per_unit) if self.terms.rows_per_unit > 1 else event
+
+
+def _variance(number: float) -> Fraction:
+    return round_up(Fraction(max(number, 5.0)))
+
+
+def _last(holds: Callable[[int], bool], most: int) -> int:
+    """The greatest count in 1..most for which something that once fails keeps failing holds; 0 if none."""
+    low, high = 0, most + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
