@@ -99,7 +99,7 @@ def test_a_value_that_looks_like_a_line_number_is_not_shown(tmp_path: Path) -> N
         ("mark.csv", "\ufeff" + CSV),
         ("tabs.tsv", CSV.replace(",", "\t")),
         ("quoted.csv", f'"kind","age","a,""b\nc"\nyes,41,\nno,"17",\n{CANARY},{CANARY},x\n'),
-        ("packed.csv.gz", gzip.compress(CSV.encode()), mtime=0),
+        ("packed.csv.gz", gzip.compress(CSV.encode(), mtime=0)),
         ("without an end.csv", CSV.rstrip("\n")),
         ("it's [odd]*.csv", CSV),
         ("spaces.csv", f"age,kind\n 41 ,yes\n17\t,no\n{CANARY},\n"),
