@@ -22,7 +22,7 @@ from benchmarks import stores
 from benchmarks.answers import WITHIN, ask, bare, mapped, session
 
 ROWS, LISTED = 10**8, 10**7
-TURNS, CALLS = 11, 40
+TURNS, CALLS = 25, 40
 GOALS = {
     "polars, scan": 40,
     "duckdb, scan": 250,
