@@ -29,6 +29,8 @@ Vector = NDArray[np.float64]
 _SIDE = 1 << 16
 """Grid steps in the norm of a row's features, and in its slope. Their product times the rows of a block stays
 below 2^53, so a block's matrix product in floats is a sum of whole numbers without any rounding."""
+_CHUNK = 1 << 13
+"""Rows whose features stay in the cache between the two products of a gradient."""
 _HUGE = 1e100
 """Larger numbers are cut to this, so that their squares stay finite."""
 
@@ -115,8 +117,11 @@ class LinearLoss:
         return Design(on_grid(rows / self.clip, _SIDE), truth)
 
     def total(self, theta: Vector, rows: Design) -> NDArray[np.int64]:
-        sums: NDArray[np.int64] = (self._slopes(theta, rows) @ rows.features).astype(np.int64)
-        return sums
+        sums = np.zeros(self.dimension)
+        for start in range(0, len(rows.truth), _CHUNK):
+            part = Design(rows.features[start : start + _CHUNK], rows.truth[start : start + _CHUNK])
+            sums += self._slopes(theta, part) @ part.features
+        return sums.astype(np.int64)
 
     def units(self, theta: Vector, rows: Design, places: NDArray[np.int64]) -> NDArray[np.int64]:
         picked = rows.features[np.arange(len(places)), places]

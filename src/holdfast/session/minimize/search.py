@@ -86,7 +86,7 @@ class Search:
                 for rule in rules(self.loss)
                 if (noise := self._noise_within(mechanism, rule, T, within - beyond, chance)) is not None
             ]
-            fits = [made for made in found if spent + self._table_rho(made.event) <= promise.most_rho]
+            fits = [made for made in found if self._rho_after(made.event) <= promise.most_rho]
             if fits:
                 return min(fits, key=lambda made: made.cost)
         raise InputError(
@@ -161,7 +161,7 @@ class Search:
         if selecting is not None:
             event = Sequence((event, BoundedRange(selecting)))
         if promise is None:
-            spent = total_rho(self.moment.table.units, self.terms) + self._table_rho(event)
+            spent = self._rho_after(event)
             weight = share(self.terms.queries, self._shared() + 1)
             promise = next(promises(self.terms.target, self.n, 1 - self.terms.confidence, weight, spent))
         units = self._cost(event)
@@ -203,8 +203,9 @@ class Search:
     def _cost(self, event: Event) -> int:
         return self.terms.session.cost(self._grouped(event))
 
-    def _table_rho(self, event: Event) -> float:
-        return total_rho(self.terms.table.cost(self._grouped(event)), self.terms)
+    def _rho_after(self, event: Event) -> float:
+        """The table's total loss once this is charged."""
+        return total_rho(self.moment.table.units + self.terms.table.cost(self._grouped(event)), self.terms)
 
     def _grouped(self, event: Event) -> Event:
         return Group(event, self.terms.rows_per_unit) if self.terms.rows_per_unit > 1 else event
