@@ -392,6 +392,15 @@ def test_the_charge_comes_first_and_is_kept() -> None:
         minimize(session, loss, rho=0.45, mechanism="gaussian")
 
 
+def test_noise_that_cannot_be_drawn_is_refused_before_the_charge() -> None:
+    loss, session = LOSSES["logistic"](radius=2.0), session_of(500)
+    with pytest.raises(BudgetError, match="does not pay for a single step"):
+        minimize(session, loss, rho=1e-9, mechanism="gaussian", iterations=10_000)
+    assert session.spent == 0
+    rough = plan_minimize(session_of(2_000_000), loss, within=50.0, mechanism="gaussian", iterations=2)
+    assert rough.noise <= 2**100
+
+
 def test_a_plan_knows_only_public_numbers() -> None:
     loss = LOSSES["squared"](radius=2.0)
     first, second = (plan_minimize(session_of(300, seed), loss, rho=0.02) for seed in (1, 2))
@@ -472,3 +481,32 @@ def test_bad_input_is_refused() -> None:
         with pytest.raises(InputError):
             minimize(session, loss, **bad)
     assert session.spent == 0
+
+
+def test_a_replaced_row_moves_the_sum_by_at_most_twice_the_norm_and_nearly_that() -> None:
+    """Replace one row and its label: the event's 4 norm^2 is needed, norm^2 (the twin) would be too little."""
+    schema = hf.Schema(x=hf.Real(-1.0, 1.0), y=hf.Boolean())
+    loss = learn.logistic(schema, ["x"], "y = true", radius=30.0)
+    theta = np.array([0.0, 30.0])
+
+    def total(label: bool, x: float) -> Any:
+        rows = {"x": np.array([x, 0.2, -0.4]), "y": np.array([label, True, False])}
+        return loss.total(theta, loss.prepare(next(iter(hf.open(rows, schema)._source.scan(["x", "y"])))))
+
+    moved = [int(((total(False, 1.0) - total(True, x)).astype(object) ** 2).sum()) for x in (-1.0, 0.0, 1.0)]
+    assert max(moved) <= 4 * loss.norm**2
+    theta = np.zeros(2)  # both labels pull with half of the greatest slope, in opposite directions
+    half = int(((total(False, 1.0) - total(True, 1.0)).astype(object) ** 2).sum())
+    assert half == pytest.approx(loss.norm**2, rel=1e-3)
+    squared_loss = learn.squared(
+        hf.Schema(x=hf.Real(-1.0, 1.0), z=hf.Real(-1.0, 1.0)), ["x"], "z", radius=0.01
+    )
+
+    def steep(x: float, z: float) -> Any:
+        opened = hf.open({"x": np.array([x]), "z": np.array([z])}, squared_loss.schema)
+        return squared_loss.total(
+            np.zeros(2), squared_loss.prepare(next(iter(opened._source.scan(["x", "z"]))))
+        )
+
+    far = int(((steep(1.0, 1.0) - steep(1.0, -1.0)).astype(object) ** 2).sum())
+    assert squared_loss.norm**2 < 3.8 * squared_loss.norm**2 < far <= 4 * squared_loss.norm**2

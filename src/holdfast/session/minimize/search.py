@@ -28,6 +28,8 @@ _WORK = 5e9
 _SELECTING = Fraction(1, 10)
 """The part of the budget that chooses among runs."""
 _NEARLY = 1.1
+_MOST_VARIANCE = 2.0**100
+"""Noise of a larger scale would not surely fit 64 bits; who affords only more noise is refused beforehand."""
 
 
 class Search:
@@ -212,7 +214,8 @@ class Search:
 
 
 def _variance(number: float) -> Fraction:
-    return round_up(Fraction(max(number, 5.0)))
+    """A variance that the sampler can draw and the Gaussian accountant can count."""
+    return round_up(Fraction(min(max(number, 5.0), _MOST_VARIANCE)))
 
 
 def _last(holds: Callable[[int], bool], most: int) -> int:
