@@ -138,7 +138,9 @@ def test_the_error_tree_is_drawn_as_it_is() -> None:
 
 
 def test_the_readme_example_runs() -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
+    assert len(blocks) == 2
+    code = "\n".join(blocks)
     result = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120
     )
