@@ -25,7 +25,10 @@ def table_excess(loss: Loss, rule: str, iterations: int, sigma: float, beta: flo
       strongly-convex   (G'^2/H)(1 + ln T)/T + 2 sigma^2 ln(2/beta)/(H T)
       smooth            L r^2/(2T) + D sigma sqrt(2 ln(2/beta)/T) + N^2/L
       smooth-last       as smooth, plus T (N + rounding)^2/(2L), for the last iterate in place of the average
-    each plus D*rounding. In expectation the middle terms vanish.
+    each plus D*rounding. In expectation the middle terms vanish. And with M = N + rounding, q = 1 - H/L and
+    p_t = q^t r + M/H, for the last iterate
+      smooth-strong     L/2 p_{T-1}^2 + M p_T
+    for which no better expectation is claimed.
     Requires: noise of mean zero, independent over coordinates, each sub-Gaussian with `sigma` given the past.
     Reference: docs/learn.md. Zinkevich 2003; Hazan, Agarwal, Kale 2007; theory 1.2, 2.4(5).
     """
@@ -41,6 +44,11 @@ def table_excess(loss: Loss, rule: str, iterations: int, sigma: float, beta: flo
         harmonic = (1 + math.log(T)) / (loss.strong * T)
         expected = (G**2 + d * sigma**2) * harmonic + grid
         sure = (G + noise) ** 2 * harmonic + (sigma * likely) ** 2 / (loss.strong * T) + grid
+    elif rule == "smooth-strong":
+        assert loss.smooth is not None
+        q, error = max(0.0, 1 - loss.strong / loss.smooth), noise + loss.rounding
+        before, after = (q**t * r + error / loss.strong for t in (T - 1, T))
+        sure, expected = loss.smooth / 2 * before**2 + error * after, math.inf
     else:
         assert loss.smooth is not None
         L = loss.smooth
@@ -62,11 +70,15 @@ def slope(loss: Loss) -> float:
 
 
 def rules(loss: Loss) -> tuple[str, ...]:
-    return (
-        "convex",
-        *(("strongly-convex",) if loss.strong > 0 else ()),
-        *(("smooth", "smooth-last") if loss.smooth is not None else ()),
-    )
+    """The rules whose conditions the loss declares."""
+    found = ["convex"]
+    if loss.strong > 0:
+        found.append("strongly-convex")
+    if loss.smooth is not None:
+        found += ["smooth", "smooth-last"]
+    if loss.strong > 0 and loss.smooth is not None:
+        found.append("smooth-strong")
+    return tuple(found)
 
 
 def population_part(loss: Loss, promise: Promise, n: int) -> tuple[float, float]:

@@ -65,7 +65,7 @@ def descend(
         theta = region.project(theta - eta * (mean * loss.step + loss.penalty * theta))
         if made.rule == "smooth":
             average += (theta - average) / t
-    return theta if made.rule == "smooth-last" else average
+    return theta if made.rule in ("smooth-last", "smooth-strong") else average
 
 
 def _step_size(loss: Loss, rule: str, steep: float, t: int) -> float:

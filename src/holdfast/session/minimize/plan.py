@@ -24,8 +24,8 @@ class DescentPlan:
     """What will be done, complete before a row is read.
 
     `rule` names the steps: "convex" D/(G sqrt t), "strongly-convex" 2/(H t), "smooth" 1/L, all with the averaged
-    iterate, or "smooth-last" 1/L with the last one, which is preferred where its certificate is nearly as good,
-    because it forgets the start. `noise` is the
+    iterate; or "smooth-last" and "smooth-strong" 1/L with the last one. The former is preferred where its certificate
+    is nearly as good, because it forgets the start. `noise` is the
     variance of a coordinate's total (gaussian) or the votes for a coordinate (votes); `sigma` its sub-Gaussian
     scale in the mean gradient. `excess` bounds how far the average loss at the result is above the least one
     in the region, on the `target`.
