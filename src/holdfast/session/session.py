@@ -42,7 +42,7 @@ from holdfast.session.watch import Watch
 
 if TYPE_CHECKING:
     from holdfast.data.source import Source
-    from holdfast.session.minimize import Loss, Minimum
+    from holdfast.session.minimize import DescentPlan, Loss, Minimum
     from holdfast.session.multiplicative_weights import MultiplicativeWeights
 
 _PLANS_KEPT = 4096
@@ -386,6 +386,12 @@ class Estimate(Questions[Plan]):
     def _put(self, statistics: list[Statistic], request: Request) -> list[Plan]:
         moment = self._session._moment()
         return [self._session._planned(statistic, request, moment)[0] for statistic in statistics]
+
+    def minimize(self, loss: Loss, **how: Any) -> DescentPlan:
+        """What `Session.minimize` would do: iterations, rows, cost, certified excess."""
+        from holdfast.session.minimize import plan_minimize
+
+        return plan_minimize(self._session, loss, **how)
 
 
 def question_key(statistic: Statistic, request: Request) -> str:
