@@ -115,7 +115,7 @@ def _spark(count: int, data: Path) -> Source:
     from services import spark
 
     frame = (
-        spark()
+        spark(compiled=True)
         .range(count)
         .selectExpr(
             "CAST(id % 120 AS INT) AS age",

@@ -23,7 +23,7 @@ from holdfast.data import pool as module
 from holdfast.data.duckdb import DuckSource
 from holdfast.data.open import open_source
 from holdfast.data.pool import Pool, pool_rows
-from holdfast.data.source import Block
+from holdfast.data.source import Block, distinct
 from holdfast.errors import DataError, InputError
 from holdfast.noise.bits import ReplayedBits
 from holdfast.noise.subset import with_replacement
@@ -311,6 +311,16 @@ def test_a_pass_keeps_order_and_repeats(tmp_path: Path, rows: int, files: int) -
         np.testing.assert_array_equal(drawn["id"], expected)
         np.testing.assert_array_equal(drawn["kind"], (expected + 1) % 2)
     source.close()
+
+
+@pytest.mark.parametrize(
+    ("rows", "count"), [(1, 5), (7, 0), (7, 100), (10**6, 1000), (2**62, 1000), (2**60, 3)]
+)
+def test_distinct_ids(rows: int, count: int) -> None:
+    ids = np.random.default_rng(count).integers(0, rows, count)
+    wanted, places = distinct(ids, rows)
+    np.testing.assert_array_equal(wanted, np.unique(ids))
+    np.testing.assert_array_equal(wanted[places], ids)
 
 
 def uniformity(draw: Callable[[int], np.ndarray[Any, Any]], rows: int) -> float:

@@ -19,6 +19,7 @@ from holdfast.data.source import (
     Measurement,
     checked_columns,
     checked_ids,
+    distinct,
     new_fingerprint,
 )
 from holdfast.errors import DataError, SchemaError
@@ -130,7 +131,7 @@ class DuckSource:
 
     def gather(self, columns: Sequence[str], ids: NDArray[np.int64]) -> Block:
         names = checked_columns(columns, self._schema)
-        wanted, places = np.unique(np.clip(checked_ids(ids), 0, self._rows - 1), return_inverse=True)
+        wanted, places = distinct(np.clip(checked_ids(ids), 0, self._rows - 1), self._rows)
         found = {name: np.empty(len(wanted), dtype=self._schema[name].dtype) for name in names}
         start = before = 0
         for part in self._parts:

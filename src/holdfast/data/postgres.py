@@ -21,6 +21,7 @@ from holdfast.data.source import (
     Codes,
     Measurement,
     checked_columns,
+    distinct,
     gather_by_scan,
     new_fingerprint,
     totals_by_scan,
@@ -124,7 +125,7 @@ class PostgresSource:
             tried += tries
             if tried * layout.rows > (40 * count + 10_000) * layout.places:  # chance would be below e^-9000
                 raise DataError("expected the rows that were opened, got fewer; open the table again")
-            places, origin = np.unique(bits.integers_below(layout.places, tries), return_inverse=True)
+            places, origin = distinct(bits.integers_below(layout.places, tries), layout.places)
             found, codes = self._look_up(names, layout, places)
             held = np.full(len(places), -1)
             held[np.searchsorted(places, found)] = np.arange(len(found))

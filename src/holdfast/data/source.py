@@ -139,6 +139,24 @@ def gather_by_scan(source: Source, columns: Sequence[str], ids: NDArray[np.int64
     return result
 
 
+def distinct(ids: NDArray[np.int64], rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct ids below `rows` in increasing order, and for each given id its place among them.
+
+    Cost: one sort of id and position packed into one word, a quarter of what sorting positions takes.
+    """
+    shift = len(ids).bit_length()
+    if rows.bit_length() + shift > 63:
+        wanted, places = np.unique(ids, return_inverse=True)
+        return wanted, places
+    packed = np.sort((ids << shift) | np.arange(len(ids)))
+    ranked = packed >> shift
+    first = np.ones(len(ids), dtype=np.bool_)
+    np.not_equal(ranked[1:], ranked[:-1], out=first[1:])
+    places = np.empty(len(ids), dtype=np.int64)
+    places[packed & ((1 << shift) - 1)] = np.cumsum(first) - 1
+    return ranked[first], places
+
+
 def checked_columns(columns: Sequence[str], schema: Schema) -> tuple[str, ...]:
     """The names, if they are a non-empty sequence of declared columns."""
     names = (columns,) if isinstance(columns, str) else tuple(columns)

@@ -19,6 +19,7 @@ from holdfast.data.source import (
     Measurement,
     checked_columns,
     checked_ids,
+    distinct,
     new_fingerprint,
 )
 from holdfast.data.spark_encode import encode_spark
@@ -119,7 +120,7 @@ class SparkSource:
 
     def gather(self, columns: Sequence[str], ids: NDArray[np.int64]) -> Block:
         names = checked_columns(columns, self._schema)
-        wanted, places = np.unique(np.clip(checked_ids(ids), 0, self.rows - 1), return_inverse=True)
+        wanted, places = distinct(np.clip(checked_ids(ids), 0, self.rows - 1), self.rows)
         if not len(wanted):
             return {name: np.empty(0, self._schema[name].dtype) for name in names}
         found = self._attempt(lambda: self._pick(names, self._row_numbers(wanted)))
