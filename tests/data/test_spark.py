@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
@@ -14,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from oracles.statistics import FALSE_ALARM, uniform
-from services import spark
+from services import postgres, spark
 
 from data.tables import whole
 from data.test_encode import DECLARED
@@ -453,3 +454,19 @@ def test_days_do_not_follow_the_time_zone() -> None:
     source = SparkSource(frame, Schema(d=Date("2020-01-01", "2020-01-09")))
     assert whole(source)["d"].tolist() == [1]
     source.close()
+
+
+def test_the_page_on_sources() -> None:
+    page = Path(__file__).parents[2] / "docs" / "sources.md"
+    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    postgres().execute(
+        "CREATE TABLE people AS SELECT i % 100 AS age, CASE WHEN i % 3 = 0 THEN 'yes' ELSE 'no' END AS smoker "
+        "FROM generate_series(1, 5000) AS i"
+    )
+    spark().sql(
+        "SELECT id % 100 AS age, IF(id % 3 = 0, 'yes', 'no') AS smoker FROM RANGE(5000)"
+    ).createOrReplaceTempView("visits")
+    names: dict[str, Any] = {"url": postgres().url, "spark": spark()}
+    exec(compile(block, str(page), "exec"), names)  # noqa: S102  (the page shall run as it stands)
+    answer = names["session"].fraction("age > 40 AND smoker = 'yes'", within=0.2)
+    assert answer.low <= 0.59 / 3 <= answer.high
