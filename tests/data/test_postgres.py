@@ -571,6 +571,27 @@ def test_a_server_that_dies_and_comes_back(mortal: PostgresServer) -> None:
     source.close()
 
 
+def test_what_was_charged_stays_charged_and_the_answer_is_resumed(mortal: PostgresServer) -> None:
+    import holdfast as hf
+
+    people = hf.open(mortal.url, NUMBERED, table=numbered(1500, mortal))
+    session = people.session(rho=2.0, queries=10)
+    mortal.stop()
+    for _ in range(2):
+        with pytest.raises(hf.DataError, match="expected a PostgreSQL server"):
+            session.fraction("id < 300", within=0.2)
+        charged = session.spent.rho
+        assert charged > 0
+    with pytest.raises(hf.DataError):
+        session.sample("id < 300")
+    mortal.start()
+    before = session.spent.rho
+    assert before > charged  # the sample was charged too
+    answer = session.fraction("id < 300", within=0.2)
+    assert session.spent.rho == before
+    assert answer.low <= 0.2 <= answer.high
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 TIMEOUT_SECONDS = 600
-_CONNECT_SECONDS = 30
+_NETWORK: dict[str, Any] = {
+    "connect_timeout": 30,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+}
+"""A server that vanished is noticed after a minute."""
+
 _IDLE = 4
 _TID, _TID_ARRAY = 27, 1010  # PostgreSQL's numbers of the types tid and tid[]
 
@@ -139,13 +146,13 @@ class Link:
             import psycopg
         except ImportError:
             raise DataError("expected psycopg, got none; run pip install 'holdfast[postgres]'") from None
-        connection = psycopg.connect(
-            self._url, autocommit=True, prepare_threshold=None, connect_timeout=_CONNECT_SECONDS
-        )
+        connection = psycopg.connect(self._url, autocommit=True, prepare_threshold=None, **_NETWORK)
         try:
             if connection.info.server_version < 140000:
                 raise DataError("expected PostgreSQL 14 or newer, got an older server")
             _rows(connection, _SETTINGS.format(timeout=1000 * self._timeout))
+            if connection.info.server_version >= 170000:
+                _rows(connection, "SET transaction_timeout = 0")
             _rows(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         except BaseException:
             connection.close()
