@@ -184,6 +184,17 @@ def plans() -> list[dict[str, Any]]:
     return out
 
 
+def rows(quick: bool = False) -> list[dict[str, Any]]:
+    """Everything above in one table; `quick` at small sizes."""
+    parts = {
+        "logistic regression": regression(20_000 if quick else 1_000_000),
+        "rows a step": [] if quick else rows_per_step(),
+        "certificate": certificate(2 if quick else 200),
+        "finite class": [] if quick else finite_class(),
+    }
+    return [{"part": part} | row for part, found in parts.items() for row in found]
+
+
 def main() -> None:
     rows = int(float(sys.argv[1])) if len(sys.argv) > 1 else 10**6
     for title, found in (

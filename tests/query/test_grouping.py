@@ -45,7 +45,9 @@ def by_sql(groups: Grouping | Cross, block: dict[str, Any]) -> list[int]:
         ("day", ["2020-01-01", "2020-02-01", datetime.date(2020, 12, 31)], [30, 31, 365, 366], [0, 1, 1, -1]),
     ],
 )
-def test_codes_fall_into_their_groups(column: str, edges: Any, codes: list[float], expected: list[int]) -> None:
+def test_codes_fall_into_their_groups(
+    column: str, edges: Any, codes: list[float], expected: list[int]
+) -> None:
     groups = grouping(SCHEMA, column, edges)
     block = {column: np.array(codes, dtype=SCHEMA[column].dtype)}
     assert groups.groups(block).tolist() == expected

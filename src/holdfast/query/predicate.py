@@ -19,14 +19,20 @@ from holdfast.query.ranges import Ranges, domain, intersection, union
 
 
 class _Written:
-    """`str` of a node is the text that parses back to it."""
+    """`str` of a node is the text that parses back to it, spelt once and kept."""
 
-    __slots__ = ()
+    __slots__ = ("_text",)
+    _text: str
 
     def __str__(self) -> str:
-        from holdfast.query.spelling import spelt
+        try:
+            return self._text
+        except AttributeError:
+            from holdfast.query.spelling import spelt
 
-        return spelt(self)  # type: ignore[arg-type]  # only the nodes below inherit
+            text = spelt(self)  # type: ignore[arg-type]  # only the nodes below inherit
+            object.__setattr__(self, "_text", text)
+            return text
 
 
 @dataclass(frozen=True, slots=True)
