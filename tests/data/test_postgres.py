@@ -5,8 +5,12 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -655,3 +659,32 @@ def test_a_session_over_a_table() -> None:
     people = hf.open(postgres().url, NUMBERED, table=numbered(1500))
     answer = people.session(rho=5.0).fraction("id < 750", within=0.3)
     assert answer.low <= 0.5 <= answer.high
+
+
+FORK = """
+import os, sys, warnings
+warnings.simplefilter("ignore")
+from holdfast.data.postgres import PostgresSource
+from holdfast.query.schema import Category, Integer, Schema
+source = PostgresSource(sys.argv[1], sys.argv[2], Schema(id=Integer(0, 10**7), pad=Category("a", "b")))
+source.draw(["id"], 100)
+if (child := os.fork()) == 0:
+    rows = sum(len(block["id"]) for block in source.scan(["id"]))
+    good = rows == 1500 and len(source.draw(["id"], 1000)["id"]) == 1000
+    source.close()
+    os._exit(0 if good else 1)
+_, status = os.waitpid(child, 0)
+assert status == 0
+assert sum(len(block["id"]) for block in source.scan(["id"])) == 1500
+assert len(source.draw(["id"], 200_000)["id"]) == 200_000
+source.close()
+"""
+
+
+def test_a_forked_child_has_connections_of_its_own() -> None:
+    folder = str(Path(module.__file__).parents[2])
+    arguments = [sys.executable, "-c", FORK, postgres().url, numbered(1500)]
+    finished = subprocess.run(
+        arguments, env={**os.environ, "PYTHONPATH": folder}, timeout=60, capture_output=True
+    )
+    assert finished.returncode == 0, finished.stderr.decode()
