@@ -206,3 +206,12 @@ def test_a_tiny_budget_for_a_quantile_is_answered_widely() -> None:
     table = open_rows(np.arange(1000))
     answer = table.session(epsilon=1.0, target="table").quantile("x", 0.123457, epsilon=1e-8)
     assert (answer.low, answer.high) == (0, 1023)
+
+
+def test_charges_with_intervals_stay_within_the_promise() -> None:
+    session = open_rows(np.arange(100)).session(epsilon=10.0, queries=1)
+    session.charge("one", hf.privacy.events.PureMechanism(1), queries=1)
+    with pytest.raises(hf.BudgetError, match="1 queries"):
+        session.charge("two", hf.privacy.events.PureMechanism(1), queries=1)
+    session.charge("without an interval", hf.privacy.events.PureMechanism(1))
+    assert session.spent == pytest.approx(2.0)

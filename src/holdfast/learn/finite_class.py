@@ -142,14 +142,15 @@ class FiniteClass:
         wrong = self.hypotheses.mistakes(table, labels(truth, len(table)))
         index, measured = _release(wrong, eps, bits)
         n = len(table)
-        error_width = min(_error_by_union(self.size, n, eps, beta / 2), _error_by_transfer(n, eps, beta / 2))
+        each = beta / (3 if realisable else 2)  # one claim more, one share more
+        error_width = min(_error_by_union(self.size, n, eps, each), _error_by_transfer(n, eps, each))
         excess = min(
-            excess_by_union(self.size, n, float(_choosing(eps)), beta / 2),
-            _excess_by_transfer(self.size, n, eps, beta / 2),
+            excess_by_union(self.size, n, float(_choosing(eps)), each),
+            _excess_by_transfer(self.size, n, eps, each),
         )
         bound = min(1.0, max(0.0, measured / n + error_width))
         if realisable:
-            certain = realisable_error(self.size, n, float(_choosing(eps)), beta / 2)
+            certain = realisable_error(self.size, n, float(_choosing(eps)), each)
             bound, excess = min(bound, certain), min(excess, certain)
         return self._learned(index, measured, n, bound, excess, 1 - beta, eps)
 

@@ -49,7 +49,8 @@ class LinearLoss:
 
     x holds the features, each scaled from its declared bounds to [-1, 1], and a 1 for the intercept (last);
     all is divided by `clip`, and longer vectors are shortened to norm 1. Then they are put on a grid of 2^-16,
-    and the loss is that of these features. A row with NULL in a feature or target counts as x = 0.
+    and the loss is that of these features. A row with NULL in a feature or in a
+    number that is the target counts as x = 0; a condition that is the target is false on NULL, as everywhere.
 
     Guarantee: a row's gradient in grid steps is k*x with whole k in -2^16..2^16 and a whole vector x of norm
     at most 2^16; sums are exact.

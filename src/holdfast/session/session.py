@@ -223,7 +223,10 @@ class Session(Questions[Answer]):
             )
         cost = Charge(terms.session.cost(event), terms.table.cost(event), queries)
         text, plan_text = json.dumps(to_json(event)), json.dumps({"question": label})
+        most = terms.queries if queries else None
         holding = While(
+            session_answers=most if terms.target == "table" else None,
+            table_answers=most if terms.target == "population" else None,
             table_units=None if promise is None else units_of_rho(promise.most_rho, terms),
             currency=terms.table.currency,
         )
@@ -238,6 +241,7 @@ class Session(Questions[Answer]):
                     self.name, key or next(self._samples), plan_text, text, cost, holding
                 )
             except Stale:
+                self._refuse_more_than_promised(queries, self._moment())
                 if key is None or self._ledger.find(self.name, key) is None:
                     raise
 
@@ -329,19 +333,22 @@ class Session(Questions[Answer]):
 
     def _refuse_beyond_the_promise(self, planned: Plan, moment: Moment) -> None:
         """The intervals were promised for a number of answers, and perhaps for these answers only."""
-        queries, asked = self._terms.queries, planned.charge.queries
+        self._refuse_more_than_promised(planned.charge.queries, moment)
+        if self._terms.fixed is not None and moment.session.entries != moment.table.entries:
+            raise BudgetError(
+                "other sessions have been answered on these rows, which this session's theorem does not cover; "
+                "open one without within=, whose intervals take every answer on the table into account"
+            )
+
+    def _refuse_more_than_promised(self, asked: int, moment: Moment) -> None:
+        queries = self._terms.queries
         shared = moment.session if self._terms.target == "table" or self._terms.fixed else moment.table
-        if queries is not None and shared.answers + asked > queries:
+        if asked and queries is not None and shared.answers + asked > queries:
             raise BudgetError(
                 f"the intervals were promised for {queries} queries on these rows; {shared.answers} are answered "
                 f"and this one needs {asked}. Open a session for more queries.",
                 requested=asked,
                 remaining=queries - shared.answers,
-            )
-        if self._terms.fixed is not None and moment.session.entries != moment.table.entries:
-            raise BudgetError(
-                "other sessions have been answered on these rows, which this session's theorem does not cover; "
-                "open one without within=, whose intervals take every answer on the table into account"
             )
 
     def _refuse_overspending(self, planned: Plan, moment: Moment) -> None:

@@ -57,7 +57,7 @@ class Search:
             share_of = Fraction(units, UNITS) * _SELECTING
             # epsilon^2/8 is the zCDP of a selection; in pure sessions epsilon itself is counted.
             rate = float(share_of) if self.session.currency == "pure" else math.sqrt(8 * float(share_of))
-            selecting = round_down(rate)
+            selecting = round_down(rate / self.terms.rows_per_unit)
             units -= math.ceil(units * _SELECTING)
         found = [
             self._made(mechanism, rule, T, noise, selecting)
