@@ -1,8 +1,8 @@
 """What a draw of 10 000 rows costs where rows are not in memory: each fetched for itself, or from the pool.
 
 "by itself": ids are drawn and their rows fetched for one question (Parquet and Spark: a pass; PostgreSQL: random
-places, and the pass it replaces). "slice" is what a question waits for while the pool has rows; "amortised" is all
-the work of the pool, background included, divided by the questions it served. Every pool starts empty.
+places, and the pass it replaces). "slice" is what a question waits for while the pool has rows; "amortised" adds its
+share of a filling, which happens in the background.
 """
 
 from __future__ import annotations
@@ -65,7 +65,6 @@ def _measured(kind: str, source: Any) -> list[dict[str, object]]:
     pool: Pool = source._pool
     questions = 2 * pool._rows // DRAW
     waits: list[float] = []
-    # A pool without threads: fill and slice in turn, so that all of its work is counted.
     filled = median(_seconds(lambda: source.draw(COLUMNS, pool._rows, system_bits())) for _ in range(2))
     source.draw(COLUMNS, 1)
     while len(waits) < min(questions, 100):
