@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from holdfast.errors import InputError
+from holdfast.holdout import ReusableHoldout
 from holdfast.holdout.fingerprint import fingerprint, labels_array
 from holdfast.holdout.metric import GRID, METRICS, Metric, log_loss, metric_named, on_grid, squared_error
+from holdfast.holdout.predictions import row_values
 
 LABELS = np.array([1, 0, 1, 1, 0])
 
 
 def mean(metric: Metric, predictions: list[float]) -> float:
-    values = on_grid(metric.row_values[0](np.array(predictions), LABELS), 5)
+    values = on_grid(metric.row_values[0](np.array(predictions), LABELS), 5, metric.worst[0])
     raw = float(np.mean(values)) if values.dtype == np.bool_ else float(np.mean(values)) / GRID
     return metric.low + (metric.high - metric.low) * raw
 
@@ -40,20 +42,21 @@ def test_log_loss_is_clipped_where_it_would_be_infinite() -> None:
 
 @given(arrays(np.float64, 6, elements=st.floats(allow_nan=True, allow_infinity=True)))
 def test_any_number_becomes_an_even_step_of_the_grid(values: np.ndarray) -> None:
-    steps = on_grid(values, 6)
+    steps = on_grid(values, 6, 1)
     assert steps.dtype == np.int64
     assert ((steps >= 0) & (steps <= GRID) & (steps % 2 == 0)).all()
     inside = np.isfinite(values) & (values >= 0) & (values <= 1)
     assert (np.abs(steps[inside] / GRID - values[inside]) <= 1 / GRID).all()
     assert (steps[np.isnan(values)] == GRID).all()
+    assert (on_grid(values, 6, 0)[np.isnan(values)] == 0).all()
 
 
 @pytest.mark.parametrize("name", ["brier", "log-loss", "squared-error", "value", "accuracy", "precision"])
 @given(predictions=arrays(np.float64, 5, elements=st.floats(allow_nan=True, allow_infinity=True)))
 def test_no_prediction_raises(name: str, predictions: np.ndarray) -> None:
     with np.errstate(all="ignore"):
-        for values in METRICS[name].row_values:
-            assert on_grid(values(predictions, LABELS), 5).shape == (5,)
+        for values, worst in zip(METRICS[name].row_values, METRICS[name].worst, strict=True):
+            assert on_grid(values(predictions, LABELS), 5, worst).shape == (5,)
 
 
 def test_unknown_metrics_and_wrong_shapes_are_refused() -> None:
@@ -61,7 +64,7 @@ def test_unknown_metrics_and_wrong_shapes_are_refused() -> None:
         with pytest.raises(InputError):
             metric_named(wrong)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="one number for each"):
-        on_grid(np.zeros((5, 2)), 5)
+        on_grid(np.zeros((5, 2)), 5, 1)
     for wrong_bound in (0.0, -1.0, math.nan, True):
         with pytest.raises(InputError):
             log_loss(wrong_bound)
@@ -80,3 +83,32 @@ def test_a_fingerprint_follows_the_labels_and_nothing_else() -> None:
 def test_labels_of_the_wrong_kind_are_refused(wrong: object) -> None:
     with pytest.raises(InputError):
         labels_array(wrong)  # type: ignore[arg-type]
+
+
+def worst_end(metric: Metric, worst: tuple[int, ...]) -> bool:
+    """Whether predictions that are no numbers get the worst score there is."""
+    parts = [
+        on_grid(np.full(5, np.nan), 5, side).mean() / GRID
+        for _, side in zip(metric.row_values, worst, strict=True)
+    ]
+    score = parts[0] if len(parts) == 1 else parts[0] / (parts[0] + parts[1])
+    return bool(score == (0.0 if metric.greater_is_better else 1.0))
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=str)
+def test_no_number_is_the_worst_whatever_the_direction(metric: Metric) -> None:
+    assert worst_end(metric, metric.worst)
+    said = row_values([np.nan] * 5, LABELS, metric.row_values[0], metric.worst[0])(None)
+    if not metric.parts:
+        assert (said / (1 if said.dtype == np.bool_ else GRID) == metric.worst[0]).all()
+
+
+def test_no_number_as_one_would_be_caught() -> None:
+    """The broken twin counts it as 1 always, the best where greater is better."""
+    assert not worst_end(METRICS["value"], (1,))
+
+
+def test_a_submission_of_no_numbers_does_not_lead() -> None:
+    labels = np.zeros(20_000, dtype=int)
+    with ReusableHoldout(labels, metric="value", queries=5) as holdout:
+        assert holdout.score(np.full(20_000, np.nan)).value < 0.2

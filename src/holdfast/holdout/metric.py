@@ -52,23 +52,35 @@ class Metric:
         return self.parts if self.values is None else (self.values,)
 
     @property
+    def worst(self) -> tuple[int, ...]:
+        """For each of `row_values`, the value that is worst for the metric: 0 or 1."""
+        first = 0 if self.greater_is_better else 1
+        return (first, 1 - first)[: self.looks]
+
+    @property
+    def terms(self) -> str:
+        """Name, range and direction: scores are comparable only where these agree."""
+        better = "greater" if self.greater_is_better else "less"
+        return f"{self.name} from {self.low!r} to {self.high!r}, {better} is better"
+
+    @property
     def rounding(self) -> float:
         """What rounding to the grid adds to the half-width of the mean."""
         return 0.0 if self.exact else ROUNDING
 
 
-def on_grid(values: NDArray[Any], rows: int) -> NDArray[Any]:
+def on_grid(values: NDArray[Any], rows: int, worst: int) -> NDArray[Any]:
     """Row values as truth values, or as even integers in 0..GRID.
 
-    Guarantee: total. What is no number counts as 1, the range is clipped, so that no row can raise or weigh
-    more than another. Only the shape is refused, and it is public.
+    Guarantee: total. What is no number counts as `worst`, 0 or 1; the range is clipped, so that no row can
+    raise or weigh more than another. Only the shape is refused, and it is public.
     """
     array = np.asarray(values)
     if array.shape != (rows,):
         raise InputError(f"a metric must give one number for each of {rows} rows, got shape {array.shape}")
     if array.dtype == np.bool_:
         return array
-    floats = np.nan_to_num(array.astype(np.float64), nan=1.0, posinf=1.0, neginf=0.0)
+    floats = np.nan_to_num(array.astype(np.float64), nan=float(worst), posinf=1.0, neginf=0.0)
     return 2 * np.rint(np.clip(floats, 0.0, 1.0) * (GRID // 2)).astype(np.int64)
 
 

@@ -16,10 +16,10 @@ Predictions = ArrayLike | Callable[[NDArray[np.int64]], ArrayLike]
 """One prediction for each row of the holdout, or a function from row numbers to their predictions."""
 
 
-def row_values(predictions: Predictions, labels: NDArray[Any], values: RowValues) -> Rows:
+def row_values(predictions: Predictions, labels: NDArray[Any], values: RowValues, worst: int) -> Rows:
     """The metric's row values as a function of row numbers; an array is indexed only at the rows read.
 
-    InputError comes now for a wrong shape or kind of array, before anything is charged.
+    A value that is no number counts as `worst`. InputError comes now for a wrong shape or kind of array, before anything is charged.
     """
     array = None if callable(predictions) else _checked(np.asarray(predictions), labels)
 
@@ -34,7 +34,7 @@ def row_values(predictions: Predictions, labels: NDArray[Any], values: RowValues
             given = array if ids is None else array.take(ids, axis=0, mode="clip")
         # A warning would tell about values; what is no number counts as the worst.
         with np.errstate(all="ignore"):
-            return on_grid(values(_comparable(given, held), held), len(held))
+            return on_grid(values(_comparable(given, held), held), len(held), worst)
 
     return rows
 

@@ -143,7 +143,10 @@ class ReusableHoldout:
         returns the stored answer at no cost, whatever the predictions.
         """
         kind = self._kind(metric)
-        sides = [row_values(predictions, self._labels, part) for part in kind.row_values]
+        sides = [
+            row_values(predictions, self._labels, part, worst)
+            for part, worst in zip(kind.row_values, kind.worst, strict=True)
+        ]
         guessed = None if guess is None else _unit(kind, "guess", guess)
 
         def read(means: list[float]) -> Answer:
@@ -167,7 +170,7 @@ class ReusableHoldout:
         """
         kind = self._kind(metric, plain_for="check")
         guess = _unit(kind, "train_score", train_score)
-        side = row_values(predictions, self._labels, kind.row_values[0])
+        side = row_values(predictions, self._labels, kind.row_values[0], kind.worst[0])
         answer, stood = self._ask(
             f"check {kind.name}", [side], guess, lambda means: single(self.design, kind, means[0]), key, team
         )
@@ -184,7 +187,7 @@ class ReusableHoldout:
     ) -> Answer:
         """By how much the first score exceeds the second, in one look. Its interval is twice as wide."""
         kind = self._kind(metric, plain_for="compare")
-        a, b = (row_values(side, self._labels, kind.row_values[0]) for side in (first, second))
+        a, b = (row_values(side, self._labels, kind.row_values[0], kind.worst[0]) for side in (first, second))
         return self._ask(
             f"compare {kind.name}", [half_difference(a, b)], None,
             lambda means: difference(self.design, kind, means[0]), key, team,

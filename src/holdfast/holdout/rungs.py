@@ -70,7 +70,7 @@ class Rungs:
         team_most: int | None = None,
     ) -> Answer:
         """The board's best score after this submission. `guess` is not used."""
-        rows = row_values(predictions, self._labels, self.metric.row_values[0])
+        rows = row_values(predictions, self._labels, self.metric.row_values[0], self.metric.worst[0])
         most = self.ladder.queries
         with self.state.alone():
             try:
