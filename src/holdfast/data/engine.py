@@ -113,10 +113,13 @@ class Engine:
 
             worker = threading.Thread(target=work)
             worker.start()
+            done = 0.0
             try:
                 while worker.is_alive():
                     worker.join(_POLL_SECONDS)
-                    progress(min(max(cursor.query_progress() / 100, 0.0), 1.0))
+                    # DuckDB falls back to -1 when it is done.
+                    done = max(done, min(cursor.query_progress() / 100, 1.0))
+                    progress(done)
             finally:
                 if worker.is_alive():
                     cursor.interrupt()
