@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from holdfast.errors import BudgetError, InputError, LedgerError
 from holdfast.holdout import Leaderboard, ReusableHoldout
 from holdfast.holdout.ladder import climb, free_ladder, proven_ladder
-from holdfast.holdout.metric import GRID
+from holdfast.holdout.metric import GRID, METRICS, Metric, log_loss
 from holdfast.holdout.standing import Standing, ranked
+from holdfast.holdout.summary import Summary
 from holdfast.noise.bits import ReplayedBits
 from holdfast.session.answer import Answer
 
@@ -258,3 +259,42 @@ def test_hostile_team_names_are_inert_on_the_terminal() -> None:
     console.print(board)
     console.file.close()
     assert "[red]boo[/red]" in console.export_text()
+
+
+@pytest.mark.parametrize("mode", ["ladder", "ladder-unproven"])
+def test_a_ladder_is_not_opened_again_with_another_metric(tmp_path: Path, mode: str) -> None:
+    """Its secret is the best loss so far, and the loss of one metric says nothing of another's."""
+    terms: dict[str, Any] = {"queries": 9, "mode": mode, "state": tmp_path}
+    Leaderboard(LABELS, "accuracy", **terms).close()
+    for other in ("log-loss", "error", Metric("accuracy", METRICS["accuracy"].values, high=2.0)):
+        with pytest.raises(LedgerError, match="other terms"):
+            Leaderboard(LABELS, other, **terms)
+    Leaderboard(LABELS, "accuracy", **terms).close()
+
+
+def mixed(folder: Path) -> Leaderboard:
+    """A board on log-loss, on labels that were scored by accuracy and by a log-loss of another range."""
+    with ReusableHoldout(LABELS, metric="accuracy", queries=9, mode="gaussian", state=folder) as holdout:
+        holdout.score(LABELS, team="accuracy")
+        holdout.score(LABELS * 0.8 + 0.1, metric=log_loss(3.0), team="range", key="once")
+        with pytest.raises(InputError, match="another question"):
+            holdout.score(LABELS * 0.8 + 0.1, metric=log_loss(5.0), team="range", key="once")
+        holdout.check(0.1, LABELS * 0.8 + 0.1, metric=log_loss(5.0), team="check")
+    board = Leaderboard(LABELS, "log-loss", queries=9, mode="gaussian", state=folder)
+    board.submit("log-loss", LABELS * 0.8 + 0.1)
+    return board
+
+
+def test_standings_never_mix_metrics(tmp_path: Path) -> None:
+    board = mixed(tmp_path)
+    assert [line.team for line in board.standings()] == ["log-loss"]
+    assert board.looks_left() == 5
+    board.close()
+
+
+def test_standings_without_their_question_would_be_caught(tmp_path: Path) -> None:
+    """The broken twin reads all answers, as if they were of one metric."""
+    board = mixed(tmp_path)
+    board._summary = Summary(board._holdout.state, question=None, greater_is_better=False)  # type: ignore[arg-type]
+    assert len(board.standings()) > 1
+    board.close()

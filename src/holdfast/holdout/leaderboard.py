@@ -28,6 +28,7 @@ class Leaderboard:
     mode="ladder" shows the best score so far only, with the certified error of `holdout.ladder`;
     mode="ladder-unproven" is the parameter-free Ladder: nothing is proved, and answers carry the whole range.
     Teams, not accounts, hold the budget: `per_team` looks each, and `queries` for all together.
+    The standings hold answers on this board's metric only; other metrics on the same labels share its looks.
     What is public (`standings`, `table`) holds released answers only.
     """
 
@@ -64,6 +65,7 @@ class Leaderboard:
         self.metric = self._holdout.metric
         self._summary = Summary(
             self._holdout.state,
+            question=self.metric.terms,
             greater_is_better=self.metric.greater_is_better,
             only=MOVES if mode in LADDERS else None,
         )

@@ -19,7 +19,8 @@ Predictions = ArrayLike | Callable[[NDArray[np.int64]], ArrayLike]
 def row_values(predictions: Predictions, labels: NDArray[Any], values: RowValues, worst: int) -> Rows:
     """The metric's row values as a function of row numbers; an array is indexed only at the rows read.
 
-    A value that is no number counts as `worst`. InputError comes now for a wrong shape or kind of array, before anything is charged.
+    A value that is no number counts as `worst`. InputError comes now for a wrong shape or kind of array,
+    before anything is charged.
     """
     array = None if callable(predictions) else _checked(np.asarray(predictions), labels)
 

@@ -152,7 +152,7 @@ class ReusableHoldout:
         def read(means: list[float]) -> Answer:
             return ratio(self.design, kind, means) if kind.parts else single(self.design, kind, means[0])
 
-        return self._ask(kind.name, sides, guessed, read, key, team, team_most)[0]
+        return self._ask(kind.terms, sides, guessed, read, key, team, team_most)[0]
 
     def check(
         self,
@@ -172,7 +172,7 @@ class ReusableHoldout:
         guess = _unit(kind, "train_score", train_score)
         side = row_values(predictions, self._labels, kind.row_values[0], kind.worst[0])
         answer, stood = self._ask(
-            f"check {kind.name}", [side], guess, lambda means: single(self.design, kind, means[0]), key, team
+            f"check {kind.terms}", [side], guess, lambda means: single(self.design, kind, means[0]), key, team
         )
         return Verdict(answer.low <= train_score <= answer.high if stood is None else stood, answer)
 
@@ -189,7 +189,7 @@ class ReusableHoldout:
         kind = self._kind(metric, plain_for="compare")
         a, b = (row_values(side, self._labels, kind.row_values[0], kind.worst[0]) for side in (first, second))
         return self._ask(
-            f"compare {kind.name}", [half_difference(a, b)], None,
+            f"compare {kind.terms}", [half_difference(a, b)], None,
             lambda means: difference(self.design, kind, means[0]), key, team,
         )[0]  # fmt: skip
 

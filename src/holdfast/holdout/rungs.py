@@ -45,7 +45,7 @@ class Rungs:
         make = proven_ladder if proven else free_ladder
         self.ladder: Ladder = make(len(self._labels), queries, confidence)
         self.state = open_state(self._labels, state, anchors)
-        terms = json.dumps(asdict(self.ladder), sort_keys=True)
+        terms = json.dumps({**asdict(self.ladder), "metric": self.metric.terms}, sort_keys=True)
         if self.state.fact("design", terms) != terms:
             self.state.close()
             raise LedgerError("these labels were opened before, on other terms; open them on the same ones")
@@ -74,7 +74,7 @@ class Rungs:
         most = self.ladder.queries
         with self.state.alone():
             try:
-                look = self.state.charge(team, self.metric.name, 1, most=most, team_most=team_most, key=key)
+                look = self.state.charge(team, self.metric.terms, 1, most=most, team_most=team_most, key=key)
             except Overspent as over:
                 raise overspent(most, 1, team, over) from None
             if look.answer is not None:

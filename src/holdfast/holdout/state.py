@@ -195,10 +195,16 @@ class State:
         rows = self._rows("SELECT team_total FROM looks WHERE team = ? ORDER BY id DESC LIMIT 1", team)
         return int(rows[0][0]) if rows else 0
 
-    def answers(self, after: int = 0) -> Iterator[tuple[int, str, str]]:
-        """(place, team, answer) of every answer, in the order given; `after` leaves out what was seen."""
-        sql = "SELECT a.id, l.team, a.answer FROM answers a JOIN looks l ON a.look = l.id WHERE a.id > ?"
-        return iter(self._rows(sql + " ORDER BY a.id", after))
+    def answers(self, after: int = 0, question: str | None = None) -> Iterator[tuple[int, str, str]]:
+        """(place, team, answer) of every answer, in the order given.
+
+        `after` leaves out what was seen, `question` all answers to others.
+        """
+        sql = (
+            "SELECT a.id, l.team, a.answer FROM answers a JOIN looks l ON a.look = l.id"
+            " WHERE a.id > ? AND (? IS NULL OR l.question = ?) ORDER BY a.id"
+        )
+        return iter(self._rows(sql, after, question, question))
 
     def close(self) -> None:
         with self._lock:

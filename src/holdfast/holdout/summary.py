@@ -9,10 +9,15 @@ from holdfast.session.answer import Answer
 
 
 class Summary:
-    """The best answer of all and of each team. `refresh` reads only answers that are new."""
+    """The best answer of all and of each team. `refresh` reads only answers that are new.
 
-    def __init__(self, state: State, *, greater_is_better: bool, only: str | None = None) -> None:
-        self._state, self._only = state, only
+    Answers to other questions than `question` are left out: one holdout may answer several metrics.
+    """
+
+    def __init__(
+        self, state: State, *, question: str, greater_is_better: bool, only: str | None = None
+    ) -> None:
+        self._state, self._question, self._only = state, question, only
         self._sign = 1.0 if greater_is_better else -1.0
         self._place = 0
         self._lock = Lock()
@@ -23,7 +28,7 @@ class Summary:
     def refresh(self) -> Summary:
         """Read what was answered since. With `only`, answers whose explanation lacks it are just counted."""
         with self._lock:
-            for place, team, text in self._state.answers(self._place):
+            for place, team, text in self._state.answers(self._place, self._question):
                 answer = Answer.from_json(text)
                 self._place = place
                 self.counts[team] = self.counts.get(team, 0) + 1
