@@ -36,6 +36,7 @@ class PostgresServer:
         self._run("initdb", "-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
         self.url = f"postgresql://postgres@/postgres?host={self._folder}"
         atexit.register(self._remove)
+        self._watch()
         self.start()
 
     def start(self) -> None:
@@ -66,9 +67,23 @@ class PostgresServer:
             **self._account,
         )
 
+    def _watch(self) -> None:
+        """Stop this server also when we are killed: the pipe to the watcher then closes by itself."""
+        script = 'read _; "$1" -D "$2/data" -m immediate stop; rm -rf "$2"'
+        self._watcher = subprocess.Popen(
+            ["sh", "-c", script, "watcher", _postgres_program("pg_ctl"), str(self._folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,
+            **self._account,
+        )
+
     def _remove(self) -> None:
         with contextlib.suppress(subprocess.CalledProcessError):  # a test may have stopped it
             self.stop()
+        self._watcher.communicate()  # closes the pipe and waits until it has tidied up
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
