@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 
@@ -19,7 +19,8 @@ import pytest
 from holdfast.errors import BudgetError, LedgerError
 from holdfast.holdout import ReusableHoldout
 from holdfast.holdout import state as state_module
-from holdfast.holdout.anchor import Anchor
+from holdfast.holdout.anchor import Anchor, Mark
+from holdfast.holdout.metric import METRICS
 from holdfast.holdout.state import SUFFIX, Overspent, State
 from holdfast.noise.bits import ReplayedBits
 
@@ -146,7 +147,9 @@ def old_copy(folder: Path) -> Path:
 
 def test_an_old_copy_is_noticed(tmp_path: Path) -> None:
     old_copy(tmp_path / "state")
-    with pytest.raises(LedgerError, match="older copy: its anchor counted 3 looks, the file has 1"):
+    with pytest.raises(
+        LedgerError, match="older copy: its anchor counted 3 looks and 3 answers, the file has 1 and 1"
+    ):
         open_again(tmp_path / "state")
 
 
@@ -264,3 +267,144 @@ def test_failures_survive_a_restart(tmp_path: Path) -> None:
             with open_again(tmp_path) as holdout:
                 holdout.score(LABELS, guess=float(number % 2) / 2)
     assert plan.failures <= number < 200
+
+
+def rolled_back_answers(folder: Path) -> list[float]:
+    """Answers under one key to somebody who puts the state of between charge and settlement back each time."""
+    backup = folder.parent / "between"
+
+    def said(ids: np.ndarray) -> np.ndarray:
+        if not backup.exists():
+            shutil.copytree(folder, backup, ignore=shutil.ignore_patterns("*.anchor*", "*.lock", "*.opening"))
+        return LABELS[ids]
+
+    got = []
+    open_again(folder, 5, "votes").close()
+    for _ in range(9):
+        with open_again(folder) as holdout:
+            got.append(holdout.score(said, key="once").value)
+            assert holdout.looks_used == 1
+        for name in folder.glob(f"*{SUFFIX}*"):
+            name.unlink()
+        shutil.copytree(backup, folder, dirs_exist_ok=True)
+    return got
+
+
+def test_a_rollback_between_charge_and_answer_is_noticed(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="1 looks and 1 answers, the file has 1 and 0"):
+        rolled_back_answers(tmp_path / "state")
+
+
+def test_an_anchor_of_charges_only_would_miss_that_rollback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broken twin: nine answers with fresh noise for one look."""
+    advance = Anchor.advance
+    monkeypatch.setattr(Anchor, "advance", lambda self, mark: advance(self, Mark(mark.looks, mark.head)))
+    assert len(set(rolled_back_answers(tmp_path / "state"))) > 1
+
+
+def test_of_two_copies_with_one_anchor_only_one_answers(tmp_path: Path) -> None:
+    """Both are open and charged when the first settles."""
+    anchors = tmp_path / "anchors"
+    first = ReusableHoldout(LABELS, queries=5, state=tmp_path / "a", anchors=anchors)
+    first.state.charge("", METRICS["accuracy"].terms, 1, most=5, team_most=None, key="once")
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    second = ReusableHoldout(LABELS, state=tmp_path / "b", anchors=anchors)
+    first.score(LABELS, key="once")
+    with pytest.raises(LedgerError, match="older copy"):
+        second.score(LABELS, key="once")
+    with pytest.raises(LedgerError, match="older copy"):
+        second.state.settle(1, "{}")
+    first.close()
+    second.close()
+
+
+def test_an_answer_whose_anchor_was_lost_in_a_crash_is_anchored_before_it_is_returned(tmp_path: Path) -> None:
+    with open_again(tmp_path, 5) as holdout:
+        holdout.state._anchor = None
+        holdout.score(LABELS, key="once")
+    (path,) = tmp_path.glob("*.anchor")
+    assert Anchor(path).read() == Mark()
+    with open_again(tmp_path) as holdout:
+        assert Anchor(path).read() == holdout.state._mark() != Mark()
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        ("UPDATE answers SET answer = '{}' WHERE id = 1", "answer 1"),
+        ("UPDATE answers SET look = 1 + 2 - look", "answer 1"),
+        ("UPDATE answers SET total = 9 WHERE id = 2", "answer 2"),
+        ("DELETE FROM answers WHERE id = 1", "answer 2"),
+        ("UPDATE facts SET value = '0' WHERE name = 'secret'", "its secret state"),
+        ("DELETE FROM facts WHERE name = 'secret'", "its secret state"),
+    ],
+)
+def test_answers_and_their_secrets_cannot_be_changed(tmp_path: Path, change: str, where: str) -> None:
+    with open_again(tmp_path, 1000, "guess-and-check") as holdout:
+        holdout.score(LABELS, guess=0.0)
+        holdout.score(LABELS, guess=1.0)
+    with closing(sqlite3.connect(state_file(tmp_path))) as db:
+        for trigger in ("answers_stay", "answers_last"):
+            db.execute(f"DROP TRIGGER {trigger}")
+        if "look = 1" in change:  # two steps, because a look has one answer
+            db.execute("UPDATE answers SET look = -1 WHERE id = 1")
+            db.execute("UPDATE answers SET look = 1 WHERE id = 2")
+            change = "UPDATE answers SET look = 2 WHERE id = 1"
+        db.execute(change)
+        db.commit()
+    with pytest.raises(LedgerError, match=f"changed by hand at {where}"):
+        open_again(tmp_path)
+
+
+def test_answers_without_their_chain_would_be_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broken twin checks the looks only."""
+    monkeypatch.setattr(State, "_verify_answers", lambda self: None)
+    with open_again(tmp_path, 5) as holdout:
+        holdout.score(LABELS)
+    with closing(sqlite3.connect(state_file(tmp_path))) as db:
+        db.execute("DROP TRIGGER answers_stay")
+        db.execute("UPDATE answers SET answer = '{}'")
+        db.commit()
+    open_again(tmp_path).close()
+
+
+def test_the_lock_follows_the_fingerprint_not_the_name(tmp_path: Path) -> None:
+    with open_again(tmp_path, 5) as first:
+        pass
+    renamed = state_file(tmp_path).rename(tmp_path / "renamed.db")
+    with closing(State(renamed)) as by_name:
+        assert by_name._alone != first.state._alone  # the broken twin
+    with open_again(tmp_path) as second:
+        assert second.state._alone == first.state._alone
+
+
+def test_a_state_renamed_while_open_never_answers_twice(tmp_path: Path) -> None:
+    """SQLite's log stays behind under the old name, so the two would not see each other's looks."""
+    with open_again(tmp_path, 5, "votes") as first:
+        first.score(LABELS)
+        state_file(tmp_path).rename(tmp_path / "renamed.db")
+        process = start(tmp_path, 5, 5)
+        answered = len(
+            [line for line in process.communicate(timeout=60)[0].splitlines() if line != "refused"]
+        )
+        with suppress(BudgetError, LedgerError):
+            for _ in range(5):
+                first.score(LABELS)
+                answered += 1
+    assert 1 <= answered <= 4
+
+
+def test_an_old_format_is_refused(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "old.holdout")) as db:
+        db.execute("PRAGMA user_version=1")
+    with pytest.raises(LedgerError, match="old format 1"):
+        State(tmp_path / "old.holdout")
+
+
+def test_an_anchor_is_on_disk_with_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[bool] = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.path.isdir(f"/proc/self/fd/{file}")))
+    Anchor(tmp_path / "a.anchor").advance(Mark(1, "x"))
+    assert synced == [False, True]

@@ -12,9 +12,9 @@ from threading import RLock
 from typing import Any
 
 from holdfast.errors import InputError, LedgerError
-from holdfast.holdout.anchor import Anchor, locked
+from holdfast.holdout.anchor import Anchor, Mark, locked
 
-VERSION = 1
+VERSION = 2
 SUFFIX = ".holdout"
 _BUSY_SECONDS = 60.0
 
@@ -24,8 +24,9 @@ _TABLES = (
     " looks INTEGER NOT NULL CHECK (looks > 0), total INTEGER NOT NULL, team_total INTEGER NOT NULL,"
     " head TEXT NOT NULL, UNIQUE (team, key))",
     "CREATE INDEX looks_by_team ON looks (team, id)",
+    "CREATE INDEX looks_by_total ON looks (total)",
     "CREATE TABLE answers (id INTEGER PRIMARY KEY, look INTEGER NOT NULL UNIQUE REFERENCES looks,"
-    " answer TEXT NOT NULL)",
+    " answer TEXT NOT NULL, total INTEGER NOT NULL, secret TEXT, head TEXT NOT NULL)",
     "CREATE TRIGGER looks_stay BEFORE UPDATE ON looks BEGIN SELECT RAISE(ABORT, 'append-only'); END",
     "CREATE TRIGGER looks_last BEFORE DELETE ON looks BEGIN SELECT RAISE(ABORT, 'append-only'); END",
     "CREATE TRIGGER answers_stay BEFORE UPDATE ON answers BEGIN SELECT RAISE(ABORT, 'append-only'); END",
@@ -54,14 +55,16 @@ class State:
     """The record of looks at one holdout.
 
     Guarantee: `charge` is atomic and on disk when it returns; no interleaving of threads or processes passes
-    a cap. Looks and answers are append-only and chained by SHA-256. A file that lags behind its anchor is
-    refused. `facts` holds the terms and the mechanism's secret state; `settle` commits an answer together
-    with the secret state after it.
+    a cap. Looks, and answers with the secret state after them, are append-only and each chained by SHA-256.
+    A file that lacks looks or answers of its anchor is refused: when it is opened, and at every charge and
+    settlement. `facts` holds the terms, which are not chained, and the mechanism's secret state; `settle`
+    commits an answer together with the secret state after it.
     """
 
-    def __init__(self, path: Path | None, anchor: Anchor | None = None) -> None:
+    def __init__(self, path: Path | None, anchor: Anchor | None = None, lock: Path | None = None) -> None:
         self._lock = RLock()
-        self._path, self._anchor = path, anchor
+        self._anchor = anchor
+        self._alone = path.with_suffix(".lock") if lock is None and path is not None else lock
         try:
             self._db = sqlite3.connect(
                 path or ":memory:", timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
@@ -74,13 +77,22 @@ class State:
                     raise LedgerError(
                         f"this holdout was made by a newer Holdfast (format {version}); upgrade"
                     )
-                if version < VERSION:
+                if 0 < version < VERSION:
+                    raise LedgerError(
+                        f"this holdout's state has the old format {version}, which does not chain its answers; "
+                        "go on with the Holdfast that made it, or collect a fresh holdout"
+                    )
+                if not version:
                     for statement in _TABLES:
                         self._db.execute(statement)
                     self._db.execute(f"PRAGMA user_version={VERSION}")
         except sqlite3.Error as error:
             raise LedgerError(f"the holdout's state cannot be opened: {error}") from None
-        self._verify()
+        try:
+            self._verify()
+        except BaseException:
+            self._db.close()
+            raise
 
     @classmethod
     def open(cls, folder: Path | str, fingerprint: str, anchors: Path | str | None = None) -> State:
@@ -96,9 +108,11 @@ class State:
                     "the state of this holdout is missing, and its anchor says that it was used; put "
                     "the file back, or collect a fresh holdout"
                 )
-            state = cls(path or place / f"{fingerprint}{SUFFIX}", anchor)
+            # The lock is named by the fingerprint: it stays the same when the state file is renamed.
+            state = cls(path or place / f"{fingerprint}{SUFFIX}", anchor, place / f"{fingerprint}.lock")
             state.fact("fingerprint", fingerprint)
-            anchor.advance(0, "")
+            with state._anchored():
+                pass
             return state
 
     @contextlib.contextmanager
@@ -116,13 +130,35 @@ class State:
                 raise LedgerError(f"the holdout's state cannot be written: {error}") from None
 
     @contextlib.contextmanager
+    def _anchored(self) -> Iterator[None]:
+        """A transaction on a file that has all that its anchor has, and the anchor brought up to it.
+
+        The anchor is held from the check to the end, so that of two copies only one can go on.
+        """
+        if self._anchor is None:
+            with self._transaction():
+                yield
+            return
+        with self._lock, self._anchor.held():
+            with self._transaction():
+                self._refuse_older(self._anchor.read())
+                yield
+                mark = self._mark()
+            self._anchor.advance(mark)
+
+    @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """For mechanisms with a state of their own: one look at a time, over all threads and processes."""
+        """For mechanisms with a state of their own: one look at a time, over all threads and processes.
+
+        The lock is named by the fingerprint, so a new name for the state file does not make a second one.
+        Requires: an open state file is not moved to another folder. Renaming it while open leaves SQLite's log
+        behind; the anchor then refuses the side that lags.
+        """
         with self._lock:
-            if self._path is None:
+            if self._alone is None:
                 yield
                 return
-            with locked(self._path.with_suffix(".lock")):
+            with locked(self._alone):
                 yield
 
     def fact(self, name: str, value: str | None = None) -> str | None:
@@ -144,7 +180,7 @@ class State:
         key: str | None = None,
     ) -> Look:
         """Commit a charge of `looks`; Overspent if a cap would be passed. A known key costs nothing."""
-        with self._transaction():
+        with self._anchored():
             if key is not None:
                 known = self._rows(
                     "SELECT l.id, l.total, a.answer, l.question FROM looks l"
@@ -167,20 +203,28 @@ class State:
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (team, key, question, looks, total, team_total, head),
             ).lastrowid
-        if self._anchor is not None:
-            self._anchor.advance(total, head)
         assert number is not None
         return Look(number, total, None)
 
     def settle(self, look: int, answer: str, secret: str | None = None) -> str:
-        """Commit the one answer of a look, and the secret state after it; returns the answer that stands."""
-        with self._transaction():
-            fresh = self._db.execute(
-                "INSERT OR IGNORE INTO answers (look, answer) VALUES (?, ?)", (look, answer)
-            ).rowcount
-            if fresh and secret is not None:
+        """Commit the one answer of a look, and the secret state after it; returns the answer that stands.
+
+        The anchor knows of the answer before it is returned.
+        """
+        with self._anchored():
+            known = self._rows("SELECT answer FROM answers WHERE look = ?", look)
+            if known:
+                return str(known[0][0])
+            _, total, head = self._last_answer()
+            total += int(self._rows("SELECT looks FROM looks WHERE id = ?", look)[0][0])
+            digest = None if secret is None else _digest(secret)
+            self._rows(
+                "INSERT INTO answers (look, answer, total, secret, head) VALUES (?, ?, ?, ?, ?)",
+                look, answer, total, digest, _link(head, look, answer, total, digest),
+            )  # fmt: skip
+            if secret is not None:
                 self._rows("INSERT OR REPLACE INTO facts VALUES ('secret', ?)", secret)
-            return str(self._rows("SELECT answer FROM answers WHERE look = ?", look)[0][0])
+            return answer
 
     def answered(self, team: str, key: str) -> str | None:
         """The answer that stands under a key, if there is one."""
@@ -194,6 +238,10 @@ class State:
             return self._last()[0]
         rows = self._rows("SELECT team_total FROM looks WHERE team = ? ORDER BY id DESC LIMIT 1", team)
         return int(rows[0][0]) if rows else 0
+
+    def settled(self) -> int:
+        """Looks whose answer was given; those of a crash are charged, but released nothing."""
+        return self._last_answer()[1]
 
     def answers(self, after: int = 0, question: str | None = None) -> Iterator[tuple[int, str, str]]:
         """(place, team, answer) of every answer, in the order given.
@@ -214,6 +262,31 @@ class State:
         rows = self._rows("SELECT total, head FROM looks ORDER BY id DESC LIMIT 1")
         return (int(rows[0][0]), str(rows[0][1])) if rows else (0, "")
 
+    def _last_answer(self) -> tuple[int, int, str]:
+        """(answers, looks answered, head)"""
+        rows = self._rows("SELECT id, total, head FROM answers ORDER BY id DESC LIMIT 1")
+        return (int(rows[0][0]), int(rows[0][1]), str(rows[0][2])) if rows else (0, 0, "")
+
+    def _mark(self) -> Mark:
+        answers, _, head = self._last_answer()
+        return Mark(*self._last(), answers, head)
+
+    def _refuse_older(self, anchored: Mark | None) -> None:
+        """LedgerError unless the looks and the answers of the anchor are in this file."""
+        if anchored is None:
+            return
+        looks = self._rows("SELECT 1 FROM looks WHERE total = ? AND head = ?", anchored.looks, anchored.head)
+        answers = self._rows(
+            "SELECT 1 FROM answers WHERE id = ? AND head = ?", anchored.answers, anchored.answers_head
+        )
+        if (anchored.looks and not looks) or (anchored.answers and not answers):
+            here = self._mark()
+            raise LedgerError(
+                f"the holdout's state is an older copy: its anchor counted {anchored.looks} looks and "
+                f"{anchored.answers} answers, the file has {here.looks} and {here.answers} or others; "
+                "put the current file back"
+            )
+
     def _rows(self, sql: str, *values: object) -> list[Any]:
         with self._lock:
             try:
@@ -222,24 +295,52 @@ class State:
                 raise LedgerError(f"the holdout's state cannot be read: {error}") from None
 
     def _verify(self) -> None:
-        """Walk the chain; refuse a file that was changed, or that is older than its anchor."""
+        """Walk the chains; refuse a file that was changed, or that is older than its anchor."""
         anchored = None if self._anchor is None else self._anchor.read()
-        head, total, met = "", 0, anchored is None or anchored[0] == 0
+        with self._lock:
+            self._rows("BEGIN")  # one snapshot: others may settle meanwhile
+            try:
+                self._verify_looks()
+                self._verify_answers()
+                self._refuse_older(anchored)
+            finally:
+                self._rows("ROLLBACK")
+
+    def _verify_looks(self) -> None:
+        head, total = "", 0
         for number, team, key, question, looks, said, link in self._rows(
             "SELECT id, team, key, question, looks, total, head FROM looks ORDER BY id"
         ):
             head, total = _link(head, team, key, question, looks), total + looks
             if (said, link) != (total, head):
-                raise LedgerError(
-                    f"the holdout's state was changed by hand at look {number}; it stays closed"
-                )
-            met = met or (total, head) == anchored
-        if not met:
-            assert anchored is not None
-            raise LedgerError(
-                f"the holdout's state is an older copy: its anchor counted {anchored[0]} looks, the file has "
-                f"{total}; put the current file back"
-            )
+                raise _changed(f"look {number}")
+
+    def _verify_answers(self) -> None:
+        head, total, secret = "", 0, None
+        for place, (number, look, answer, said, digest, link, looks) in enumerate(
+            self._rows(
+                "SELECT a.id, a.look, a.answer, a.total, a.secret, a.head, l.looks FROM answers a"
+                " LEFT JOIN looks l ON a.look = l.id ORDER BY a.id"
+            ),
+            1,
+        ):
+            total += looks or 0
+            head = _link(head, look, answer, total, digest)
+            if (number, said, link) != (place, total, head) or looks is None:
+                raise _changed(f"answer {number}")
+            secret = secret if digest is None else digest
+        if secret is not None:
+            held = self._rows("SELECT value FROM facts WHERE name = 'secret'")
+            if not held or _digest(held[0][0]) != secret:
+                raise _changed("its secret state")
+
+
+def _changed(where: str) -> LedgerError:
+    return LedgerError(f"the holdout's state was changed by hand at {where}; it stays closed")
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def _link(head: str, *parts: object) -> str:
@@ -248,14 +349,13 @@ def _link(head: str, *parts: object) -> str:
 
 def _find(folder: Path, fingerprint: str) -> Path | None:
     """The one state file of this holdout in a folder; two are a copy too many."""
-    found = []
-    for path in sorted(folder.glob("*")):
-        if (
-            path.is_file()
-            and path.suffix not in (".anchor", ".lock", ".opening")
-            and _owner(path) == fingerprint
-        ):
-            found.append(path)
+    # SQLite's own side files are never touched: closing one would drop the locks that this process holds.
+    aside = (".anchor", ".lock", ".opening", "-wal", "-shm", "-journal")
+    found = [
+        path
+        for path in sorted(folder.glob("*"))
+        if path.is_file() and not path.name.endswith(aside) and _owner(path) == fingerprint
+    ]
     if len(found) > 1:
         raise LedgerError(
             f"this holdout has {len(found)} state files in one folder "
@@ -267,10 +367,9 @@ def _find(folder: Path, fingerprint: str) -> Path | None:
 def _owner(path: Path) -> str | None:
     """Whose state a file is, None if it is no state file."""
     try:
-        with open(path, "rb") as file:
-            if file.read(15) != b"SQLite format 3":
-                return None
-        with contextlib.closing(sqlite3.connect(path, timeout=_BUSY_SECONDS)) as db:
+        # Through SQLite only: closing a plain file would drop the locks that this process holds on it.
+        address = f"{path.absolute().as_uri()}?mode=rw"
+        with contextlib.closing(sqlite3.connect(address, timeout=_BUSY_SECONDS, uri=True)) as db:
             row = db.execute("SELECT value FROM facts WHERE name = 'fingerprint'").fetchone()
             return None if row is None else str(row[0])
     except (sqlite3.Error, OSError):  # a passing file of another process, or a broken one
