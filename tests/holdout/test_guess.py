@@ -7,13 +7,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from holdfast.holdout import design
+from holdfast.holdout import ReusableHoldout, design
+from holdfast.holdout import guess as guess_module
 from holdfast.holdout.design import Design
 from holdfast.holdout.guess import certified, check_guess
 from holdfast.holdout.metric import GRID
+from holdfast.holdout.state import State
+from holdfast.session.answer import Answer
 from holdfast.validity.argument import miss
 from holdfast.validity.guess_and_check import failure_share, holdout_width
 
+LABELS = np.random.default_rng(11).integers(0, 2, 3000)
 Check = Callable[[Design, int, int, int, float], float | None]
 
 
@@ -70,3 +74,45 @@ def test_a_look_that_is_not_certified_comes_only_after_failures() -> None:
     assert all(certified(plan, look, 3) for look in range(4, 101))
     assert not certified(plan, 100, 4)
     assert certified(plan, 1, 0)
+
+
+def resumed_after_failures(holdout: ReusableHoldout, failures: int) -> Answer:
+    """A keyed look is charged and crashes; then guesses fail; then it is resumed."""
+
+    def crash(_: np.ndarray) -> np.ndarray:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        holdout.score(crash, guess=1.0, key="crashed")
+    for _ in range(failures):
+        holdout.score(LABELS, guess=0.0)
+    return holdout.score(LABELS, guess=1.0, key="crashed")
+
+
+@pytest.mark.parametrize("failures", [0, 1, 2])
+def test_a_resumed_look_takes_the_place_of_its_answer(monkeypatch: pytest.MonkeyPatch, failures: int) -> None:
+    places: list[tuple[int, int]] = []
+
+    def noted(plan: Design, look: int, failed: int, held: int, guess: float) -> float | None:
+        places.append((look, failed))
+        return check_guess(plan, look, failed, held, guess)
+
+    monkeypatch.setattr(guess_module, "check_guess", noted)
+    with ReusableHoldout(LABELS, queries=100, mode="guess-and-check", failures=5) as holdout:
+        assert resumed_after_failures(holdout, failures).value == 1.0
+        assert holdout.looks_used == failures + 1
+    assert places == [(number + 1, number) for number in range(failures + 1)]
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_the_place_of_its_charge_would_be_caught(monkeypatch: pytest.MonkeyPatch, failures: int) -> None:
+    """The broken twin keeps place 1 for the crashed look: more failures than earlier looks."""
+    places = iter([*range(1, failures + 1), 0])
+    monkeypatch.setattr(State, "settled", lambda self: 0)
+    monkeypatch.setattr(
+        guess_module, "check_guess", lambda plan, look, *rest: check_guess(plan, next(places) + 1, *rest)
+    )
+    with ReusableHoldout(LABELS, queries=100, mode="guess-and-check", failures=5) as holdout:
+        monkeypatch.setattr(guess_module, "certified", lambda *_: True)
+        with pytest.raises(ValueError):
+            resumed_after_failures(holdout, failures)

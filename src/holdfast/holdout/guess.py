@@ -10,7 +10,7 @@ from holdfast.validity.search import most
 
 
 def certified(plan: Design, look: int, failures: int) -> bool:
-    """Whether the look in this place (from 1) can still be answered within the width.
+    """Whether the look in this place (from 1, among those answered) can still be answered within the width.
 
     Guarantee: depends on the transcript only: which guesses failed is public.
     """
@@ -34,7 +34,7 @@ def check_guess(plan: Design, look: int, failures: int, held: int, guess: float)
     return (cell + 0.5) / plan.cells
 
 
-def looks_left(plan: Design, used: int, failures: int) -> int:
+def looks_left(plan: Design, used: int, answered: int, failures: int) -> int:
     """How many looks could still be answered if no further guess failed."""
     planned = plan.queries - used
-    return most(lambda more: more <= planned and certified(plan, used + more, failures))
+    return most(lambda more: more <= planned and certified(plan, answered + more, failures))

@@ -121,7 +121,7 @@ class ReusableHoldout:
         """How many looks can still be answered; for Guess-and-Check, if no further guess fails."""
         plan, used = self.design, self.looks_used
         if plan.mode == "guess-and-check":
-            return guessing.looks_left(plan, used, self._failures())
+            return guessing.looks_left(plan, used, self.state.settled(), self._failures())
         if plan.mode == "thresholdout" and not thresholdout.hits_left(self._secret()):
             return 0
         return plan.queries - used
@@ -258,17 +258,18 @@ class ReusableHoldout:
             if look.answer is not None:
                 answer = Answer.from_json(look.answer, repeated=True)
                 return answer, answer.explanation.startswith(STANDS)
-            answer, secret = self._guessed(look, sides, 0.5 if guess is None else guess, read)
+            answer, secret = self._guessed(sides, 0.5 if guess is None else guess, read)
             answer = Answer.from_json(self.state.settle(look.id, answer.to_json(), secret))
             return answer, answer.explanation.startswith(STANDS)
 
     def _guessed(
-        self, look: Look, sides: list[Rows], guess: float, read: Callable[[list[float]], Answer]
+        self, sides: list[Rows], guess: float, read: Callable[[list[float]], Answer]
     ) -> tuple[Answer, str]:
         """The answer to a guess, and the secret state after it."""
         plan, secret, means, stood = self.design, self._secret(), [], True
         scale = plan.rows * GRID
-        for place, side in enumerate(sides, look.total - len(sides) + 1):
+        # Places count answers: a look that crashed released nothing, so it has none until it is resumed.
+        for place, side in enumerate(sides, self.state.settled() + 1):
             if self._asker is not None:
                 secret, noisy = self._asker.ask(secret, total(side), round(guess * scale))
                 value = None if noisy is None else noisy / scale
@@ -302,7 +303,7 @@ class ReusableHoldout:
             left = thresholdout.hits_left(self._secret())
             if left < looks:
                 raise exhausted(plan, looks, 0, left)
-        elif not guessing.certified(plan, self.looks_used + looks, self._failures() + looks - 1):
+        elif not guessing.certified(plan, self.state.settled() + looks, self._failures() + looks - 1):
             raise exhausted(plan, looks, self._failures(), self.looks_left)
 
 
