@@ -16,7 +16,7 @@ setup: .venv/.ready
 demo: .venv/.ready
 	@$(BIN)/holdfast demo
 test: .venv/.ready-to-develop
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadfile
 check: .venv/.ready-to-develop
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .

@@ -205,12 +205,19 @@ def test_neighbours_stay_within_the_claim(name: str) -> None:
     delta = 1e-3 if name == "gaussian" else 0.0
     claimed = approx(event, delta).epsilon if delta else pure(event).epsilon
     found = audit.epsilon_lower_bound(
-        lambda value: law.run(value, epsilon), law.first, law.second, runs=8000, confidence=1 - 1e-9, delta=delta
+        lambda value: law.run(value, epsilon),
+        law.first,
+        law.second,
+        runs=8000,
+        confidence=1 - 1e-9,
+        delta=delta,
     )
     assert found.epsilon_lower <= claimed
 
 
-@pytest.mark.parametrize("name", ["laplace", "exponential", "permute_and_flip", "SparseVector", "randomized_response"])
+@pytest.mark.parametrize(
+    "name", ["laplace", "exponential", "permute_and_flip", "SparseVector", "randomized_response"]
+)
 def test_three_times_the_budget_is_caught(name: str) -> None:
     """The broken twin of the law above spends 3 and claims 1; the same audit, with as many runs, sees it."""
     law = LAWS[name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 import holdfast as hf
-from holdfast.errors import BudgetError, InputError, LedgerError, MechanismError, QueryError
+from holdfast.errors import BudgetError, InputError, MechanismError, QueryError
 from holdfast.noise.bits import ReplayedBits
 from holdfast.query.region import Region, region
 from holdfast.query.universe import universe
@@ -214,7 +213,7 @@ def test_a_restart_leaves_questions_over(saved: Path) -> None:
     weights = open_weights(session_of(hf.open(saved), name="analyst"), queries=100)
     weights.fraction("c0")
     again = open_weights(session_of(hf.open(saved), name="analyst"), queries=100)
-    assert 1 <= again.asked <= 7
+    assert again.asked == 1
     again.fraction("c1")
 
 
@@ -295,27 +294,6 @@ def test_charges_come_before_noise() -> None:
     open_weights(session, bits=Telling(1))
     assert order[0] == "charge"
     assert "noise" in order
-
-
-def test_another_holder_of_the_name_is_noticed(saved: Path) -> None:
-    first = open_weights(session_of(hf.open(saved), name="analyst"), within=0.05)
-    second = open_weights(session_of(hf.open(saved), name="analyst"), within=0.05, bits=ReplayedBits(5))
-    for where in list(TRUTH)[:60]:
-        first.fraction(where)
-    assert first.updates > 0
-    second.fraction("c0 AND c1 AND c2")
-    assert second.updates >= first.updates - 1
-    where = worst_question(second)
-    second._catch_up = lambda: None  # type: ignore[method-assign]  # as if the other came in between
-    second._run = second._open_run()
-    entry = first._session.charge(
-        "weights 'weights' learns: c5", hf.privacy.events.Nothing(), key=second._key("update", second.updates)
-    )
-    first._session.record(entry, json.dumps(0))
-    with pytest.raises(LedgerError, match="another process"):
-        for _ in range(50):
-            second._lazy.clear()
-            second.fraction(where)
 
 
 @pytest.mark.parametrize(

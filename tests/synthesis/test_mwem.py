@@ -191,7 +191,7 @@ def test_the_quality_report_is_private_or_says_that_it_is_not() -> None:
     assert float(session.spent) == pytest.approx(spent + 0.1, abs=1e-6)
     assert abs(noisy.max_error - exact.max_error) <= noisy.half_width
     assert abs(noisy.mean_error - exact.mean_error) <= noisy.half_width
-    assert "measured privately" in str(noisy)
+    assert "by itself; measured privately" in str(noisy)
     for bad in ({}, {"rho": 0.1, "owner_only": True}, {"rho": float("nan")}):
         with pytest.raises(InputError):
             quality(session, made, held_out, **bad)

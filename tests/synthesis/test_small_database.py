@@ -135,6 +135,7 @@ def test_the_error_stays_within_the_theorem() -> None:
         ]
         assert max(errors) <= bound
     assert "exact exponential mechanism" in made.explanation
+    assert made.explanation.endswith(", by itself")  # outside the joint promise of the session
 
 
 def test_what_cannot_be_listed_is_refused_with_its_size_and_without_a_chain() -> None:

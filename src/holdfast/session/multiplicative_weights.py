@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import uuid
 from collections.abc import Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from holdfast.errors import BudgetError, InputError, LedgerError
+from holdfast.errors import BudgetError, InputError
 from holdfast.ledger import Entry
 from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.noise.bits import Bits
@@ -42,7 +43,11 @@ class MultiplicativeWeights:
     The secret histogram is counted once, at the opening. What was released, and the noisy threshold of the
     run under way, stand in the ledger (secret, beside the rows): coming back to the same name goes on from
     there and draws nothing again.
+    Several holders may share a name. Each comparison, above or below alike, is committed as the next one of a
+    common sequence before it is told, and one that was overtaken is forgotten, whatever it was: so a run tells
+    one hit, and a ledger that cannot be written tells nothing.
     Reference: `holdfast.session.weights_terms`.
+    Cost: besides the charge, one ledger entry for each question that is compared.
     """
 
     def __init__(
@@ -62,13 +67,15 @@ class MultiplicativeWeights:
         bits: Bits | None = None,
     ) -> None:
         self._session, self._name, self._bits, self._lock = session, name, bits, RLock()
+        self._holder = uuid.uuid4().hex
         self.universe: Universe = universe(
             session._schema, columns, edges, most=MAX_CELLS if device == "numpy" else 2**32
         )
         self.queries = whole("queries", queries)
         asked = {"universe": self.universe.identity(), "queries": self.queries, "version": version}
         asked |= {"within": within, "rho": rho, "epsilon": epsilon, "delta": delta}
-        first = session._ledger.find(session.name, self._key("run", 0))
+        self._opening = json.loads(json.dumps(asked))
+        first = session._ledger.find(session.name, self._key("round", 0))
         if first is None:
             self.terms = plan_weights(
                 session,
@@ -81,15 +88,10 @@ class MultiplicativeWeights:
                 delta=delta,
             )
         else:
-            saved = json.loads(self._told(first, " opens: "))
-            if saved["asked"] != json.loads(json.dumps(asked)):
-                raise InputError(f"the weights {name!r} were opened on other terms; choose another name")
-            self.terms = WeightsTerms.from_json(saved["terms"])
+            self.terms = self._opened(first)
         self.weights = Weights(self.universe, array_module(device))
-        self._opening = asked
         self._run: SparseVector | None = None
-        self._updates, self._asked, self._granted = 0, 0, 0
-        self._block = min(4096, -(-self.queries // 16))
+        self._updates, self._asked = 0, 0
         self.potential = math.log(self.weights.support)
         self._released: dict[str, float] = {}
         self._lazy: dict[str, float] = {}
@@ -97,7 +99,7 @@ class MultiplicativeWeights:
         if first is None:
             self._open_run()
         self._secret = CellCounts(session._source, self.universe)
-        self._restore()
+        self._catch_up()
 
     @property
     def within(self) -> float:
@@ -116,7 +118,7 @@ class MultiplicativeWeights:
 
     @property
     def asked(self) -> int:
-        """How many questions were compared with the rows (after a restart, rounded up)."""
+        """How many questions were compared with the rows, by all holders of the name together."""
         return self._asked
 
     @property
@@ -150,20 +152,29 @@ class MultiplicativeWeights:
 
     def _ask(self, query: Region) -> Answer:
         with self._lock:
-            known = self._released.get(query.text)
-            if known is not None:
-                return self._answer(query, known, "the released answer, repeated", 0.0)
-            if self.settled:
-                return self._answer(
-                    query, self.weights.fraction(query), "answered by the settled weights", 0.0
-                )
-            known = self._lazy.get(query.text)
-            if known is not None:
-                return self._answer(query, known, "answered by the weights, repeated", 0.0)
-            return self._compare(query)
+            answer = self._free(query)
+            while answer is None:
+                self._catch_up()
+                answer = self._free(query)
+                if answer is None:
+                    answer = self._compare(query)
+            return answer
 
-    def _compare(self, query: Region) -> Answer:
-        """One round of the sparse vector: the weights' answer, or an update."""
+    def _free(self, query: Region) -> Answer | None:
+        """An answer that follows from what was told already."""
+        known = self._released.get(query.text)
+        if known is not None:
+            return self._answer(query, known, "the released answer, repeated", 0.0)
+        if self.settled:
+            return self._answer(query, self.weights.fraction(query), "answered by the settled weights", 0.0)
+        known = self._lazy.get(query.text)
+        if known is not None:
+            return self._answer(query, known, "answered by the weights, repeated", 0.0)
+        return None
+
+    def _compare(self, query: Region) -> Answer | None:
+        """One round of the sparse vector: the weights' answer, or an update; None if another holder's
+        question was committed first, which says nothing about this one."""
         if self._asked >= self.terms.questions:
             raise BudgetError(
                 f"the weights were opened for {self.terms.questions:,} questions, all of which were asked; "
@@ -171,26 +182,25 @@ class MultiplicativeWeights:
                 requested=1,
                 remaining=0,
             )
-        self._catch_up()
-        run = self._open_run()
-        self._count()
+        # Unless "below" is committed, the run is read again from the ledger: what was not told did not happen.
+        run, self._run = self._open_run(), None
         guess = self.weights.fraction(query)
         unit = self._session._terms.rows * GRID
-        secret = self._total(query)
-        if not run.above(abs(secret - round(guess * unit))):
+        above = run.above(abs(self._total(query) - round(guess * unit)))
+        told = json.dumps({"by": self._holder, "above": int(above), "query": query.text})
+        label = f"weights {self._name!r} compares: {told}"
+        entry = self._session.charge(label, Nothing(), key=self._key("question", self._asked))
+        if self._told(entry, " compares: ") != told:
+            return None
+        if not above:
+            self._asked, self._run = self._asked + 1, run
             if len(self._lazy) < _REMEMBERED:
                 self._lazy[query.text] = guess
             return self._answer(query, guess, "answered by the weights; nothing new was paid", 0.0)
-        # The run is over from here on: the reservation says so before the answer is drawn.
-        key = self._key("update", self._updates)
-        entry = self._session.charge(f"weights {self._name!r} learns: {query.text}", Nothing(), key=key)
-        if self._told(entry, " learns: ") != query.text:
-            raise LedgerError(
-                f"another process is using the weights {self._name!r}; "
-                "let one at a time hold a name, and ask again"
-            )
+        # Counted when it is complete: a draw that fails is left to the next _catch_up.
         steps = self._draw(query, entry)
         self._update(query, steps)
+        self._asked += 1
         value = min(1.0, max(0.0, steps / unit))
         return self._answer(
             query, value, "an update: a noisy answer, already paid", self.terms.rho / self.terms.updates
@@ -230,13 +240,15 @@ class MultiplicativeWeights:
                 requested=1,
                 remaining=0,
             )
-        key = self._key("run", self._updates)
+        key = self._key("round", self._updates)
         queries = self.queries if self._updates == 0 else 0
         label = f"weights {self._name!r} runs"
         if self._updates == 0:
             opening = {"asked": self._opening, "terms": terms.to_json()}
             label = f"weights {self._name!r} opens: {json.dumps(opening)}"
         entry = session.charge(label, terms.event, queries=queries, key=key)
+        if self._updates == 0:
+            self.terms = terms = self._opened(entry)  # another may have opened the name meanwhile
         if entry.answer is None:
             vector = SparseVector(
                 terms.threshold,
@@ -252,39 +264,32 @@ class MultiplicativeWeights:
         self._run = SparseVector.from_json(json.loads(text), self._bits)
         return self._run
 
-    def _count(self) -> None:
-        """Count a question; the ledger learns of them in blocks, ahead of time, so that none is forgotten."""
-        if self._asked >= self._granted:
-            self._session.charge(
-                f"weights {self._name!r} counts",
-                Nothing(),
-                key=self._key("questions", self._granted // self._block),
-            )
-            self._granted += self._block
-        self._asked += 1
-
-    def _restore(self) -> None:
-        """Go through what was released, in order; finish an update that was begun; draw nothing else."""
-        self._catch_up()
-        find = self._session._ledger.find
-        while find(self._session.name, self._key("questions", self._granted // self._block)) is not None:
-            self._granted += self._block
-        self._asked = self._granted
+    def _opened(self, entry: Entry) -> WeightsTerms:
+        """The terms of the opening that stands. InputError if it is not the one that is asked for here."""
+        saved = json.loads(self._told(entry, " opens: "))
+        if saved["asked"] != self._opening:
+            raise InputError(f"the weights {self._name!r} were opened on other terms; choose another name")
+        return WeightsTerms.from_json(saved["terms"])
 
     def _catch_up(self) -> None:
-        """Apply the updates that stand in the ledger and are not in the weights."""
+        """Go through what was told since, in order; finish an update that was begun; draw nothing else."""
         find = self._session._ledger.find
-        while (entry := find(self._session.name, self._key("update", self._updates))) is not None:
-            query = from_text(self.universe, self._told(entry, " learns: "))
-            steps = self._draw(query, entry) if entry.answer is None else json.loads(entry.answer)
-            self._update(query, int(steps))
+        while (entry := find(self._session.name, self._key("question", self._asked))) is not None:
+            told = json.loads(self._told(entry, " compares: "))
+            if told["above"]:
+                query = from_text(self.universe, told["query"])
+                steps = self._draw(query, entry) if entry.answer is None else json.loads(entry.answer)
+                self._update(query, int(steps))
+            self._asked += 1
 
     def _told(self, entry: Entry, verb: str) -> str:
         """What a ledger entry of ours says after its first words."""
         return str(json.loads(entry.plan)["question"])[len(f"weights {self._name!r}{verb}") :]
 
     def _answer(self, query: Region, value: float, words: str, rho: float) -> Answer:
-        session, within = self._session, self.terms.within + (0 if query.steps is None else 1 / GRID)
+        # The numbers of a product, and the product after each of them but the first, move by half a step.
+        factored = len(json.loads(query.text)) if query.text.startswith("{") else 0
+        session, within = self._session, self.terms.within + factored / GRID
         promise = session.promise()
         population = promise.population + promise.slack
         half = within + population

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from holdfast.data.frame import FrameSource
+from holdfast.data.store import StoreSource
 from holdfast.errors import BudgetError, LedgerError, MechanismError
 from holdfast.ledger import Charge, Entry, Ledger, Stale, While
 from holdfast.mechanisms.votes import FLIP, vote
@@ -68,6 +70,8 @@ class Session(Questions[Answer]):
         self._plans: dict[tuple[Statistic, Request], tuple[While, Plan]] = {}
         self._samples = map(f"sample {uuid.uuid4().hex} {{}}".format, count())
         self._anytime = While(currency=terms.table.currency)
+        # Arrays and stores fetch one row at once; the others draw ahead of the questions.
+        self._reaches_rows = isinstance(source, FrameSource | StoreSource)
         self._vote = lru_cache(_PLANS_KEPT)(self._priced_vote)
         ledger.open(budget.account(self.name, terms.promised))
         self.estimate = Estimate(self)
@@ -123,7 +127,10 @@ class Session(Questions[Answer]):
         test = compile_predicate(parse_predicate(where, self._schema), self._schema)
         columns, text, charge = self._vote(where)
         self._ledger.reserve(self.name, next(self._samples), "sample", text, charge, self._anytime)
-        row = self._source.gather(columns, np.array([system_bits().below(self._terms.rows)]))
+        if self._reaches_rows:
+            row = self._source.gather(columns, np.array([system_bits().below(self._terms.rows)]))
+        else:
+            row = self._source.draw(columns, 1)
         return vote(bool(test(row)[0]))
 
     def report(self) -> Report:

@@ -230,8 +230,9 @@ def open(
 ) -> Table:
     """Open rows as a table.
 
-    `data` is a dict of NumPy arrays, a pandas, Polars or Arrow frame, a DuckDB relation, the path of a CSV or
-    Parquet file, or the folder of a saved store (which has its own schema). Values are clamped to the declared
+    `data` is a dict of NumPy arrays, a pandas, Polars or Arrow frame, a DuckDB relation, a Spark DataFrame, the
+    path of a CSV or Parquet file, a postgresql:// address with `table=`, or the folder of a saved store (which
+    has its own schema). Values are clamped to the declared
     bounds; unknown categories and unparsable values become NULL; nothing is learnt from the rows.
     `rows_per_unit=m` says that one person may own up to m rows, and charges group privacy for it; a store
     remembers it.

@@ -39,7 +39,7 @@ class Quality:
     def __str__(self) -> str:
         body = f"{self.conditions:,} conditions: max error {self.max_error:.4g}, mean error {self.mean_error:.4g}"
         if self.private:
-            return f"{body} (each within {self.half_width:.2g}, measured privately)"
+            return f"{body} (both within {self.half_width:.2g}, by itself; measured privately)"
         return f"OWNER ONLY, NOT PRIVATE, do not release. {body}"
 
 
@@ -57,6 +57,8 @@ def quality(
     With `rho`: two numbers with Gaussian noise. Guarantee: rho-zCDP; replacing a row moves the max by at most
     1 count and the mean by at most 1, so the squared L2 sensitivity is 2 (in counts). With `owner_only`: the
     exact numbers, which must stay with the owner of the rows; nothing is charged, the result says so.
+    `half_width` holds for the two numbers with the session's confidence by itself: it uses up none of the
+    session's queries, so it stands outside the joint promise of the session's intervals.
     """
     if (rho is None) == (not owner_only):
         raise InputError(

@@ -57,7 +57,8 @@ def small_database(
     The score of a database y is -max over the conditions of |q(table) - q(y)|; as an integer it is
     -max |m count - n count_y|, of sensitivity m.
     "exact": one exponential mechanism over all multisets of that size. Guarantee: epsilon-DP, and error at
-    most `exact_error` with the session's confidence. Reference: Blum, Ligett and Roth 2008; Dwork and Roth
+    most `exact_error` with the session's confidence, by itself: it uses up none of the session's queries, so
+    it stands outside the joint promise of the session's intervals. Reference: Blum, Ligett and Roth 2008; Dwork and Roth
     2014, Proposition 4.1 and Theorem 4.5. Refused where the multisets are too many to be listed.
     "candidates": the same over so many databases drawn uniformly without looking at the rows. Guarantee:
     epsilon-DP (any public range, Dwork and Roth 2014, Theorem 3.10); close to the best of them only.
@@ -94,7 +95,7 @@ def small_database(
     words = {
         "exact": f"exact exponential mechanism over {database_count(points, m):,} databases; error at most "
         f"{exact_error(session._terms.rows, points, m, len(work), float(rate), 1 - session.confidence):.3g} "
-        f"with confidence {session.confidence:g}",
+        f"with confidence {session.confidence:g}, by itself",
         "candidates": f"exponential mechanism over {candidates:,} databases drawn without the rows",
         "greedy": "row by row, composition of exponential mechanisms; its error has no theorem",
     }[search]
