@@ -61,7 +61,8 @@ def told_when_overtaken(kind: type[MultiplicativeWeights], where: str) -> bool:
     """Whether a comparison is told although another holder hits between its look and its commitment."""
     session = new_session()
     first, second = hold(session), hold(session, kind)
-    look, came = second._total, []
+    look = second._total
+    came: list[Answer] = []
 
     def total(query: Region) -> int:
         if not came:
@@ -95,7 +96,7 @@ def what_is_seen(kind: type[MultiplicativeWeights], where: str, failing: str) ->
             raise LedgerError("disk full")
         return real(name, key, *rest)
 
-    session._ledger.reserve = reserve  # type: ignore[method-assign]
+    session._ledger.reserve = reserve  # type: ignore[method-assign, assignment]
     try:
         for _ in range(3):
             with pytest.raises(LedgerError, match="disk full"):
@@ -184,7 +185,7 @@ def test_the_opening_that_stands_is_compared_with_ones_own() -> None:
             asked.append(key)
             return None if len(asked) == 1 else real(name, key)
 
-        session._ledger.find = find  # type: ignore[method-assign]
+        session._ledger.find = find  # type: ignore[method-assign, assignment]
         second = hold(session, columns=columns)
         assert second.terms == first.terms
         return second
