@@ -58,8 +58,9 @@ def small_database(
     -max |m count - n count_y|, of sensitivity m.
     "exact": one exponential mechanism over all multisets of that size. Guarantee: epsilon-DP, and error at
     most `exact_error` with the session's confidence, by itself: it uses up none of the session's queries, so
-    it stands outside the joint promise of the session's intervals. Reference: Blum, Ligett and Roth 2008; Dwork and Roth
-    2014, Proposition 4.1 and Theorem 4.5. Refused where the multisets are too many to be listed.
+    it stands outside the joint promise of the session's intervals. Reference: Blum, Ligett and Roth
+    2008; Dwork and Roth 2014, Proposition 4.1 and Theorem 4.5. Refused where the multisets are too many to be
+    listed.
     "candidates": the same over so many databases drawn uniformly without looking at the rows. Guarantee:
     epsilon-DP (any public range, Dwork and Roth 2014, Theorem 3.10); close to the best of them only.
     "greedy": row by row, each by an exponential mechanism with epsilon/m. Guarantee: epsilon-DP by composition
