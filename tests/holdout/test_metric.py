@@ -95,7 +95,7 @@ def worst_end(metric: Metric, worst: tuple[int, ...]) -> bool:
     return bool(score == (0.0 if metric.greater_is_better else 1.0))
 
 
-@pytest.mark.parametrize("metric", METRICS.values(), ids=str)
+@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
 def test_no_number_is_the_worst_whatever_the_direction(metric: Metric) -> None:
     assert worst_end(metric, metric.worst)
     said = row_values([np.nan] * 5, LABELS, metric.row_values[0], metric.worst[0])(None)
