@@ -142,7 +142,7 @@ class FiniteClass:
         wrong = self.hypotheses.mistakes(table, labels(truth, len(table)))
         index, measured = _release(wrong, eps, bits)
         n = len(table)
-        each = beta / (3 if realisable else 2)  # one claim more, one share more
+        each = beta / 2
         error_width = min(_error_by_union(self.size, n, eps, each), _error_by_transfer(n, eps, each))
         excess = min(
             excess_by_union(self.size, n, float(_choosing(eps)), each),
@@ -150,8 +150,10 @@ class FiniteClass:
         )
         bound = min(1.0, max(0.0, measured / n + error_width))
         if realisable:
-            certain = realisable_error(self.size, n, float(_choosing(eps)), each)
-            bound, excess = min(bound, certain), min(excess, certain)
+            # The best error is 0, so a bound on the excess bounds the error too. The smaller of two fixed numbers
+            # is one claim, not two: the claims stay two, at beta/2 each.
+            excess = min(excess, realisable_error(self.size, n, float(_choosing(eps)), each))
+            bound = min(bound, excess)
         return self._learned(index, measured, n, bound, excess, 1 - beta, eps)
 
     def learn_in(
