@@ -38,6 +38,12 @@ def test_wide_products_are_those_of_python(drawn: list[int], n: int) -> None:
     assert words.wide_lemire(array, n).tolist() == kept
 
 
+@given(st.lists(word, min_size=1, max_size=20), st.integers(1, 2**32))
+def test_middle_products_are_those_of_python(drawn: list[int], n: int) -> None:
+    kept = [w * n >> 64 for w in drawn if w * n % 2**64 >= 2**64 % n]
+    assert words.middle_lemire(np.array(drawn, dtype=np.uint64), n).tolist() == kept
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 6, 8, 11])
 def test_below_takes_each_pattern_of_bits_once(n: int) -> None:
     width = (n - 1).bit_length()

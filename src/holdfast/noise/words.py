@@ -74,6 +74,8 @@ def integers_below(words: Words, n: int, count: int) -> NDArray[np.int64]:
         need = min(count - filled, _BATCH)
         if n <= 1 << 24:
             high = narrow_lemire(chunks(words, need, 32).astype(np.uint64), n, 32)
+        elif n <= 1 << 32:
+            high = middle_lemire(words(need), n)
         else:
             high = wide_lemire(words(need), n)
         out[filled : filled + high.size] = high
@@ -89,6 +91,26 @@ def narrow_lemire(drawn: NDArray[np.uint64], n: int, width: int) -> NDArray[np.u
     if rejected.any():
         drawn = drawn[~rejected]
     drawn >>= np.uint64(width)
+    return drawn
+
+
+def middle_lemire(drawn: NDArray[np.uint64], n: int) -> NDArray[np.uint64]:
+    """The ids kept from 64-bit words, for n <= 2**32. Overwrites `drawn`.
+
+    With word = 2**32 h + l the high half of word*n is (h*n + (l*n >> 32)) >> 32, where nothing wraps because
+    h*n + (l*n >> 32) < (2**32 - 1)*2**32 + 2**32 = 2**64.
+    """
+    factor, half = np.uint64(n), np.uint64(32)
+    rejected = drawn * factor < np.uint64((1 << 64) % n)
+    if rejected.any():
+        drawn = drawn[~rejected]
+    low = drawn & np.uint64(0xFFFFFFFF)
+    low *= factor
+    low >>= half
+    drawn >>= half
+    drawn *= factor
+    drawn += low
+    drawn >>= half
     return drawn
 
 
