@@ -17,7 +17,6 @@ from holdfast.noise.inversion import Cumulative, invert
 from holdfast.noise.parameter import natural, rational
 
 _UNIT = 62
-_GROUP = 1 << 10
 _MARGIN = 42
 _FARTHEST = 64.0
 
@@ -64,10 +63,12 @@ def _filter(distance: NDArray[np.uint64], rate: Fraction, head: int, width: int)
     relative error of 2**-42, no running sum is off by more than `slack`.
     """
     n = distance.size
-    weights = np.zeros(-(-n // _GROUP) * _GROUP, dtype=np.int64)
+    # About as many groups as members: both are walked in Python's integers.
+    members = 1 << max(5, (n.bit_length() + 1) // 2)
+    weights = np.zeros(-(-n // members) * members, dtype=np.int64)
     # Past 64 a weight is nothing in these units; without the cap subnormal numbers would take longer.
     weights[:n] = np.exp(-np.minimum(distance * _nearest(rate), _FARTHEST)) * float(1 << _UNIT)
-    groups = weights.reshape(-1, _GROUP)
+    groups = weights.reshape(-1, members)
     high_sums = (groups >> 31).sum(axis=1).tolist()
     low_sums = (groups & 0x7FFFFFFF).sum(axis=1).tolist()
     ends = list(accumulate((h << 31) + k for h, k in zip(high_sums, low_sums, strict=True)))
@@ -80,7 +81,7 @@ def _filter(distance: NDArray[np.uint64], rate: Fraction, head: int, width: int)
         return None
     edges = list(accumulate(groups[group].tolist(), initial=ends[group - 1] if group else 0))
     place = max(0, bisect_right(edges, low) - 1)
-    index = group * _GROUP + place
+    index = group * members + place
     first, last = index == 0, index == n - 1
     return index if (first or edges[place] <= low) and (last or high <= edges[place + 1]) else None
 
