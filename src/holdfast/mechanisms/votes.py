@@ -60,15 +60,14 @@ def unbiased(ones: int, count: int, flip: Fraction) -> float:
 
 def _flips(count: int, flip: Fraction, bits: Bits) -> NDArray[Any]:
     """Packed bits, each set with probability `flip`; those beyond `count` are clear."""
-    width = dyadic_width(flip)
     length = -(-count // 8)
-    if flip == FLIP:
+    if flip is FLIP or (isinstance(flip, Fraction) and flip == FLIP):
         draws = bits.chunks(2 * length, 8)
         packed = draws[:length] & draws[length:]
         if count % 8:
             packed[-1] &= (0xFF << (8 - count % 8)) & 0xFF
         return packed
-    draws = bits.chunks(count, width)
+    draws = bits.chunks(count, dyadic_width(flip))
     return np.packbits(draws < np.asarray(flip.numerator, dtype=draws.dtype))
 
 

@@ -78,6 +78,8 @@ def integers_below(words: Words, n: int, count: int) -> NDArray[np.int64]:
             high = middle_lemire(words(need), n)
         else:
             high = wide_lemire(words(need), n)
+        if high.size == count:
+            return high.view(np.int64)
         out[filled : filled + high.size] = high
         filled += high.size
     return out

@@ -121,9 +121,8 @@ class Plan:
     def about(self, statistic: Statistic) -> Plan:
         """The same plan for a question that differs only in which rows it chooses."""
         other = replace(self, statistic=statistic)
-        vars(other).update(
-            event_text=self.event_text, _reasons=self._reasons
-        )  # they do not name the question
+        # None of these names the question.
+        vars(other).update(event_text=self.event_text, _reasons=self._reasons, _numbers=self._numbers)
         return other
 
     @cached_property
@@ -138,9 +137,13 @@ class Plan:
     @cached_property
     def text(self) -> str:
         """What the ledger keeps: enough to compute the answer once more under the same charge."""
+        return f'{{"question": {json.dumps(self.question)}, {self._numbers[1:]}'
+
+    @cached_property
+    def _numbers(self) -> str:
+        """The recipe and the promise, as a JSON object."""
         return json.dumps(
             {
-                "question": self.question,
                 "recipe": [
                     self.recipe.mechanism,
                     str(self.recipe.noise),
