@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
@@ -23,7 +24,7 @@ MAX_CELLS = 2**24
 """How many counts a quantile by groups may need."""
 
 
-class Questions(Generic[Result]):
+class Questions(ABC, Generic[Result]):
     """Each method states a question; what becomes of it (an answer or a plan) is up to `_put`.
 
     Accuracy is `within=` (half-width of the interval, in the statistic's own scale; for a quantile in rank),
@@ -32,12 +33,14 @@ class Questions(Generic[Result]):
     numbers or dates `edges=` cuts the groups.
     """
 
+    @abstractmethod
     def _put(self, statistics: list[Statistic], request: Request) -> list[Result]:
-        raise NotImplementedError  # each heir says what becomes of a question
+        """What becomes of the questions."""
 
     @property
+    @abstractmethod
     def _schema(self) -> Schema:
-        raise NotImplementedError  # each heir knows its table
+        """The columns that may be asked about."""
 
     def fraction(
         self, where: str, *, by: str | None = None, edges: Sequence[Any] | None = None, **how: Any
