@@ -3,8 +3,8 @@
 Its current version does not import beside the current scikit-learn, so it cannot live in the project's own
 environment:
 
-    python -m venv /tmp/peer && /tmp/peer/bin/pip install diffprivlib "scikit-learn<1.5"
-    PYTHONPATH=src /tmp/peer/bin/python evidence/peers.py
+    python -m venv build/peer && build/peer/bin/pip install diffprivlib "scikit-learn<1.5"
+    PYTHONPATH=src build/peer/bin/python evidence/peers.py
 """
 
 from __future__ import annotations

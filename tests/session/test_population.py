@@ -153,6 +153,12 @@ def test_sessions_with_the_same_validity_plan_share_their_count(data: dict[str, 
         second.fraction("x < 6")
 
 
+def test_a_validity_session_may_have_a_budget_of_its_own(data: dict[str, Any]) -> None:
+    for only in ("votes", "gaussian"):
+        session = hf.open(data, SCHEMA).session(queries=5, within=0.1, only=only, rho=1.0)
+        assert session.fraction("x < 1").mechanism == only
+
+
 def test_a_validity_plan_refuses_company(data: dict[str, Any]) -> None:
     table = hf.open(data, SCHEMA)
     planned = table.session(queries=100, within=0.1)

@@ -32,7 +32,7 @@ from holdfast.query.statistic import Statistic, workload
 from holdfast.session.answer import Answer
 from holdfast.session.budget import AMOUNT, Amount, Budget
 from holdfast.session.plan import Plan, recipe_from_text
-from holdfast.session.planner import Moment, affordable, finish, holds, plan, total_rho, units_of_rho
+from holdfast.session.planner import Moment, affordable, finish, holds, plan, total_rho
 from holdfast.session.promise import Promise, promises, share
 from holdfast.session.questions import Questions
 from holdfast.session.release import release
@@ -200,22 +200,13 @@ class Session(Questions[Answer]):
         """
         return import_module("holdfast.synthesis").synthesize(self, columns, queries, **how)
 
-    def charge(
-        self,
-        label: str,
-        event: Event,
-        *,
-        queries: int = 0,
-        key: str | None = None,
-        promise: Promise | None = None,
-    ) -> Entry:
+    def charge(self, label: str, event: Event, *, queries: int = 0, key: str | None = None) -> Entry:
         """Reserve the charge of a release that is made elsewhere in the house (selection, sparse vector,
         weights, learners). BudgetError before it would overspend; commit the outcome with `record`.
 
         A `key` makes it resumable: a second call with the same key returns the standing entry. `queries` is
-        how many intervals the release promises; with a `promise` the charge is made only while that promise
-        holds (Stale otherwise: plan again). Rows owned in groups are charged as groups. A mechanism with a
-        delta of its own is refused: sessions count none.
+        how many intervals the release promises; more than the session's are refused. Rows owned in groups
+        are charged as groups. A mechanism with a delta of its own is refused: sessions count none.
         """
         if self._terms.fixed is not None:
             raise MechanismError(
@@ -234,7 +225,6 @@ class Session(Questions[Answer]):
         holding = While(
             session_answers=most if terms.target == "table" else None,
             table_answers=most if terms.target == "population" else None,
-            table_units=None if promise is None else units_of_rho(promise.most_rho, terms),
             currency=terms.table.currency,
         )
         while True:
@@ -248,9 +238,8 @@ class Session(Questions[Answer]):
                     self.name, key or next(self._samples), plan_text, text, cost, holding
                 )
             except Stale:
+                # Too many intervals are refused here; otherwise the key was reserved meanwhile, and is found.
                 self._refuse_more_than_promised(queries, self._moment())
-                if key is None or self._ledger.find(self.name, key) is None:
-                    raise
 
     def record(self, entry: Entry, outcome: str) -> str:
         """Commit the outcome of a charge, once; returns the outcome that stands."""

@@ -86,8 +86,9 @@ class Table:
         all answers, by the sharpest theorem; the budget may then be left out, and what it costs is reported.
         `intervals="odds"` with `queries` does the same, but gives each answer an interval of its own, narrow
         for rare events.
-        A `name` makes a session on a saved
-        store that can be reopened (its budget may then be left out) and goes on spending the same budget.
+
+        A `name` makes a session on a saved store that can be reopened (its budget may then be left out) and goes
+        on spending the same budget.
         """
         standing = next((account for account in self._ledger.accounts() if account.name == name), None)
         if standing is not None:
@@ -103,17 +104,10 @@ class Table:
         fixed = self._fixed(within, queries, confidence, target, only, intervals)
         if fixed is not None and name is None:
             # The theorems count every query on these rows, so sessions on the same plan are one session.
-            terms_of_plan = (
-                fixed.mechanism,
-                fixed.noise,
-                intervals,
-                queries,
-                confidence,
-                epsilon,
-                delta,
-                rho,
+            budget_words = f"{epsilon} {delta} {rho}"
+            name = (
+                f"validity {fixed.mechanism} {fixed.noise} {intervals} {queries} {confidence} {budget_words}"
             )
-            name = "validity " + " ".join(map(str, terms_of_plan))
             standing = next((account for account in self._ledger.accounts() if account.name == name), None)
         if standing is not None and epsilon is None and rho is None:
             own = budget_of(standing)
@@ -121,7 +115,8 @@ class Table:
             assert queries is not None
             own = validity_budget(fixed, self.rows, self.rows_per_unit, queries, delta)
         else:
-            own = budget(epsilon=epsilon, delta=delta, rho=rho, only=only)
+            only_budget = None if fixed is not None and fixed.mechanism == "votes" else only
+            own = budget(epsilon=epsilon, delta=delta, rho=rho, only=only_budget)
         if name is not None and (not isinstance(name, str) or not name):
             raise InputError(f"expected a name in words, got {name!r}")
         cap = self._ledger.limit()
