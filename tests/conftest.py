@@ -1,0 +1,15 @@
+"""Every test run is the same run: fixed examples, and no library takes more threads than the machine has cores."""
+
+from __future__ import annotations
+
+import os
+
+for _setting in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
+    os.environ.setdefault(_setting, "1")
+
+from hypothesis import settings
+
+# `HYPOTHESIS=explore pytest` draws fresh examples; `make test` repeats the same ones on every machine.
+settings.register_profile("repeat", derandomize=True, deadline=None, max_examples=60)
+settings.register_profile("explore", deadline=None, max_examples=300)
+settings.load_profile(os.environ.get("HYPOTHESIS", "repeat"))
