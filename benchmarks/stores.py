@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
+from holdfast.data.manifest import read_manifest
+from holdfast.data.packed import packed_columns
 from holdfast.data.save import StoreWriter
 from holdfast.data.source import new_fingerprint
 from holdfast.data.store import StoreSource
@@ -18,9 +21,12 @@ _BLOCK = 2**22
 
 
 def store(folder: Path, rows: int, schema: Schema) -> StoreSource:
-    """A store of `rows` uniformly random rows; 4 bytes a row for PERSON, 1 byte for AGE."""
+    """A store of `rows` uniformly random rows; 4 bytes a row for PERSON (twice: columns and records), 1 byte
+    for AGE."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{'-'.join(schema)}-{rows}.hf"
+    if path.exists() and packed_columns(schema) != read_manifest(path).packed:
+        shutil.rmtree(path)  # written before stores had records
     if not path.exists():
         rng = np.random.default_rng(rows)
         with StoreWriter(path, schema, fingerprint=new_fingerprint()) as writer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from pathlib import Path
 
 import numpy as np
@@ -76,24 +77,26 @@ def test_the_pages_of_all_rows_are_asked_for(store: StoreSource, monkeypatch: py
     assert all(start % 4096 == 0 and start + length <= ROWS * 8 for start, length in asked)
 
 
-def test_a_file_that_was_cut_is_told_and_a_restored_one_read_again(store: StoreSource) -> None:
-    file = store.path / "column-0001.bin"
+@pytest.mark.parametrize(("cut", "read"), [("column-0001.bin", ["x"]), ("packed.bin", ["a", "x"])])
+def test_a_file_that_was_cut_is_told_and_a_restored_one_read_again(
+    store: StoreSource, cut: str, read: list[str]
+) -> None:
+    file = store.path / cut
     whole = file.read_bytes()
     with file.open("r+b") as opened:
         opened.truncate(len(whole) // 2)
     ids = np.array([ROWS - 1, 3])
     assert store.gather(["a"], ids)["a"].tolist() == VALUES["a"][ids].tolist()
     for ask in (
-        lambda: store.gather(["a", "x"], ids),
-        lambda: store.draw(["x"], 5),
-        lambda: list(store.scan(["x"])),
+        lambda: store.gather(read, ids),
+        lambda: store.draw(read, 5),
         store.verify,
     ):
         with pytest.raises(StoreError, match="shorter file"):
             ask()
     with file.open("r+b") as opened:
         opened.write(whole)
-    np.testing.assert_array_equal(store.gather(["x"], ids)["x"], VALUES["x"][ids])
+    np.testing.assert_array_equal(store.gather(read, ids)["x"], VALUES["x"][ids])
     store.verify()
 
 
@@ -102,3 +105,10 @@ def test_columns_are_read_only(store: StoreSource) -> None:
     with pytest.raises(ValueError, match="read-only"):
         codes[0] = 1
     assert take_rows({"a": store._columns["a"]}, np.array([0]))["a"].flags.writeable
+
+
+def test_a_pass_over_a_column_that_was_cut_is_told(store: StoreSource) -> None:
+    os.truncate(store.path / "column-0001.bin", 100)
+    assert sum(len(block["a"]) for block in store.scan(["a"])) == ROWS
+    with pytest.raises(StoreError, match="shorter file"):
+        list(store.scan(["x"]))

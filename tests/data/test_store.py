@@ -99,7 +99,7 @@ def pipe(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [truncate, lengthen, link, folder, pipe, Path.unlink])
-@pytest.mark.parametrize("name", ["column-0000.bin", "column-0005.bin"])
+@pytest.mark.parametrize("name", ["column-0000.bin", "column-0005.bin", "packed.bin"])
 def test_damaged_columns_do_not_open(store: Path, damage: Callable[[Path], object], name: str) -> None:
     StoreSource(store).close()
     damage(store / name)
@@ -138,6 +138,14 @@ HOSTILE: dict[str, Callable[[dict[str, Any]], object]] = {
     "bounds the wrong way round": lambda body: body["schema"]["columns"][0].update(lo=200),
     "wider column": lambda body: body["schema"]["columns"][0].update(hi=100_000),
     "one column more": lambda body: body["schema"]["columns"].append({"name": "x", "type": "boolean"}),
+    "records are a number": lambda body: body.update(packed=3),
+    "records without columns": lambda body: body["packed"].update(columns=[]),
+    "records of unknown columns": lambda body: body["packed"]["columns"].__setitem__(0, "../ledger"),
+    "records of numbers": lambda body: body["packed"]["columns"].__setitem__(0, 7),
+    "records of one column twice": lambda body: body["packed"]["columns"].append("age"),
+    "records of other columns": lambda body: body["packed"]["columns"].pop(0),
+    "records that are too long": lambda body: body["packed"]["columns"].append("income"),
+    "records without checksum": lambda body: body["packed"].pop("checksum"),
     "twice the same name": lambda body: body["schema"]["columns"][1].update(name="age"),
 }
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from holdfast.data.packed import RECORD_BYTES, record
 from holdfast.errors import SchemaError, StoreError
 from holdfast.query.schema import Schema
 
@@ -25,17 +26,15 @@ _HEX_16_BYTES = re.compile(r"[0-9a-f]{32}")
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """Schema, number of rows, how many of them one person may own, identity, and one checksum (BLAKE2b,
-    32 bytes) per column in schema order."""
+    32 bytes) per column in schema order; with records, their columns and their checksum."""
 
     schema: Schema
     rows: int
     rows_per_unit: int
     fingerprint: str
     checksums: tuple[str, ...]
-
-    def column_bytes(self, name: str) -> int:
-        """The exact size that the file of a column must have."""
-        return self.rows * int(self.schema[name].dtype.itemsize)
+    packed: tuple[str, ...] = ()
+    packed_checksum: str = ""
 
     def to_bytes(self) -> bytes:
         """JSON with its own checksum, so that a flipped bit in the schema does not go unnoticed."""
@@ -48,6 +47,8 @@ class Manifest:
             "schema": self.schema.to_json(),
             "checksums": list(self.checksums),
         }
+        if self.packed:
+            body["packed"] = {"columns": list(self.packed), "checksum": self.packed_checksum}
         body["checksum"] = _own_checksum(body)
         return json.dumps(body, ensure_ascii=False, indent=1).encode()
 
@@ -55,6 +56,10 @@ class Manifest:
 def column_file(index: int) -> str:
     """The file of the column at this place in the schema. Names from a manifest never become paths."""
     return f"column-{index:04d}.bin"
+
+
+PACKED_FILE = "packed.bin"
+"""The file of the records."""
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -104,13 +109,32 @@ def _checked(body: Any, folder: Path) -> Manifest:
     for checksum in checksums:
         if not isinstance(checksum, str) or not _HEX_32_BYTES.fullmatch(checksum):
             raise _damaged(folder, "checksums")
+    packed, packed_checksum = _packed(body, schema, folder)
     return Manifest(
         schema=schema,
         rows=body["rows"],
         rows_per_unit=body["rows_per_unit"],
         fingerprint=fingerprint,
         checksums=tuple(checksums),
+        packed=packed,
+        packed_checksum=packed_checksum,
     )
+
+
+def _packed(body: dict[str, Any], schema: Schema, folder: Path) -> tuple[tuple[str, ...], str]:
+    """The columns of the records and their checksum; nothing in a store that has none, as older ones."""
+    packed = body.get("packed")
+    if packed is None:
+        return (), ""
+    names, checksum = (packed.get("columns"), packed.get("checksum")) if isinstance(packed, dict) else (0, 0)
+    if not isinstance(names, list) or not isinstance(checksum, str) or not _HEX_32_BYTES.fullmatch(checksum):
+        raise _damaged(folder, "packed")
+    known = all(isinstance(name, str) and name in schema for name in names)
+    if not known or not names or len(set(names)) < len(names):
+        raise _damaged(folder, "packed")
+    if record(names, schema).itemsize > RECORD_BYTES:
+        raise _damaged(folder, "packed")
+    return tuple(names), checksum
 
 
 def _damaged(folder: Path, field: str) -> StoreError:

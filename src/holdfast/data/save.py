@@ -13,8 +13,9 @@ from types import TracebackType
 
 import numpy as np
 
-from holdfast.data.manifest import MANIFEST_NAME, Manifest, column_file, read_manifest
-from holdfast.data.source import Block, Source
+from holdfast.data.manifest import MANIFEST_NAME, PACKED_FILE, Manifest, column_file, read_manifest
+from holdfast.data.packed import pack, packed_columns, record
+from holdfast.data.source import Block, Codes, Source
 from holdfast.data.store import StoreSource
 from holdfast.errors import InputError, StoreError
 from holdfast.query.schema import Schema
@@ -53,15 +54,16 @@ class StoreWriter:
         token = secrets.token_hex(4)
         self._partial = self._target.parent / f".{self._target.name}.{token}.partial"
         self._old = self._target.parent / f".{self._target.name}.{token}.old"
+        self._packed = packed_columns(schema)
         self._files: dict[str, int] = {}
-        self._digests = {name: hashlib.blake2b(digest_size=32) for name in schema}
+        self._digests = {file: hashlib.blake2b(digest_size=32) for file in self._names()}
 
     def __enter__(self) -> StoreWriter:
         try:
             # The rows are somebody's secret: only the owner may enter until the owner says otherwise.
             os.mkdir(self._partial, 0o700)
-            for index, name in enumerate(self._schema):
-                self._files[name] = _create(self._partial / column_file(index))
+            for file in self._names():
+                self._files[file] = _create(self._partial / file)
         except OSError as error:
             self._abandon()
             raise self._failure(error) from None
@@ -81,23 +83,36 @@ class StoreWriter:
 
     def append(self, block: Block) -> None:
         """Write the codes of the next rows."""
-        for name in self._schema:
+        for index, name in enumerate(self._schema):
             dtype = self._schema[name].dtype.newbyteorder("<")
-            raw = np.ascontiguousarray(block[name], dtype=dtype).data.cast("B")
-            self._digests[name].update(raw)
-            _write(self._files[name], raw)
+            self._add(column_file(index), np.ascontiguousarray(block[name], dtype=dtype))
+        if self._packed:
+            self._add(PACKED_FILE, pack(block, record(self._packed, self._schema)))
         self._rows += len(block[name])
+
+    def _add(self, file: str, codes: Codes) -> None:
+        raw = codes.view(np.uint8).data
+        self._digests[file].update(raw)
+        _write(self._files[file], raw)
+
+    def _names(self) -> list[str]:
+        """The files of the rows."""
+        return [*map(column_file, range(len(self._schema))), *([PACKED_FILE] if self._packed else [])]
 
     def commit(self) -> None:
         """Bring everything to the disk and give the folder its name."""
         for descriptor in self._files.values():
             os.fsync(descriptor)
+        checksums = {file: digest.hexdigest() for file, digest in self._digests.items()}
+        packed_checksum = checksums.pop(PACKED_FILE, "")
         manifest = Manifest(
             schema=self._schema,
             rows=self._rows,
             rows_per_unit=self._rows_per_unit,
             fingerprint=self._fingerprint,
-            checksums=tuple(digest.hexdigest() for digest in self._digests.values()),
+            checksums=tuple(checksums.values()),
+            packed=self._packed,
+            packed_checksum=packed_checksum,
         )
         descriptor = _create(self._partial / MANIFEST_NAME)
         try:
