@@ -60,16 +60,7 @@ def select(
     Guarantee: epsilon-DP; by default the exponential mechanism (bounded range, epsilon^2/8-zCDP) where the
     session counts rho, permute-and-flip in a pure session.
     """
-    if (epsilon is None) == (rho is None):
-        raise InputError("give epsilon= or rho=, the budget of this choice")
-    if not len(candidates):
-        raise InputError("expected at least one candidate, got none")
-    wanted = mechanism or ("permute-and-flip" if session.currency == "pure" else "exponential")
-    if wanted not in ("exponential", "permute-and-flip"):
-        raise InputError(f'expected mechanism="exponential" or "permute-and-flip", got {mechanism!r}')
-    if session.currency == "gdp":
-        raise MechanismError("a choice is not Gaussian noise, and this session is Gaussian-only")
-    each = _epsilon(epsilon, rho, wanted)
+    each, wanted = choice_of(session, candidates, epsilon=epsilon, rho=rho, mechanism=mechanism)
     counted = sensitivity is None
     conditions = _conditions(session, candidates, scores) if counted else None
     numbers = None if counted else _numbers(candidates, scores)
@@ -95,6 +86,27 @@ def select(
         rounded=not counted,
     )
     return Selection(candidates[index], index, len(candidates), loss, session.confidence, float(each), wanted)
+
+
+def choice_of(
+    session: Session,
+    candidates: Sequence[Any],
+    *,
+    epsilon: float | None = None,
+    rho: float | None = None,
+    mechanism: str | None = None,
+) -> tuple[Fraction, str]:
+    """The epsilon and the mechanism of a choice, if this session may make it."""
+    if (epsilon is None) == (rho is None):
+        raise InputError("give epsilon= or rho=, the budget of this choice")
+    if not len(candidates):
+        raise InputError("expected at least one candidate, got none")
+    wanted = mechanism or ("permute-and-flip" if session.currency == "pure" else "exponential")
+    if wanted not in ("exponential", "permute-and-flip"):
+        raise InputError(f'expected mechanism="exponential" or "permute-and-flip", got {mechanism!r}')
+    if session.currency == "gdp":
+        raise MechanismError("a choice is not Gaussian noise, and this session is Gaussian-only")
+    return _epsilon(epsilon, rho, wanted), wanted
 
 
 def _epsilon(epsilon: float | None, rho: float | None, mechanism: str) -> Fraction:

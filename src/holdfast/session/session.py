@@ -29,10 +29,12 @@ from holdfast.query.predicate import Always
 from holdfast.query.predicate import columns as predicate_columns
 from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic, workload
+from holdfast.session import price
 from holdfast.session.answer import Answer
 from holdfast.session.budget import AMOUNT, Amount, Budget
 from holdfast.session.plan import Plan, recipe_from_text
 from holdfast.session.planner import Moment, affordable, finish, holds, plan, total_rho
+from holdfast.session.price import Price
 from holdfast.session.promise import Promise, promises, share
 from holdfast.session.questions import Questions
 from holdfast.session.release import release
@@ -74,7 +76,7 @@ class Session(Questions[Answer]):
         self._reaches_rows = isinstance(source, FrameSource | StoreSource)
         self._vote = lru_cache(_PLANS_KEPT)(self._priced_vote)
         ledger.open(budget.account(self.name, terms.promised))
-        self.estimate = Estimate(self)
+        self.estimate, self.known = Estimate(self), Known(self)
 
     @property
     def _schema(self) -> Schema:
@@ -117,21 +119,36 @@ class Session(Questions[Answer]):
             Answer.from_json(entry.answer) for entry in entries if entry.answer and '"recipe"' in entry.plan
         ]
 
-    def sample(self, where: str) -> bool:
+    def sample(self, where: str, *, key: str | None = None) -> bool:
         """The sampling counting query: one row is read, and its bit is told with probability 3/4.
 
         Guarantee: a vote; ln(1 + 2/n)-DP. Reference: Fish, Reyzin, Rubinstein 2020, Algorithm 3.
         Cost: `events.Votes(n, 1, 1/4)`. It carries no interval, so it uses up none of the session's queries;
-        asking again draws a fresh row and is charged again.
+        asking again draws a fresh row and is charged again, unless it repeats a `key`.
         """
         test = compile_predicate(parse_predicate(where, self._schema), self._schema)
         columns, text, charge = self._vote(where)
-        self._ledger.reserve(self.name, next(self._samples), "sample", text, charge, self._anytime)
+        entry = self._sampling(where, key, text, charge)
+        if entry.answer is not None:
+            return bool(json.loads(entry.answer))
         if self._reaches_rows:
             row = self._source.gather(columns, np.array([system_bits().below(self._terms.rows)]))
         else:
             row = self._source.draw(columns, 1)
-        return vote(bool(test(row)[0]))
+        told = vote(bool(test(row)[0]))
+        return told if key is None else bool(json.loads(self._ledger.record(entry.id, json.dumps(told))))
+
+    def _sampling(self, where: str, key: str | None, event: str, charge: Charge) -> Entry:
+        """The charge of a vote: a new one, or the standing one under this key."""
+        name = next(self._samples) if key is None else json.dumps(["sample", key, where])
+        while True:
+            standing = None if key is None else self._ledger.find(self.name, name)
+            if standing is not None:
+                return standing
+            try:
+                return self._ledger.reserve(self.name, name, "sample", event, charge, self._anytime)
+            except Stale:
+                continue  # the key was reserved meanwhile, and is found
 
     def report(self) -> Report:
         """Budget and history, ready to print."""
@@ -390,11 +407,45 @@ class Estimate(Questions[Plan]):
         moment = self._session._moment()
         return [self._session._planned(statistic, request, moment)[0] for statistic in statistics]
 
+    def sample(self, where: str) -> Price:
+        """What `Session.sample` would cost."""
+        return price.of_sample(self._session, where)
+
+    def select(self, candidates: Sequence[str], **how: Any) -> Price:
+        """What `Session.select` among conditions would cost."""
+        return price.of_select(self._session, candidates, **how)
+
+    def sparse_vector(self, threshold: float, hits: int, **how: Any) -> Price:
+        """What opening `Session.sparse_vector` would cost."""
+        return price.of_sparse_vector(self._session, threshold, hits, **how)
+
+    def multiplicative_weights(self, columns: Sequence[str], **how: Any) -> Price:
+        """What all updates of `Session.multiplicative_weights` may cost."""
+        return price.of_weights(self._session, columns, **how)
+
     def minimize(self, loss: Loss, **how: Any) -> DescentPlan:
         """What `Session.minimize` would do: iterations, rows, cost, certified excess."""
         from holdfast.session.minimize import plan_minimize
 
         return plan_minimize(self._session, loss, **how)
+
+
+class Known(Questions[bool]):
+    """The same questions: were they asked before, so that the stored answer costs nothing?"""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @property
+    def _schema(self) -> Schema:
+        return self._session._schema
+
+    def _put(self, statistics: list[Statistic], request: Request) -> list[bool]:
+        session = self._session
+        return [
+            session._ledger.find(session.name, question_key(statistic, request)) is not None
+            for statistic in statistics
+        ]
 
 
 def question_key(statistic: Statistic, request: Request) -> str:

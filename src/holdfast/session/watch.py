@@ -41,15 +41,21 @@ class Watch:
         if state["terms"] != fresh.to_json()["terms"]:
             raise InputError(f"sparse vector {name!r} was opened on other terms; choose another name")
         self._vector, self._number = SparseVector.from_json(state), 0
+        self._calls: dict[str, bool] = {}
         self._catch_up()
         self.threshold = level
 
-    def above(self, where: str) -> bool:
-        """Whether the fraction is about above the threshold. BudgetError once it has halted."""
+    def above(self, where: str, *, call: str | None = None) -> bool:
+        """Whether the fraction is about above the threshold. BudgetError once it has halted.
+
+        A `call` names this question: the same call, repeated after a crash, gets the same answer.
+        """
         condition = parse_predicate(where, self._session._schema)
         with self._lock:
             while True:
                 self._catch_up()
+                if call is not None and call in self._calls:
+                    return self._calls[call]
                 if self._vector.halted:
                     self._vector.above(0)  # raises, and says why
                 key, trial = self._key(self._number), SparseVector.from_json(self._vector.to_json())
@@ -58,9 +64,11 @@ class Watch:
                     continue  # another holder of this sparse vector was quicker
                 value = int(self._session._source.totals(Measurement(self._session._schema, condition))[0])
                 answer = trial.above(value)
-                told = json.dumps({"by": self._holder, "above": answer, "state": trial.to_json()})
+                told = json.dumps(
+                    {"by": self._holder, "above": answer, "call": call, "state": trial.to_json()}
+                )
                 if self._session.record(entry, told) == told:
-                    self._vector, self._number = trial, self._number + 1
+                    self._catch_up()
                     return answer
 
     @property
@@ -94,5 +102,8 @@ class Watch:
             entry = self._session._ledger.find(self._session.name, self._key(self._number))
             if entry is None or entry.answer is None:
                 return
-            self._vector = SparseVector.from_json(json.loads(entry.answer)["state"])
+            told = json.loads(entry.answer)
+            self._vector = SparseVector.from_json(told["state"])
+            if told.get("call") is not None:
+                self._calls[told["call"]] = told["above"]
             self._number += 1

@@ -1,0 +1,71 @@
+"""Rows that are looked for only when an answer needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from holdfast.errors import DataError
+from holdfast.query.schema import Schema
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from holdfast.data.source import Block, Measurement, Source
+    from holdfast.noise.bits import Bits
+
+
+class DeferredSource:
+    """See `Source`. `schema` and `rows` are declared; the rows behind them are opened at the first answer.
+
+    Plans, budgets and histories need no rows, so they are there while the rows are not.
+    """
+
+    def __init__(self, schema: Schema, rows: int, open_rows: Callable[[], Source]) -> None:
+        self.schema, self.rows, self._open_rows = schema, rows, open_rows
+        self._lock, self._source = Lock(), None
+
+    _source: Source | None
+
+    def _opened(self) -> Source:
+        with self._lock:
+            if self._source is None:
+                source = self._open_rows()
+                if source.rows != self.rows or source.schema != self.schema:
+                    source.close()
+                    raise DataError(
+                        "the rows are not those that were registered: their number or schema differs; put "
+                        "the registered ones back, or register these as another table"
+                    )
+                self._source = source
+            return self._source
+
+    @property
+    def fingerprint(self) -> str:
+        return self._opened().fingerprint
+
+    def scan(self, columns: Sequence[str]) -> Iterator[Block]:
+        return self._opened().scan(columns)
+
+    def gather(self, columns: Sequence[str], ids: NDArray[np.int64]) -> Block:
+        return self._opened().gather(columns, ids)
+
+    def draw(self, columns: Sequence[str], count: int, bits: Bits | None = None) -> Block:
+        return self._opened().draw(columns, count, bits)
+
+    def totals(self, measurement: Measurement) -> NDArray[np.int64]:
+        return self._opened().totals(measurement)
+
+    def close(self) -> None:
+        with self._lock:
+            source, self._source = self._source, None
+        if source is not None:
+            source.close()
+
+    def __getattr__(self, name: str) -> Any:
+        """What only some sources can do."""
+        if name.startswith("_") or name == "path":
+            raise AttributeError(name)
+        return getattr(self._opened(), name)
