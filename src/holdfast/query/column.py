@@ -12,6 +12,7 @@ import math
 import operator
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -323,6 +324,7 @@ def _flat(values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
+@lru_cache(maxsize=1024)
 def _smallest(code: int) -> np.dtype[Any]:
     return np.min_scalar_type(code)
 

@@ -15,7 +15,7 @@ from holdfast.query import expression as arithmetic
 from holdfast.query.column import Boolean, Category, Date, Integer, Real
 from holdfast.query.expression import Add, Column, Constant, Expression, Negate, Subtract, constant
 from holdfast.query.predicate import Compare, Never, NotNull, Predicate, among, conjunction
-from holdfast.query.ranges import Ranges, after, before, complement, domain, intersection, union
+from holdfast.query.ranges import Ranges, after, before, complement, domain, union
 from holdfast.query.reading import day_of
 from holdfast.query.schema import Schema
 from holdfast.query.wording import listed, near, quoted
@@ -193,14 +193,12 @@ def _present(*sides: Expression) -> Predicate:
 
 def _pieces(op: str, bound: float, lo: float, hi: float) -> Ranges:
     """The x in [lo, hi] with x op bound, one code after another."""
-    match op:
-        case "<" | "<=":
-            allowed = [(lo, before(bound) if op == "<" else bound)]
-        case ">" | ">=":
-            allowed = [(after(bound) if op == ">" else bound, hi)]
-        case _:
-            allowed = [(bound, bound)]
-    found = intersection(union(allowed), ((lo, hi),))
+    first, last = lo, hi
+    if op not in (">", ">="):
+        last = min(hi, before(bound) if op == "<" else bound)
+    if op not in ("<", "<="):
+        first = max(lo, after(bound) if op == ">" else bound)
+    found = ((first, last),) if first <= last else ()
     return complement(found, lo, hi) if op == "<>" else found
 
 

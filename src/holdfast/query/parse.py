@@ -15,6 +15,7 @@ from holdfast.query import expression as arithmetic
 from holdfast.query.column import INTEGER_LIMIT, Boolean
 from holdfast.query.comparison import NEGATED, Operand, comparison
 from holdfast.query.expression import Column, Expression, constant
+from holdfast.query.plain import plain_predicate
 from holdfast.query.predicate import Always, IsNull, Never, NotNull, Predicate, conjunction, disjunction
 from holdfast.query.scan import MAX_DEPTH, MAX_TERMS, MAX_TEXT, Token, scan
 from holdfast.query.schema import Schema
@@ -61,10 +62,17 @@ def _remembered(
 
 
 def _predicate(text: str, schema: Schema) -> Predicate:
-    converter = Converter(text, schema, scan(text, schema))
-    predicate = converter.predicate(converter.parsed(), positive=True)
+    predicate = plain_predicate(text, schema)
+    if predicate is None:
+        predicate = full_predicate(text, schema)
     _check_canonical(str(predicate), text, schema)
     return predicate
+
+
+def full_predicate(text: str, schema: Schema) -> Predicate:
+    """The condition in the text, whatever of the language it uses."""
+    converter = Converter(text, schema, scan(text, schema))
+    return converter.predicate(converter.parsed(), positive=True)
 
 
 def _expression(text: str, schema: Schema) -> Expression:

@@ -30,7 +30,9 @@ def spelt(predicate: Predicate) -> str:
 
 
 def _is_choice(part: Predicate) -> bool:
-    return isinstance(part, Or) or (isinstance(part, In) and len(_pieces(part)) > 1)
+    if isinstance(part, In):
+        return (len(part.ranges) > 1 or part.null) and len(_pieces(part)) > 1
+    return isinstance(part, Or)
 
 
 def _pieces(leaf: In) -> list[str]:
@@ -55,7 +57,7 @@ def _labels(name: str, ranges: Ranges, kind: Category) -> str:
 
 
 def _numbers(name: str, ranges: Ranges, kind: Integer | Date) -> list[str]:
-    others = complement(ranges, *domain(kind))
+    others = complement(ranges, *domain(kind)) if len(ranges) > 1 else ranges
     if len(others) < len(ranges) and _size(others) == len(others):
         return [_one_of(name, [_value(int(lo), kind) for lo, _ in others], negated=True)]
     single = [_value(int(lo), kind) for lo, hi in ranges if lo == hi]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import islice
 
 KEYWORDS = re.compile(
@@ -13,6 +14,7 @@ KEYWORDS = re.compile(
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
+@lru_cache(maxsize=1024)
 def quoted(name: str) -> str:
     """A column name as an identifier: bare where that is unmistakable, else in double quotes."""
     if _PLAIN.fullmatch(name) and not KEYWORDS.fullmatch(name):
