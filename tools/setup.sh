@@ -1,6 +1,7 @@
 #!/bin/sh
 # Make .venv in the project's root and install the project into it: setup.sh "." or setup.sh ".[dev]".
-# For ".[dev]" also the Debian packages that the tests start for real: a PostgreSQL server and a Java runtime.
+# For ".[dev]" also the Debian packages that the tests start for real: a PostgreSQL server,
+# a Java runtime and a browser.
 set -eu
 python=${PYTHON:-python3}
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
@@ -30,4 +31,5 @@ echo "installing holdfast into .venv (a minute or two the first time)"
 if [ "$1" != "." ]; then
     ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || debian postgresql
     command -v java >/dev/null || debian default-jre-headless
+    command -v chromium >/dev/null || debian chromium fonts-dejavu-core
 fi

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -17,22 +18,51 @@ if TYPE_CHECKING:
     from holdfast.noise.bits import Bits
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The public facts of rows: what is declared of them, and how many there are."""
+
+    schema: Schema
+    rows: int
+    rows_per_unit: int
+    store: bool
+
+
+def look(place: str, schema: Schema | None, relation: str | None = None) -> Seen:
+    """Open the rows at a place once, for the facts that an owner declares with them."""
+    from holdfast.data.store import StoreSource
+
+    source = _rows_at(place, schema, relation)
+    store = isinstance(source, StoreSource)
+    seen = Seen(
+        source.schema, source.rows, source.rows_per_unit if isinstance(source, StoreSource) else 1, store
+    )
+    source.close()
+    return seen
+
+
+def _rows_at(place: str, schema: Schema | None, relation: str | None) -> Source:
+    from holdfast.data.open import open_source
+
+    return open_source(place, schema) if relation is None else open_source(place, schema, table=relation)
+
+
 class DeferredSource:
     """See `Source`. `schema` and `rows` are declared; the rows behind them are opened at the first answer.
 
     Plans, budgets and histories need no rows, so they are there while the rows are not.
     """
 
-    def __init__(self, schema: Schema, rows: int, open_rows: Callable[[], Source]) -> None:
-        self.schema, self.rows, self._open_rows = schema, rows, open_rows
-        self._lock, self._source = Lock(), None
-
     _source: Source | None
+
+    def __init__(self, schema: Schema, rows: int, place: str, relation: str | None = None) -> None:
+        self.schema, self.rows, self._place, self._relation = schema, rows, place, relation
+        self._lock, self._source = Lock(), None
 
     def _opened(self) -> Source:
         with self._lock:
             if self._source is None:
-                source = self._open_rows()
+                source = _rows_at(self._place, self.schema, self._relation)
                 if source.rows != self.rows or source.schema != self.schema:
                     source.close()
                     raise DataError(

@@ -19,6 +19,7 @@ from holdfast.data.frame import FrameSource
 from holdfast.data.store import StoreSource
 from holdfast.errors import BudgetError, LedgerError, MechanismError
 from holdfast.ledger import Charge, Entry, Ledger, Stale, While
+from holdfast.ledger.failpoint import reached
 from holdfast.mechanisms.votes import FLIP, vote
 from holdfast.noise.bits import system_bits
 from holdfast.privacy.event import Event, Group, Votes, to_json
@@ -83,6 +84,11 @@ class Session(Questions[Answer]):
         return self._terms.schema
 
     @property
+    def schema(self) -> Schema:
+        """The columns that may be asked about."""
+        return self._terms.schema
+
+    @property
     def confidence(self) -> float:
         """The probability with which all intervals hold."""
         return self._terms.confidence
@@ -96,6 +102,11 @@ class Session(Questions[Answer]):
     def currency(self) -> str:
         """What the budget is counted in: "pure" (epsilon), "zcdp" (rho) or "gdp" (mu squared)."""
         return self._budget.currency
+
+    @property
+    def limit(self) -> Amount:
+        """The session's whole share."""
+        return self._budget.amount(self._budget.filter.limit_units)
 
     @property
     def spent(self) -> Amount:
@@ -149,6 +160,11 @@ class Session(Questions[Answer]):
                 return self._ledger.reserve(self.name, name, "sample", event, charge, self._anytime)
             except Stale:
                 continue  # the key was reserved meanwhile, and is found
+
+    def opened(self, kind: str, name: str) -> bool:
+        """Whether a sparse vector ("sparse vector") or weights ("weights") of this name were paid for."""
+        key = json.dumps([kind, name, "opened"]) if kind == "sparse vector" else f"{kind} {name} round 0"
+        return self._ledger.find(self.name, key) is not None
 
     def report(self) -> Report:
         """Budget and history, ready to print."""
@@ -258,9 +274,10 @@ class Session(Questions[Answer]):
                 # Too many intervals are refused here; otherwise the key was reserved meanwhile, and is found.
                 self._refuse_more_than_promised(queries, self._moment())
 
-    def record(self, entry: Entry, outcome: str) -> str:
-        """Commit the outcome of a charge, once; returns the outcome that stands."""
-        return self._ledger.record(entry.id, outcome)
+    def record(self, entry: Entry, outcome: str, *, secret: bool = False) -> str:
+        """Commit the outcome of a charge, once; returns the outcome that stands. A `secret` one holds what must
+        not leave (a noisy threshold) and is left out of exports."""
+        return self._ledger.record(entry.id, outcome, secret=secret)
 
     def promise(self) -> Promise:
         """What one more answer may promise at this moment: see `holdfast.session.promise`."""
@@ -290,9 +307,12 @@ class Session(Questions[Answer]):
                 )
             except Stale:
                 continue
+            reached("after reserve")
             answer = release(planned, self._source, self._terms)
             text = answer.to_json()
+            reached("after draw")
             standing = self._ledger.record(entry.id, text)
+            reached("after record")
             return answer if standing == text else Answer.from_json(standing)
 
     def _reserve(self, statistic: Statistic, request: Request, key: str) -> tuple[Plan, Entry]:
@@ -301,9 +321,10 @@ class Session(Questions[Answer]):
             moment = self._moment()
             planned, holding = self._planned(statistic, request, moment)
             self._refuse_overspending(planned, moment)
-            return planned, self._ledger.reserve(
-                self.name, key, planned.text, planned.event_text, planned.charge, holding
-            )
+        # Not under the lock: charges of several threads are committed together.
+        return planned, self._ledger.reserve(
+            self.name, key, planned.text, planned.event_text, planned.charge, holding
+        )
 
     def _resume(self, statistic: Statistic, entry: Entry) -> tuple[Plan, Entry]:
         """A charge whose answer was lost in a crash is computed once more, with the noise that was paid for."""

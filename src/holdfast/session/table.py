@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import InputError, LedgerError
-from holdfast.ledger import Ledger, MemoryLedger, SqliteLedger, copy_ledger
+from holdfast.ledger import (
+    LEDGER_FILE,
+    ChainedLedger,
+    Ledger,
+    MemoryLedger,
+    SqliteLedger,
+    copy_ledger,
+    open_ledger,
+)
 from holdfast.privacy.filter import Filter
 from holdfast.query.schema import Schema
 from holdfast.session.budget import Amount, Budget, budget, budget_of, validity_budget
@@ -19,7 +28,6 @@ from holdfast.session.terms import Fixed, Terms
 if TYPE_CHECKING:
     from holdfast.data.source import Source
 
-LEDGER_FILE = "ledger.sqlite"
 _UNLIMITED = 9e9
 """What the table's account is compared with while the owner has set no limit."""
 
@@ -45,6 +53,16 @@ class Table:
     def schema(self) -> Schema:
         """The declared columns; public."""
         return self._source.schema
+
+    @property
+    def ledger(self) -> Ledger:
+        """What was charged, to whom, and for which answers."""
+        return self._ledger
+
+    def close(self) -> None:
+        """Let go of the rows and the ledger. Sessions on the table end."""
+        self._source.close()
+        self._ledger.close()
 
     def limit(
         self, *, epsilon: float | None = None, delta: float | None = None, rho: float | None = None
@@ -221,7 +239,12 @@ class Table:
 
 
 def open(
-    data: object, schema: Schema | None = None, *, rows_per_unit: int | None = None, **options: Any
+    data: object,
+    schema: Schema | None = None,
+    *,
+    rows_per_unit: int | None = None,
+    ledger: Ledger | str | Path | None = None,
+    **options: Any,
 ) -> Table:
     """Open rows as a table.
 
@@ -231,6 +254,8 @@ def open(
     bounds; unknown categories and unparsable values become NULL; nothing is learnt from the rows.
     `rows_per_unit=m` says that one person may own up to m rows, and charges group privacy for it; a store
     remembers it.
+    `ledger` is where charges are kept: a file, "postgresql://…#name", or a ledger; else in a store's folder, or in
+    memory. A store has one budget: its own ledger refuses from then on, and must be moved if it was charged.
     """
     from holdfast.data.open import open_source
     from holdfast.data.store import StoreSource
@@ -238,11 +263,33 @@ def open(
     units = 1 if rows_per_unit is None else whole("rows_per_unit", rows_per_unit)
     source = open_source(data, schema, **options)
     if not isinstance(source, StoreSource):
-        return Table(source, MemoryLedger(), units)
+        return Table(source, MemoryLedger() if ledger is None else _opened(ledger), units)
     if rows_per_unit is None:
         units = source.rows_per_unit
     elif units < source.rows_per_unit:
         raise InputError(
             f"this store was saved with rows_per_unit={source.rows_per_unit}; fewer would charge too little"
         )
-    return Table(source, SqliteLedger(source.path / LEDGER_FILE), units)
+    own = source.path / LEDGER_FILE
+    return Table(source, SqliteLedger(own) if ledger is None else _in_place_of(own, _opened(ledger)), units)
+
+
+def _opened(ledger: Ledger | str | Path) -> Ledger:
+    return open_ledger(ledger) if isinstance(ledger, str | Path) else ledger
+
+
+def _in_place_of(own: Path, ledger: Ledger) -> Ledger:
+    """Have a store's charges counted elsewhere, and no longer in its folder: one store, one budget."""
+    if not isinstance(ledger, ChainedLedger):
+        raise InputError(
+            "expected a ledger that outlasts the process, got one in memory; name a file or a server"
+        )
+    writable = own.exists() or os.access(own.parent, os.W_OK)  # else nobody can charge it there
+    if writable and ledger.address != str(own.absolute()):
+        standing = SqliteLedger(own)
+        try:
+            if standing.moved() != ledger.address:
+                standing.retire(ledger.address, unless_charged=True)
+        finally:
+            standing.close()
+    return ledger

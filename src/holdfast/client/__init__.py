@@ -1,0 +1,1 @@
+"""A session on a gateway elsewhere: `connect(url, token)`."""

@@ -1,0 +1,331 @@
+"""The HTTP API: thin routes over the gateway."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Path, Request, Response
+from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from holdfast.errors import InputError
+from holdfast.query.schema import Schema
+from holdfast.service.boards import Board
+from holdfast.service.catalog import Person, Token
+from holdfast.service.gateway import Gateway
+from holdfast.service.problem import CODES, Problem
+from holdfast.service.question import Name, Positive, Question
+
+Id = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+NewId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
+
+
+class Body(BaseModel):
+    """A request's body: nothing beyond what is declared."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Budget(Body):
+    """epsilon (pure), epsilon and delta, or rho."""
+
+    epsilon: Positive | None = None
+    delta: Annotated[float, Field(gt=0, lt=1)] | None = None
+    rho: Positive | None = None
+
+    def given(self) -> dict[str, float]:
+        """The amounts that were given."""
+        return self.model_dump(exclude_none=True)
+
+
+class NewDataset(Body):
+    """A table: where it is (below the gateway's data folders, or postgresql://), its columns, its cap."""
+
+    id: NewId
+    name: Name | None = None
+    path: Annotated[str, Field(min_length=1, max_length=1000)]
+    relation: Name | None = None
+    columns: dict[str, Any] | None = Field(
+        default=None, alias="schema", description="the declared columns; a saved store has its own"
+    )
+    rows_per_unit: Annotated[int, Field(ge=1)] = 1
+    budget: Budget
+    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    queries: Annotated[int, Field(ge=1)] | None = None
+    target: Annotated[str, Field(pattern="^(population|table)$")] = "population"
+
+
+class NewPerson(Body):
+    """Somebody: an owner, an analyst or an auditor; with a team, which holds the looks at boards."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    scope: Annotated[str, Field(pattern="^(owner|analyst|auditor)$")] = "analyst"
+    team: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+
+
+class NewToken(Body):
+    """A token, which ends after so many days."""
+
+    label: Annotated[str, Field(max_length=100)] = ""
+    days: Annotated[float, Field(gt=0, le=36_500)] | None = None
+
+
+class NewBoard(Body):
+    """Labels (a file below the gateway's data folders) and the terms of a leaderboard or a holdout."""
+
+    id: NewId
+    name: Name | None = None
+    labels: Annotated[str, Field(min_length=1, max_length=1000)]
+    column: Name | None = None
+    metric: Annotated[str, Field(max_length=40)] = "accuracy"
+    queries: Annotated[int, Field(ge=1, le=10**12)]
+    per_team: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    within: Annotated[float, Field(gt=0, lt=1)] | None = None
+    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    mode: Annotated[str, Field(max_length=40)] | None = None
+
+    def board(self, kind: str) -> Board:
+        """The declaration."""
+        parts = self.model_dump() | {"kind": kind, "rows": 0, "name": self.name or self.id}
+        return Board(**parts)
+
+
+class Predictions(Body):
+    """One prediction for each row of the labels, in their order."""
+
+    predictions: Annotated[list[float | Annotated[str, Field(max_length=200)]], Field(min_length=1)]
+
+
+class Scoring(Predictions):
+    """Predictions for a holdout; `train_score` asks only whether that score is fine."""
+
+    train_score: Annotated[float, Field(allow_inf_nan=False)] | None = None
+
+
+class ProblemBody(BaseModel):
+    """What every refusal looks like (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    code: Annotated[str, Field(json_schema_extra={"enum": sorted(CODES)})]
+    detail: str = ""
+
+
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"model": ProblemBody, "content": {"application/problem+json": {}}, "description": "refused"}
+    for status in sorted({status for status, _ in CODES.values()})
+}
+router = APIRouter(prefix="/v1", responses=_REFUSALS)
+
+
+def gateway_of(request: Request) -> Gateway:
+    """The gateway of this worker."""
+    return request.app.state.gateway  # type: ignore[no-any-return]
+
+
+async def asker_of(request: Request, authorization: Annotated[str | None, Header()] = None) -> Person:
+    """Who asks: the owner of the bearer token."""
+    kind, _, token = (authorization or "").partition(" ")
+    person = gateway_of(request).who(token.strip()) if kind.lower() == "bearer" else None
+    if person is None:
+        raise Problem("unauthorized", "send the header Authorization: Bearer TOKEN")
+    wait = request.app.state.rate.wait(person.id)
+    if wait > 0:
+        raise Problem("rate", f"wait {wait:.2f} seconds", retry_after=wait)
+    request.state.person = person
+    return person
+
+
+Guard = Annotated[Gateway, Depends(gateway_of)]
+Asker = Annotated[Person, Depends(asker_of)]
+
+
+async def charged(request: Request, work: Callable[[], str]) -> Response:
+    """Do charged work beside the event loop. Its reply, good or bad, leaves at a public time."""
+    loop = asyncio.get_running_loop()
+    body = await asyncio.shield(loop.run_in_executor(request.app.state.pool, work))
+    return Response(body, media_type="application/json")
+
+
+@router.get("/health")
+async def health() -> dict[str, str]:
+    """Whether the gateway is there."""
+    return {"status": "ok"}
+
+
+@router.get("/me")
+async def me(asker: Asker) -> dict[str, str]:
+    """Who the token belongs to."""
+    return _person(asker)
+
+
+@router.get("/datasets")
+def datasets(guard: Guard, asker: Asker) -> list[dict[str, Any]]:
+    """The tables that you may see."""
+    return [dataset.public() for dataset in guard.datasets(asker)]
+
+
+@router.post("/datasets", status_code=201)
+def register(guard: Guard, asker: Asker, body: NewDataset) -> dict[str, Any]:
+    """Register a table (owner)."""
+    return guard.register(
+        asker, body.id, body.path, None if body.columns is None else Schema.from_json(body.columns),
+        relation=body.relation, rows_per_unit=body.rows_per_unit, name=body.name or body.id,
+        budget=body.budget.given(), confidence=body.confidence, queries=body.queries, target=body.target,
+    ).public()  # fmt: skip
+
+
+@router.get("/datasets/{dataset}")
+def dataset(guard: Guard, asker: Asker, dataset: Id) -> dict[str, Any]:
+    """A table: its schema, number of rows, budget and promise."""
+    return guard.dataset(asker, dataset).public()
+
+
+@router.get("/datasets/{dataset}/analysts")
+def analysts(guard: Guard, asker: Asker, dataset: Id) -> list[dict[str, Any]]:
+    """Who may ask a table, and what they have spent (owner, auditor)."""
+    return guard.analysts(asker, dataset)
+
+
+@router.put("/datasets/{dataset}/analysts/{person}", status_code=204)
+def admit(guard: Guard, asker: Asker, dataset: Id, person: Id, body: Budget) -> None:
+    """Let somebody ask a table, with a budget of their own (owner)."""
+    guard.admit(asker, dataset, person, body.given())
+
+
+@router.post("/datasets/{dataset}/estimate")
+async def estimate(guard: Guard, asker: Asker, dataset: Id, body: Question) -> JSONResponse:
+    """What a question would cost and how wide its answer would be; nothing is read or charged."""
+    return JSONResponse(guard.estimate(asker, dataset, body))
+
+
+@router.post("/datasets/{dataset}/ask")
+async def ask(
+    request: Request, guard: Guard, asker: Asker, dataset: Id, body: Question, key: Key = None
+) -> Response:
+    """Ask, and be charged. The reply leaves at a public time; an Idempotency-Key makes it repeatable."""
+    return await charged(request, lambda: guard.ask(asker, dataset, body, key))
+
+
+@router.get("/datasets/{dataset}/answers")
+def answers(guard: Guard, asker: Asker, dataset: Id) -> Response:
+    """Every answer that you were given."""
+    texts = ",".join(answer.to_json() for answer in guard.answers(asker, dataset))
+    return Response(f"[{texts}]", media_type="application/json")
+
+
+@router.get("/datasets/{dataset}/budget")
+def budget(guard: Guard, asker: Asker, dataset: Id) -> dict[str, Any]:
+    """What you have spent and have left, and the table as a whole."""
+    return guard.budget(asker, dataset)
+
+
+@router.get("/datasets/{dataset}/ledger")
+def ledger(guard: Guard, asker: Asker, dataset: Id) -> StreamingResponse:
+    """The table's ledger as NDJSON, for auditors and owners; check it with `holdfast ledger verify FILE`."""
+    lines = guard.export(asker, dataset)
+    return StreamingResponse((f"{line}\n" for line in lines), media_type="application/x-ndjson")
+
+
+@router.get("/people")
+def people(guard: Guard, asker: Asker) -> list[dict[str, str]]:
+    """Everybody (owner)."""
+    return [_person(person) for person in guard.people(asker)]
+
+
+@router.post("/people", status_code=201)
+def add_person(guard: Guard, asker: Asker, body: NewPerson) -> dict[str, str]:
+    """Register somebody (owner)."""
+    return _person(guard.add_person(asker, body.name, body.scope, body.team))
+
+
+@router.get("/people/{person}/tokens")
+def tokens(guard: Guard, asker: Asker, person: Id) -> list[dict[str, Any]]:
+    """Somebody's tokens, without their secrets (owner, or your own)."""
+    return [_token(token) for token in guard.tokens(asker, person)]
+
+
+@router.post("/people/{person}/tokens", status_code=201)
+def issue(guard: Guard, asker: Asker, person: Id, body: NewToken) -> dict[str, str]:
+    """A new token for somebody, told once (owner)."""
+    return {"token": guard.issue(asker, person, body.label, body.days)}
+
+
+@router.delete("/tokens/{token}", status_code=204)
+def revoke(guard: Guard, asker: Asker, token: Id) -> None:
+    """End a token, at once (owner, or your own)."""
+    guard.revoke(asker, token)
+
+
+@router.get("/leaderboards")
+def leaderboards(guard: Guard, asker: Asker) -> list[dict[str, Any]]:
+    """All leaderboards."""
+    return [board.public() for board in guard.boards.all("leaderboard")]
+
+
+@router.post("/leaderboards", status_code=201)
+def add_leaderboard(guard: Guard, asker: Asker, body: NewBoard) -> dict[str, Any]:
+    """Register a leaderboard (owner)."""
+    return guard.register_board(asker, body.board("leaderboard")).public()
+
+
+@router.get("/leaderboards/{board}")
+def leaderboard(guard: Guard, asker: Asker, board: Id) -> dict[str, Any]:
+    """A leaderboard, its standings, and the submissions that your team has left."""
+    return guard.leaderboard(asker, board)
+
+
+@router.post("/leaderboards/{board}/submissions")
+async def submit(
+    request: Request, guard: Guard, asker: Asker, board: Id, body: Predictions, key: Key = None
+) -> Response:
+    """Submit predictions for your team."""
+    return await charged(request, lambda: guard.submit(asker, board, body.predictions, key))
+
+
+@router.get("/holdouts")
+def holdouts(guard: Guard, asker: Asker) -> list[dict[str, Any]]:
+    """All holdouts."""
+    return [board.public() for board in guard.boards.all("holdout")]
+
+
+@router.post("/holdouts", status_code=201)
+def add_holdout(guard: Guard, asker: Asker, body: NewBoard) -> dict[str, Any]:
+    """Register a holdout (owner)."""
+    if body.per_team is not None:
+        raise InputError("per_team is for leaderboards; leave it out")
+    return guard.register_board(asker, body.board("holdout")).public()
+
+
+@router.get("/holdouts/{board}")
+def holdout(guard: Guard, asker: Asker, board: Id) -> dict[str, Any]:
+    """A holdout and the looks that are left."""
+    return guard.holdout(asker, board)
+
+
+@router.post("/holdouts/{board}/scores")
+async def score(
+    request: Request, guard: Guard, asker: Asker, board: Id, body: Scoring, key: Key = None
+) -> Response:
+    """Score predictions, or check a training score."""
+    return await charged(request, lambda: guard.score(asker, board, body.predictions, body.train_score, key))
+
+
+@router.get("/metrics")
+def metrics(request: Request, guard: Guard, asker: Asker) -> PlainTextResponse:
+    """What this worker has counted (owner), in Prometheus' text format."""
+    guard.people(asker)
+    return PlainTextResponse(request.app.state.metrics.text())
+
+
+def _person(person: Person) -> dict[str, str]:
+    return {"id": person.id, "name": person.name, "scope": person.scope, "team": person.team}
+
+
+def _token(token: Token) -> dict[str, Any]:
+    names = ("id", "label", "created", "expires", "revoked")
+    return {name: getattr(token, name) for name in names}

@@ -1,0 +1,80 @@
+"""The application: one gateway, with the API and the page over it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from holdfast import __version__
+from holdfast.errors import HoldfastError
+from holdfast.service import api
+from holdfast.service.envelope import Envelope, reply
+from holdfast.service.gateway import Gateway
+from holdfast.service.limits import Rate
+from holdfast.service.metrics import Metrics
+from holdfast.service.problem import Problem, problem_of
+from holdfast.service.settings import Settings, from_environment, refuse_seeds
+
+_BY_STATUS = {
+    401: "unauthorized", 403: "forbidden", 404: "not-found", 405: "method", 413: "too-large", 415: "media",
+}  # fmt: skip
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The application for these settings, or for those of the environment."""
+    refuse_seeds()
+    chosen = from_environment() if settings is None else settings
+    gateway, metrics = Gateway(chosen), Metrics()
+    pool = ThreadPoolExecutor(chosen.answering_threads, thread_name_prefix="answering")
+
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        # What was charged is answered before the ledgers close: nothing paid for is left half done.
+        pool.shutdown(wait=True)
+        gateway.close()
+
+    app = FastAPI(
+        title="Holdfast", version=__version__, lifespan=life, docs_url=None, redoc_url=None,
+        description="Ask a dataset as often as you like: every answer is private, and its interval is honest.",
+    )  # fmt: skip
+    app.state.gateway, app.state.pool, app.state.metrics = gateway, pool, metrics
+    app.state.rate = Rate(chosen.requests_per_second, chosen.burst)
+    app.include_router(api.router)
+    for kind, handler in _HANDLERS.items():
+        app.add_exception_handler(kind, handler)
+    app.add_middleware(Envelope, settings=chosen, metrics=metrics)
+    return app
+
+
+def _problem(request: Request, error: Any) -> Response:
+    return reply(error)
+
+
+def _ours(request: Request, error: Any) -> Response:
+    return reply(problem_of(error))
+
+
+def _invalid(request: Request, error: Any) -> Response:
+    """Where the request is wrong, and how; not what was sent, which may be long."""
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return reply(Problem("invalid", f"{place}: {first['msg']}"))
+
+
+def _http(request: Request, error: Any) -> Response:
+    return reply(Problem(_BY_STATUS.get(error.status_code, "invalid")))
+
+
+_HANDLERS: dict[type[Exception], Any] = {
+    Problem: _problem,
+    HoldfastError: _ours,
+    RequestValidationError: _invalid,
+    HTTPException: _http,
+}

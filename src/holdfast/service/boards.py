@@ -1,0 +1,150 @@
+"""Leaderboards and holdouts behind the gateway: the labels stay here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from holdfast.holdout import Leaderboard, ReusableHoldout
+from holdfast.holdout.column import read_column
+from holdfast.service.catalog import Catalog
+from holdfast.service.problem import Problem
+from holdfast.service.settings import Settings
+from holdfast.session import Answer
+
+KINDS = ("leaderboard", "holdout")
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A registered leaderboard or holdout. All of it is public but `labels`, the path, and `column`."""
+
+    id: str
+    name: str
+    kind: str
+    labels: str
+    column: str | None
+    rows: int
+    metric: str
+    queries: int
+    per_team: int | None
+    within: float | None
+    confidence: float
+    mode: str | None
+
+    def public(self) -> dict[str, Any]:
+        """What everybody may know."""
+        hidden = ("labels", "column")
+        return {name: getattr(self, name) for name in Board.__slots__ if name not in hidden}
+
+    def record(self) -> dict[str, Any]:
+        """What the catalog keeps."""
+        return {name: getattr(self, name) for name in Board.__slots__ if name != "id"}
+
+
+class Boards:
+    """Opens each board once in this process; its looks are kept in the gateway's folder, shared by all workers.
+
+    Guarantee: that of `Leaderboard` and `ReusableHoldout`. Teams, not accounts, hold the looks.
+    """
+
+    def __init__(self, catalog: Catalog, settings: Settings) -> None:
+        self._catalog, self._lock = catalog, RLock()
+        self._state, self._anchors = settings.folder / "boards", settings.anchors
+        self._opened: dict[str, tuple[Board, Leaderboard | ReusableHoldout]] = {}
+
+    def register(self, wanted: Board, place: str) -> Board:
+        """Take labels in from a place, fix the terms, and remember the declaration."""
+        if self._catalog.board(wanted.id) is not None:
+            raise Problem("taken", f"{wanted.id!r} is registered already; choose another id")
+        rows = len(read_column(Path(place), wanted.column))
+        board = replace(wanted, labels=place, rows=rows)
+        opened = self._open(board)
+        self._catalog.add_board(board.id, board.record())
+        with self._lock:
+            self._opened[board.id] = (board, opened)
+        return board
+
+    def all(self, kind: str) -> list[Board]:
+        """Every board of a kind."""
+        boards = (Board(id=key, **record) for key, record in self._catalog.boards())
+        return [board for board in boards if board.kind == kind]
+
+    def board(self, key: str, kind: str) -> Board:
+        """A declaration; `not-found` if there is none of this kind."""
+        record = self._catalog.board(key)
+        if record is None or record["kind"] != kind:
+            raise Problem("not-found")
+        return Board(id=key, **record)
+
+    def leaderboard(self, key: str) -> Leaderboard:
+        """An open leaderboard."""
+        opened = self._get(key, "leaderboard")
+        assert isinstance(opened, Leaderboard)
+        return opened
+
+    def holdout(self, key: str) -> ReusableHoldout:
+        """An open holdout."""
+        opened = self._get(key, "holdout")
+        assert isinstance(opened, ReusableHoldout)
+        return opened
+
+    def submit(self, key: str, team: str, predictions: list[Any], call: str) -> Answer:
+        """Score a submission, charged to the team."""
+        return self.leaderboard(key).submit(team, _array(predictions), key=call)
+
+    def score(
+        self, key: str, team: str, predictions: list[Any], train_score: float | None, call: str
+    ) -> dict[str, Any]:
+        """A score on a holdout; with a training score, whether that is fine."""
+        holdout, said = self.holdout(key), _array(predictions)
+        if train_score is None:
+            return {"kind": "answers", "answers": [holdout.score(said, key=call, team=team)]}
+        verdict = holdout.check(train_score, said, key=call, team=team)
+        return {"kind": "verdict", "fine": verdict.fine, "answers": [verdict.answer]}
+
+    def standings(self, key: str) -> list[dict[str, Any]]:
+        """The public table: rank, team, best score with its interval, number of submissions."""
+        return [
+            {
+                "rank": place.rank, "team": place.team, "value": place.best.value, "low": place.best.low,
+                "high": place.best.high, "submissions": place.submissions,
+            }
+            for place in self.leaderboard(key).standings()
+        ]  # fmt: skip
+
+    def close(self) -> None:
+        """Let go of every state file."""
+        with self._lock:
+            for _, opened in self._opened.values():
+                opened.close()
+            self._opened.clear()
+
+    def _get(self, key: str, kind: str) -> Leaderboard | ReusableHoldout:
+        board = self.board(key, kind)
+        with self._lock:
+            if key not in self._opened:
+                self._opened[key] = (board, self._open(board))
+            return self._opened[key][1]
+
+    def _open(self, board: Board) -> Leaderboard | ReusableHoldout:
+        labels = read_column(Path(board.labels), board.column)
+        state = self._state / board.id
+        anchors = None if self._anchors is None else self._anchors / "boards"
+        if board.kind == "holdout":
+            return ReusableHoldout(
+                labels, metric=board.metric, queries=board.queries, within=board.within,
+                confidence=board.confidence, mode=board.mode, state=state, anchors=anchors,
+            )  # fmt: skip
+        return Leaderboard(
+            labels, board.metric, queries=board.queries, per_team=board.per_team, within=board.within,
+            confidence=board.confidence, mode=board.mode, state=state, anchors=anchors,
+        )  # fmt: skip
+
+
+def _array(predictions: list[Any]) -> Any:
+    import numpy as np
+
+    return np.asarray(predictions)

@@ -1,0 +1,214 @@
+"""What the gateway remembers beside the ledgers: people, tokens, tables, boards, and the replies it gave."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.errors import InputError
+from holdfast.service.database import Database
+
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS people (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, scope TEXT NOT NULL,"
+    " team TEXT NOT NULL, created DOUBLE PRECISION NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS tokens (id TEXT PRIMARY KEY, person TEXT NOT NULL REFERENCES people,"
+    " digest TEXT NOT NULL, label TEXT NOT NULL, created DOUBLE PRECISION NOT NULL, expires DOUBLE PRECISION,"
+    " revoked DOUBLE PRECISION)",
+    "CREATE TABLE IF NOT EXISTS datasets (id TEXT PRIMARY KEY, record TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS members (dataset TEXT NOT NULL REFERENCES datasets, person TEXT NOT NULL"
+    " REFERENCES people, budget TEXT NOT NULL, PRIMARY KEY (dataset, person))",
+    "CREATE TABLE IF NOT EXISTS boards (id TEXT PRIMARY KEY, record TEXT NOT NULL)",
+)
+_REPLIES = (
+    "CREATE TABLE IF NOT EXISTS replies (person TEXT NOT NULL, place TEXT NOT NULL, key TEXT NOT NULL,"
+    " digest TEXT NOT NULL, status INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (person, place, key))",
+)
+
+SCOPES = ("owner", "analyst", "auditor")
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who may sign in. `scope` is what they are: an owner, an analyst or an auditor."""
+
+    id: str
+    name: str
+    scope: str
+    team: str
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A credential of a person, without its secret, of which only a digest is kept."""
+
+    id: str
+    person: str
+    digest: str
+    label: str
+    created: float
+    expires: float | None
+    revoked: float | None
+
+
+class Catalog:
+    """People, tokens, tables, their analysts, and boards. Nothing in it comes from a table's rows.
+
+    Ids are random or chosen by an owner. `replies` may lag behind after a power cut: a reply that is missing is
+    computed once more from the ledger, which has the answer.
+    """
+
+    def __init__(self, records: Database, replies: Database) -> None:
+        self._db, self._replies = records, replies
+        for database, tables in ((records, _TABLES), (replies, _REPLIES)):
+            with database.write():
+                for statement in tables:
+                    database.rows(statement)
+
+    def add_person(self, name: str, scope: str, team: str | None = None) -> Person:
+        """Somebody new. Names are unique; a team is whom their submissions to boards are charged to."""
+        if scope not in SCOPES:
+            raise InputError(f"expected a scope among {', '.join(SCOPES)}, got {scope!r}")
+        person = Person(secrets.token_hex(6), _name("name", name), scope, _name("team", team or name))
+        with self._db.write():
+            if self._db.rows("SELECT 1 FROM people WHERE name = ?", person.name):
+                raise Taken(f"there is somebody named {person.name!r} already; choose another name")
+            self._db.rows(
+                "INSERT INTO people VALUES (?, ?, ?, ?, ?)",
+                person.id, person.name, person.scope, person.team, time.time(),
+            )  # fmt: skip
+        return person
+
+    def person(self, key: str) -> Person | None:
+        """Somebody by their id."""
+        rows = self._db.rows("SELECT id, name, scope, team FROM people WHERE id = ?", key)
+        return Person(*rows[0]) if rows else None
+
+    def people(self) -> list[Person]:
+        """Everybody, in the order of their names."""
+        return [
+            Person(*row) for row in self._db.rows("SELECT id, name, scope, team FROM people ORDER BY name")
+        ]
+
+    def add_token(self, token: Token) -> None:
+        """Keep a new token."""
+        with self._db.write():
+            self._db.rows(
+                "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?)",
+                token.id, token.person, token.digest, token.label, token.created, token.expires, token.revoked,
+            )  # fmt: skip
+
+    def token(self, key: str) -> tuple[Token, Person] | None:
+        """A token with its person."""
+        rows = self._db.rows(
+            "SELECT t.id, t.person, t.digest, t.label, t.created, t.expires, t.revoked, p.id, p.name, p.scope, p.team"
+            " FROM tokens t JOIN people p ON p.id = t.person WHERE t.id = ?",
+            key,
+        )
+        return (Token(*rows[0][:7]), Person(*rows[0][7:])) if rows else None
+
+    def tokens(self, person: str) -> list[Token]:
+        """All tokens of a person, oldest first."""
+        return [
+            Token(*row)
+            for row in self._db.rows(
+                "SELECT id, person, digest, label, created, expires, revoked FROM tokens WHERE person = ?"
+                " ORDER BY created, id", person,
+            )
+        ]  # fmt: skip
+
+    def revoke(self, key: str) -> None:
+        """End a token now. One that was revoked before keeps its time."""
+        with self._db.write():
+            self._db.rows("UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL", time.time(), key)
+
+    def add_dataset(self, key: str, record: dict[str, Any]) -> None:
+        """Register a table under an id of the owner's choice."""
+        self._add("datasets", key, record)
+
+    def dataset(self, key: str) -> dict[str, Any] | None:
+        """A registered table."""
+        return self._record("datasets", key)
+
+    def datasets(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """All registered tables, by id."""
+        return self._records("datasets")
+
+    def add_board(self, key: str, record: dict[str, Any]) -> None:
+        """Register a leaderboard or a holdout."""
+        self._add("boards", key, record)
+
+    def board(self, key: str) -> dict[str, Any] | None:
+        """A leaderboard or a holdout."""
+        return self._record("boards", key)
+
+    def boards(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """All boards and holdouts, by id."""
+        return self._records("boards")
+
+    def set_member(self, dataset: str, person: str, budget: dict[str, Any]) -> None:
+        """Let somebody ask a table, with a budget of their own below the table's."""
+        with self._db.write():
+            self._db.rows("DELETE FROM members WHERE dataset = ? AND person = ?", dataset, person)
+            self._db.rows("INSERT INTO members VALUES (?, ?, ?)", dataset, person, json.dumps(budget))
+
+    def members(self, dataset: str) -> dict[str, dict[str, Any]]:
+        """Who may ask a table, with their budgets."""
+        rows = self._db.rows("SELECT person, budget FROM members WHERE dataset = ? ORDER BY person", dataset)
+        return {person: json.loads(budget) for person, budget in rows}
+
+    def member(self, dataset: str, person: str) -> dict[str, Any] | None:
+        """The budget that somebody has on a table, or None if they may not ask it."""
+        rows = self._db.rows("SELECT budget FROM members WHERE dataset = ? AND person = ?", dataset, person)
+        return json.loads(rows[0][0]) if rows else None
+
+    def reply(self, person: str, place: str, key: str) -> tuple[str, int, str] | None:
+        """(digest of the request, status, body) that was sent under an idempotency key."""
+        rows = self._replies.rows(
+            "SELECT digest, status, body FROM replies WHERE person = ? AND place = ? AND key = ?",
+            person, place, key,
+        )  # fmt: skip
+        return tuple(rows[0]) if rows else None
+
+    def keep_reply(self, person: str, place: str, key: str, digest: str, status: int, body: str) -> str:
+        """Keep the first reply to a key; returns the one that stands."""
+        with self._replies.write():
+            self._replies.rows(
+                "INSERT INTO replies VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                person, place, key, digest, status, body,
+            )  # fmt: skip
+            standing = self.reply(person, place, key)
+        assert standing is not None
+        return standing[2]
+
+    def close(self) -> None:
+        """Let go of both databases."""
+        self._db.close()
+        self._replies.close()
+
+    def _add(self, table: str, key: str, record: dict[str, Any]) -> None:
+        with self._db.write():
+            if self._record(table, key) is not None:
+                raise Taken(f"{key!r} is registered already; choose another id")
+            self._db.rows(f"INSERT INTO {table} VALUES (?, ?)", key, json.dumps(record))
+
+    def _record(self, table: str, key: str) -> dict[str, Any] | None:
+        rows = self._db.rows(f"SELECT record FROM {table} WHERE id = ?", key)
+        return json.loads(rows[0][0]) if rows else None
+
+    def _records(self, table: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        rows = self._db.rows(f"SELECT id, record FROM {table} ORDER BY id")
+        return ((key, json.loads(record)) for key, record in rows)
+
+
+class Taken(InputError):
+    """A name or an id that must be unique is in use."""
+
+
+def _name(what: str, text: str) -> str:
+    if not text.strip() or len(text) > 100 or not text.isprintable():
+        raise InputError(f"expected a printable {what} of 1 to 100 characters, got something else")
+    return text.strip()

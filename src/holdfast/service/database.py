@@ -1,0 +1,134 @@
+"""One small door to SQLite or PostgreSQL for what the gateway itself remembers."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+from typing import Any, Protocol
+
+from holdfast.errors import LedgerError
+
+_BUSY_SECONDS = 60.0
+
+
+class Database(Protocol):
+    """Statements with `?` for values. `write` blocks are atomic, and on disk when they end."""
+
+    def rows(self, sql: str, *values: object) -> list[Any]:
+        """The rows of a query, or none for a statement."""
+
+    def write(self) -> Any:
+        """A context in which all statements happen together or not at all."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+class SqliteDatabase:
+    """A file. `relaxed` leaves out the sync at each commit: a power cut may lose the last rows, no kill does."""
+
+    def __init__(self, path: Path, *, relaxed: bool = False) -> None:
+        self._lock = RLock()
+        try:
+            self._connection = sqlite3.connect(
+                path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            self.rows("PRAGMA journal_mode=WAL")
+            self.rows(f"PRAGMA synchronous={'NORMAL' if relaxed else 'FULL'}")
+        except sqlite3.Error as error:
+            raise LedgerError(f"{path.name} cannot be opened: {error}") from None
+
+    def rows(self, sql: str, *values: object) -> list[Any]:
+        with self._lock:
+            try:
+                return self._connection.execute(sql, values).fetchall()
+            except sqlite3.Error as error:
+                raise LedgerError(f"the gateway's records cannot be used: {error}") from None
+
+    @contextmanager
+    def write(self) -> Iterator[None]:
+        with self._lock:
+            self.rows("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self.rows("ROLLBACK")
+                raise
+            self.rows("COMMIT")
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+
+class PostgresDatabase:
+    """A schema `holdfast` in a PostgreSQL database; a lost connection is made anew once."""
+
+    def __init__(self, url: str, *, relaxed: bool = False) -> None:
+        try:
+            import psycopg
+        except ImportError:
+            raise LedgerError("a PostgreSQL database needs `pip install holdfast[server]`") from None
+        self._errors, self._connect = psycopg.Error, psycopg.connect
+        self._lock, self._url, self._relaxed, self._depth = RLock(), url, relaxed, 0
+        self._connection: Any = None
+
+    def rows(self, sql: str, *values: object) -> list[Any]:
+        text = sql.replace("?", "%s")
+        with self._lock:
+            try:
+                try:
+                    cursor = self._open().execute(text, values)
+                except self._errors:
+                    if self._depth or not self._open().closed:
+                        raise
+                    cursor = self._open().execute(text, values)
+                return cursor.fetchall() if cursor.description else []
+            except self._errors as error:
+                raise LedgerError(f"the gateway's records cannot be used: {type(error).__name__}") from None
+
+    def _open(self) -> Any:
+        if self._connection is None or self._connection.closed:
+            self._connection = self._connect(self._url, autocommit=True)
+            self._connection.execute("CREATE SCHEMA IF NOT EXISTS holdfast")
+            self._connection.execute("SET search_path TO holdfast")
+            if self._relaxed:
+                self._connection.execute("SET synchronous_commit TO off")
+        return self._connection
+
+    @contextmanager
+    def write(self) -> Iterator[None]:
+        with self._lock:
+            self._begin()
+            self._depth += 1
+            try:
+                yield
+                with self._told():
+                    self._connection.execute("COMMIT")
+            except BaseException:
+                if not self._connection.closed:
+                    with self._told():
+                        self._connection.execute("ROLLBACK")
+                raise
+            finally:
+                self._depth -= 1
+
+    def _begin(self) -> None:
+        self.rows("SELECT 1")  # a connection that was lost since the last call is made anew here
+        with self._told():
+            self._connection.execute("BEGIN")
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except self._errors as error:
+            raise LedgerError(f"the gateway's records cannot be written: {type(error).__name__}") from None
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()

@@ -1,0 +1,120 @@
+"""What holds for every request: its size, the time at which its reply leaves, headers, counts and one log line."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from holdfast.errors import HoldfastError
+from holdfast.service.clock import Release
+from holdfast.service.metrics import Metrics
+from holdfast.service.problem import Problem, problem_of
+from holdfast.service.settings import Settings
+
+log = logging.getLogger("holdfast.gateway")
+
+CHARGED = ("/ask", "/submissions", "/scores")
+"""POSTs to paths that end so leave at public times, whatever becomes of them."""
+_LARGE = ("/submissions", "/scores")
+_HEADERS = [
+    (
+        b"content-security-policy",
+        b"default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+]
+
+
+class Envelope:
+    """Wraps the application.
+
+    Guarantee: no reply is a traceback. Replies to charged calls leave by `Release`, refusals included. Logs and
+    counts hold the method, the route's pattern, the status, the person's id and the time taken; no more.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+        self._app, self._settings, self._metrics = app, settings, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        path, method, start = scope["path"], scope["method"], time.perf_counter()
+        charged = method == "POST" and path.endswith(CHARGED)
+        release = Release(self._settings.quantum if charged else 0.0)
+        status = 500
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                await release.wait()
+                message["headers"] = [*_missing(message["headers"]), *message["headers"]]
+            await send(message)
+
+        try:
+            self._refuse_size(scope)
+            await self._app(scope, receive, sending)
+        except Problem as problem:
+            await reply(problem)(scope, receive, sending)
+        except HoldfastError as error:
+            await reply(problem_of(error))(scope, receive, sending)
+        except Exception as error:
+            # Its words may hold what was read, so that only its kind and place are told, to the owner.
+            log.error("internal %s at %s", type(error).__name__, _place(error))
+            if status == 500:
+                await reply(Problem("internal"))(scope, receive, sending)
+        finally:
+            self._note(scope, method, status, time.perf_counter() - start)
+
+    def _refuse_size(self, scope: Scope) -> None:
+        headers = dict(scope["headers"])
+        if b"transfer-encoding" in headers:
+            raise Problem("too-large", "send Content-Length instead of chunks")
+        large = scope["path"].endswith(_LARGE)
+        most = self._settings.most_prediction_bytes if large else self._settings.most_bytes
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or int(length) > most:
+            raise Problem("too-large", f"at most {most} bytes are taken here", most=most)
+
+    def _note(self, scope: Scope, method: str, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "unknown")
+        method = method if method in _METHODS else "other"
+        self._metrics.count(method, route, status, seconds)
+        if log.isEnabledFor(logging.INFO):
+            person = scope.get("state", {}).get("person")
+            line = {"method": method, "route": route, "status": status, "ms": round(1000 * seconds, 2)}
+            log.info(json.dumps(line | ({} if person is None else {"person": person.id})))
+
+
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+
+
+def reply(problem: Problem) -> JSONResponse:
+    """A refusal as problem+json."""
+    wait = problem.more.get("retry_after")
+    headers = {} if wait is None else {"Retry-After": str(int(wait) + 1)}
+    if problem.code == "unauthorized":
+        headers["WWW-Authenticate"] = "Bearer"
+    return JSONResponse(
+        problem.body(), problem.status, headers=headers, media_type="application/problem+json"
+    )
+
+
+def _missing(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    present = {name for name, _ in headers}
+    return [(name, value) for name, value in _HEADERS if name not in present]
+
+
+def _place(error: BaseException) -> str:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "unknown" if trace is None else f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}"

@@ -1,0 +1,304 @@
+"""The one door behind the API and the page: who may do what, in which order, and what of it is told."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from holdfast.ledger import export, verify
+from holdfast.privacy.filter import UNITS
+from holdfast.query.schema import Schema
+from holdfast.service import auth
+from holdfast.service.boards import Board, Boards
+from holdfast.service.catalog import Catalog, Person, Token
+from holdfast.service.database import Database, PostgresDatabase, SqliteDatabase
+from holdfast.service.problem import Problem
+from holdfast.service.question import Asked, Released
+from holdfast.service.settings import Settings
+from holdfast.service.tables import Dataset, Tables
+from holdfast.session import Answer, Plan, Session
+from holdfast.session.budget import Amount
+from holdfast.session.price import Price
+
+
+class Gateway:
+    """Everything that people can do. Each method refuses whoever may not do it, and before anything happens."""
+
+    def __init__(self, settings: Settings) -> None:
+        settings.folder.mkdir(parents=True, exist_ok=True)
+        for root in settings.roots:
+            root.mkdir(parents=True, exist_ok=True)
+        self.settings = settings
+        self.catalog = Catalog(*_databases(settings))
+        self.tables, self.boards = Tables(self.catalog, settings), Boards(self.catalog, settings)
+
+    # Who
+
+    def first_owner(self) -> str | None:
+        """A token for a first owner, told once: when nobody is registered yet."""
+        if self.catalog.people():
+            return None
+        return auth.issue(self.catalog, self.catalog.add_person("owner", "owner").id, label="first")
+
+    def who(self, token: str) -> Person | None:
+        """Whose token this is."""
+        return auth.who(self.catalog, token)
+
+    def people(self, asker: Person) -> list[Person]:
+        """Everybody, for owners."""
+        _only(asker, "owner")
+        return self.catalog.people()
+
+    def add_person(self, asker: Person, name: str, scope: str, team: str | None) -> Person:
+        """Somebody new, by an owner."""
+        _only(asker, "owner")
+        return self.catalog.add_person(name, scope, team)
+
+    def issue(self, asker: Person, person: str, label: str, days: float | None) -> str:
+        """A token for somebody, by an owner; told once."""
+        _only(asker, "owner")
+        if self.catalog.person(person) is None:
+            raise Problem("not-found")
+        return auth.issue(self.catalog, person, label=label, days=days)
+
+    def tokens(self, asker: Person, person: str) -> list[Token]:
+        """Somebody's tokens, for owners and themselves."""
+        if person != asker.id:
+            _only(asker, "owner")
+        return self.catalog.tokens(person)
+
+    def revoke(self, asker: Person, token: str) -> None:
+        """End a token: one's own, or any by an owner."""
+        known = self.catalog.token(token)
+        if known is None or (asker.scope != "owner" and known[1].id != asker.id):
+            raise Problem("not-found")
+        self.catalog.revoke(token)
+
+    # Tables
+
+    def register(self, asker: Person, key: str, path: str, schema: Schema | None, **declared: Any) -> Dataset:
+        """Take a table in, by an owner; see `Tables.register`."""
+        _only(asker, "owner")
+        return self.tables.register(key, path, schema, **declared)
+
+    def datasets(self, asker: Person) -> list[Dataset]:
+        """The tables that somebody may see: owners and auditors all, analysts those they may ask."""
+        return [
+            dataset
+            for dataset in self.tables.all()
+            if asker.scope != "analyst" or self.catalog.member(dataset.id, asker.id) is not None
+        ]
+
+    def dataset(self, asker: Person, key: str) -> Dataset:
+        """A table that somebody may see."""
+        if asker.scope == "analyst" and self.catalog.member(key, asker.id) is None:
+            raise Problem("not-found")
+        return self.tables.dataset(key)
+
+    def admit(self, asker: Person, key: str, person: str, budget: dict[str, float]) -> None:
+        """Let somebody ask a table with a budget of their own, by an owner; or change that budget."""
+        _only(asker, "owner")
+        self.tables.dataset(key)
+        somebody = self.catalog.person(person)
+        if somebody is None:
+            raise Problem("not-found")
+        if somebody.scope == "auditor":
+            raise Problem("invalid", "an auditor reads the ledger and asks no questions; admit an analyst")
+        self.tables.check_budget(key, somebody, budget)
+        self.catalog.set_member(key, person, budget)
+
+    def analysts(self, asker: Person, key: str) -> list[dict[str, Any]]:
+        """Who may ask a table, their budgets and what they have spent, for owners and auditors."""
+        _only(asker, "owner", "auditor")
+        ledger, limits = self.tables.ledger(key), self.catalog.members(key)
+        people = {person.id: person for person in self.catalog.people()}
+        accounts = {account.name: account for account in ledger.accounts()}
+        shown = []
+        for person, budget in limits.items():
+            account, spent = accounts.get(person), ledger.totals(person)
+            limit = None if account is None else account.limit / UNITS
+            shown.append(
+                {"person": person, "name": people[person].name, "team": people[person].team, "budget": budget}
+                | {"spent": spent.units / UNITS, "limit": limit, "answers": spent.answers}
+            )
+        return shown
+
+    # Questions
+
+    def estimate(self, asker: Person, key: str, asked: Asked) -> dict[str, Any]:
+        """What a question would cost and how wide its answer would be. No row is read, nothing charged."""
+        session = self.tables.session(key, asker)
+        plans = asked.plans(session)
+        cost, left = sum(plan.cost for plan in plans), float(session.remaining)
+        known = asked.known(session)
+        return {
+            "plans": [shown(plan) for plan in plans], "currency": session.currency, "cost": cost,
+            "remaining": left, "known": known, "affordable": known or cost <= left,
+            "confirm": not known and cost > self.settings.confirm * left,
+        }  # fmt: skip
+
+    def ask(self, asker: Person, key: str, asked: Asked, call: str | None = None) -> str:
+        """Answer a question, charged before a row is read; the JSON text that leaves.
+
+        Guarantee: `call` makes it repeatable: the same call returns the same text, at no further cost.
+        """
+        session = self.tables.session(key, asker)
+        what = asked.model_dump_json(exclude={"confirm"})
+
+        def answer(name: str) -> Released:
+            self._refuse_unconfirmed(session, asked)
+            return asked.put(session, name)
+
+        return self._once(asker, f"table {key}", what, call, answer)
+
+    def answers(self, asker: Person, key: str) -> list[Answer]:
+        """Every answer that somebody was given on a table."""
+        return self.tables.session(key, asker).history
+
+    def budget(self, asker: Person, key: str) -> dict[str, Any]:
+        """What somebody has spent and has left on a table, and the table as a whole."""
+        table = self.tables.table(key)
+        whole = {"spent": amount(table.spent), "answers": table.ledger.totals().answers}
+        if asker.scope != "analyst" and self.catalog.member(key, asker.id) is None:
+            return {"table": whole}
+        session = self.tables.session(key, asker)
+        own = {
+            "currency": session.currency, "limit": amount(session.limit), "spent": amount(session.spent),
+            "remaining": amount(session.remaining), "answers": table.ledger.totals(session.name).answers,
+        }  # fmt: skip
+        return own | {"table": whole}
+
+    def export(self, asker: Person, key: str) -> Iterator[str]:
+        """The ledger of a table, line by line, for auditors and owners; secrets only as digests."""
+        _only(asker, "auditor", "owner")
+        return export(self.tables.ledger(key))
+
+    def verify(self, asker: Person, key: str) -> str:
+        """Walk the chain of a table's ledger."""
+        _only(asker, "auditor", "owner")
+        return str(verify(self.tables.ledger(key)))
+
+    # Boards
+
+    def register_board(self, asker: Person, wanted: Board) -> Board:
+        """Take labels in, by an owner."""
+        _only(asker, "owner")
+        return self.boards.register(wanted, self.tables.place(wanted.labels))
+
+    def leaderboard(self, asker: Person, key: str) -> dict[str, Any]:
+        """A leaderboard with its standings; what is public, and what the asker's team has left."""
+        board, opened = self.boards.board(key, "leaderboard"), self.boards.leaderboard(key)
+        return board.public() | {
+            "standings": self.boards.standings(key), "looks_left": opened.looks_left(),
+            "team": asker.team, "team_looks_left": opened.looks_left(asker.team),
+            "width": opened.width if opened.proven else None,
+        }  # fmt: skip
+
+    def holdout(self, asker: Person, key: str) -> dict[str, Any]:
+        """A holdout and the looks that are left."""
+        board, opened = self.boards.board(key, "holdout"), self.boards.holdout(key)
+        return board.public() | {"looks_left": opened.looks_left, "width": opened.width}
+
+    def submit(self, asker: Person, key: str, predictions: list[Any], call: str | None) -> str:
+        """Score a submission of the asker's team."""
+        _only(asker, "analyst", "owner")
+        self.boards.board(key, "leaderboard")
+
+        def answer(name: str) -> Released:
+            scored = self.boards.submit(key, asker.team, predictions, f"{asker.id} {name}")
+            return {"kind": "answers", "answers": [scored]}
+
+        return self._once(asker, f"board {key}", json.dumps(predictions), call, answer)
+
+    def score(
+        self, asker: Person, key: str, predictions: list[Any], train_score: float | None, call: str | None
+    ) -> str:
+        """Score predictions on a holdout, or check a training score against it."""
+        _only(asker, "analyst", "owner")
+        self.boards.board(key, "holdout")
+
+        def answer(name: str) -> Released:
+            return self.boards.score(key, asker.team, predictions, train_score, f"{asker.id} {name}")
+
+        return self._once(asker, f"holdout {key}", json.dumps([predictions, train_score]), call, answer)
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self.tables.close()
+        self.boards.close()
+        self.catalog.close()
+
+    def _refuse_unconfirmed(self, session: Session, asked: Asked) -> None:
+        """One careless question shall not burn an analyst's budget."""
+        if asked.confirm or asked.known(session):
+            return
+        cost, left = sum(plan.cost for plan in asked.plans(session)), float(session.remaining)
+        if self.settings.confirm * left < cost <= left:
+            raise Problem(
+                "confirm",
+                f"it costs {cost:.4g} of {left:.4g} that is left; ask again with confirm, or less exactly",
+                cost=cost,
+                remaining=left,
+            )
+
+    def _once(
+        self, asker: Person, place: str, what: str, call: str | None, answer: Callable[[str], Released]
+    ) -> str:
+        """The reply to a call: the stored one, or a new one, which is stored before it is told."""
+        if call is None:
+            return _json(answer(secrets.token_hex(16)))
+        digest = hashlib.sha256(what.encode()).hexdigest()
+        standing = self.catalog.reply(asker.id, place, call)
+        if standing is None:
+            body = self.catalog.keep_reply(asker.id, place, call, digest, 200, _json(answer(call)))
+            standing = self.catalog.reply(asker.id, place, call) or (digest, 200, body)
+        if standing[0] != digest:
+            raise Problem("idempotency", "use a new Idempotency-Key for another question")
+        return standing[2]
+
+
+def shown(plan: Plan | Price) -> dict[str, Any]:
+    """A plan as JSON."""
+    names = ["question", "mechanism", "cost", "explanation"]
+    if isinstance(plan, Plan):
+        names += [
+            "rows_read",
+            "rho",
+            "epsilon",
+            "width",
+            "noise",
+            "sampling",
+            "population",
+            "target",
+            "confidence",
+        ]
+    return {name: getattr(plan, name) for name in names}
+
+
+def amount(value: Amount) -> dict[str, float | None]:
+    """An amount of budget in all the notions that apply."""
+    return {"amount": float(value), "rho": value.rho, "epsilon": value.epsilon, "delta": value.delta}
+
+
+def _json(released: Released) -> str:
+    """The bytes that leave. Answers are written as the ledger keeps them."""
+    answers = released.get("answers", [])
+    texts = ",".join(answer.to_json() for answer in answers)
+    rest = {name: part for name, part in released.items() if name != "answers"}
+    head = json.dumps(rest)
+    return f'{head[:-1]}, "answers": [{texts}]}}' if "answers" in released else head
+
+
+def _only(asker: Person, *scopes: str) -> None:
+    if asker.scope not in scopes:
+        raise Problem("forbidden", f"this needs a token of scope {' or '.join(scopes)}")
+
+
+def _databases(settings: Settings) -> tuple[Database, Database]:
+    if settings.database is not None:
+        return PostgresDatabase(settings.database), PostgresDatabase(settings.database, relaxed=True)
+    folder = settings.folder
+    return SqliteDatabase(folder / "gateway.sqlite"), SqliteDatabase(folder / "replies.sqlite", relaxed=True)

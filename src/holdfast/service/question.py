@@ -1,0 +1,282 @@
+"""What may be asked over HTTP: one small model for each kind of question, and what each does to a session."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from holdfast.query.universe import universe
+from holdfast.session import Answer, Plan, Session
+from holdfast.session.price import Price
+
+Text = Annotated[str, Field(min_length=1, max_length=10_000)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Edges = Annotated[list[Number | Annotated[str, Field(max_length=40)]], Field(max_length=10_000)]
+Columns = Annotated[list[Name], Field(min_length=1, max_length=64)]
+Released = dict[str, Any]
+
+MOST_CELLS = 2**20
+"""How many cells the weights of an analyst may have: they stay in the gateway's memory."""
+WEIGHTS_KEPT = 4
+
+
+class Asked(BaseModel):
+    """Every question. `confirm` agrees to a cost above the share that the owner lets pass unasked."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    confirm: bool = False
+
+    @abstractmethod
+    def put(self, session: Session, call: str) -> Released:
+        """Ask, and be charged. `call` names this request: a repeated one gets the same answer."""
+
+    @abstractmethod
+    def plans(self, session: Session) -> list[Plan | Price]:
+        """What it would cost."""
+
+    def known(self, session: Session) -> bool:
+        """Whether it was asked before, so that it costs nothing."""
+        return False
+
+
+class Statistic(Asked):
+    """Questions with an interval. Give one of `within`, `rho` and `epsilon`, or none."""
+
+    within: Positive | None = None
+    rho: Positive | None = None
+    epsilon: Positive | None = None
+    mechanism: Annotated[str, Field(max_length=40)] | None = None
+    rows: Annotated[int, Field(gt=0)] | None = None
+
+    @abstractmethod
+    def of(self, questions: Any) -> Any:
+        """The same question put to a session, to its estimate, or to what it knows."""
+
+    def _how(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("within", "rho", "epsilon", "mechanism", "rows")}
+
+    def put(self, session: Session, call: str) -> Released:
+        return released(_listed(self.of(session)))
+
+    def plans(self, session: Session) -> list[Plan | Price]:
+        return _listed(self.of(session.estimate))
+
+    def known(self, session: Session) -> bool:
+        return all(_listed(self.of(session.known)))
+
+
+class Grouped(Statistic):
+    """Statistics that may be taken for each group of a column."""
+
+    where: Text | None = None
+    by: Name | None = None
+    edges: Edges | None = None
+
+    def _groups(self) -> dict[str, Any]:
+        return {"by": self.by, "edges": self.edges} | self._how()
+
+
+class Fraction(Grouped):
+    kind: Literal["fraction"]
+    where: Text
+
+    def of(self, questions: Any) -> Any:
+        return questions.fraction(self.where, **self._groups())
+
+
+class Count(Grouped):
+    kind: Literal["count"]
+
+    def of(self, questions: Any) -> Any:
+        return questions.count(self.where, **self._groups())
+
+
+class Total(Grouped):
+    kind: Literal["sum", "mean"]
+    column: Text
+
+    def of(self, questions: Any) -> Any:
+        put = questions.sum if self.kind == "sum" else questions.mean
+        return put(self.column, self.where, **self._groups())
+
+
+class Histogram(Statistic):
+    kind: Literal["histogram"]
+    column: Name
+    edges: Edges | None = None
+    where: Text | None = None
+
+    def of(self, questions: Any) -> Any:
+        return questions.histogram(self.column, self.edges, self.where, **self._how())
+
+
+class Quantile(Grouped):
+    kind: Literal["quantile"]
+    column: Name
+    rank: Annotated[float, Field(gt=0, lt=1)] = 0.5
+
+    def of(self, questions: Any) -> Any:
+        return questions.quantile(self.column, self.rank, self.where, **self._groups())
+
+
+class Sql(Statistic):
+    kind: Literal["sql"]
+    text: Text
+
+    def of(self, questions: Any) -> Any:
+        return questions.sql(self.text, **self._how())
+
+
+class Sample(Asked):
+    """The sampling counting query: one row, one noisy bit."""
+
+    kind: Literal["sample"]
+    where: Text
+
+    def put(self, session: Session, call: str) -> Released:
+        return {"kind": "sample", "told": session.sample(self.where, key=call)}
+
+    def plans(self, session: Session) -> list[Plan | Price]:
+        return [session.estimate.sample(self.where)]
+
+
+class Select(Asked):
+    """A private choice among conditions: about the one that most rows satisfy."""
+
+    kind: Literal["select"]
+    candidates: Annotated[list[Text], Field(min_length=1, max_length=1000)]
+    epsilon: Positive | None = None
+    rho: Positive | None = None
+    mechanism: Annotated[str, Field(max_length=40)] | None = None
+
+    def _how(self) -> dict[str, Any]:
+        return {"epsilon": self.epsilon, "rho": self.rho, "mechanism": self.mechanism}
+
+    def put(self, session: Session, call: str) -> Released:
+        chosen = session.select(self.candidates, **self._how())
+        names = ("candidate", "index", "candidates", "loss", "confidence", "epsilon", "mechanism")
+        return {"kind": "selection"} | {name: getattr(chosen, name) for name in names}
+
+    def plans(self, session: Session) -> list[Plan | Price]:
+        return [session.estimate.select(self.candidates, **self._how())]
+
+
+class OpenSparseVector(Asked):
+    """Open a sparse vector under a name, or come back to it. Charged once, at the opening."""
+
+    kind: Literal["sparse-vector"]
+    name: Name = "watch"
+    threshold: Annotated[float, Field(gt=0, le=1)]
+    hits: Annotated[int, Field(ge=1, le=100_000)]
+    epsilon: Positive | None = None
+    rho: Positive | None = None
+    delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    version: Annotated[str, Field(max_length=40)] = "best"
+    questions: Annotated[int, Field(ge=1)] | None = None
+
+    def _how(self) -> dict[str, Any]:
+        names = ("epsilon", "rho", "delta", "version", "questions")
+        return {name: getattr(self, name) for name in names}
+
+    def put(self, session: Session, call: str) -> Released:
+        watch = session.sparse_vector(self.threshold, self.hits, name=self.name, **self._how())
+        return {
+            "kind": "sparse-vector",
+            "name": self.name,
+            "hits_left": watch.hits_left,
+            "asked": watch.asked,
+        }
+
+    def plans(self, session: Session) -> list[Plan | Price]:
+        return [session.estimate.sparse_vector(self.threshold, self.hits, **self._how())]
+
+
+class Above(OpenSparseVector):
+    """Is a fraction above the threshold of an open sparse vector? Its terms are repeated, to come back to it."""
+
+    kind: Literal["above"]  # type: ignore[assignment]
+    where: Text
+
+    def put(self, session: Session, call: str) -> Released:
+        watch = session.sparse_vector(self.threshold, self.hits, name=self.name, **self._how())
+        above = watch.above(self.where, call=call)
+        return {"kind": "above", "above": above, "halted": watch.halted, "hits_left": watch.hits_left}
+
+
+class OpenWeights(Asked):
+    """Open multiplicative weights under a name, or come back to them. Updates are charged as they happen."""
+
+    kind: Literal["multiplicative-weights"]
+    name: Name = "weights"
+    columns: Columns
+    queries: Annotated[int, Field(ge=1)]
+    within: Positive | None = None
+    rho: Positive | None = None
+    epsilon: Positive | None = None
+    delta: Annotated[float, Field(ge=0, lt=1)] | None = None
+    edges: dict[Name, Edges] | None = None
+    version: Annotated[str, Field(max_length=40)] = "best"
+
+    def _how(self) -> dict[str, Any]:
+        names = ("queries", "within", "rho", "epsilon", "delta", "edges", "version")
+        return {name: getattr(self, name) for name in names}
+
+    def known(self, session: Session) -> bool:
+        return session.opened("weights", self.name)
+
+    def put(self, session: Session, call: str) -> Released:
+        weights = _weights(session, self)
+        return {
+            "kind": "multiplicative-weights", "name": self.name, "within": weights.within,
+            "asked": weights.asked, "updates": weights.updates, "updates_left": weights.updates_left,
+        }  # fmt: skip
+
+    def plans(self, session: Session) -> list[Plan | Price]:
+        _refuse_too_large(session, self)
+        return [session.estimate.multiplicative_weights(self.columns, **self._how())]
+
+
+class Weigh(OpenWeights):
+    """A fraction by open multiplicative weights. Their terms are repeated, to come back to them."""
+
+    kind: Literal["weigh"]  # type: ignore[assignment]
+    where: Text
+
+    def put(self, session: Session, call: str) -> Released:
+        return released([_weights(session, self).fraction(self.where)])
+
+
+Question = Annotated[
+    Fraction | Count | Total | Histogram | Quantile | Sql | Sample | Select | OpenSparseVector | Above
+    | OpenWeights | Weigh,
+    Field(discriminator="kind"),
+]  # fmt: skip
+
+
+def released(answers: list[Answer]) -> Released:
+    """Answers as they leave."""
+    return {"kind": "answers", "answers": answers}
+
+
+def _listed(results: Any) -> list[Any]:
+    return results if isinstance(results, list) else [results]
+
+
+def _weights(session: Session, asked: OpenWeights) -> Any:
+    """Weights are large and slow to open, so the last few of a session are kept."""
+    _refuse_too_large(session, asked)
+    opened = session.__dict__.setdefault("_weights_opened", {})
+    terms = asked.model_dump_json(exclude={"kind", "where", "confirm"})
+    if terms not in opened:
+        while len(opened) >= WEIGHTS_KEPT:
+            opened.pop(next(iter(opened)), None)
+        opened[terms] = session.multiplicative_weights(asked.columns, name=asked.name, **asked._how())
+    return opened[terms]
+
+
+def _refuse_too_large(session: Session, asked: OpenWeights) -> None:
+    universe(session.schema, asked.columns, asked.edges, most=MOST_CELLS)

@@ -1,0 +1,91 @@
+"""How a gateway is set up: flags of `holdfast serve`, or environment variables named HOLDFAST_*."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from holdfast.errors import InputError
+
+PREFIX = "HOLDFAST_"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything an operator may choose. All of it is public but `database`, which may hold a password."""
+
+    folder: Path = Path("holdfast-server")
+    """Where the gateway keeps its own files: people and tokens, ledgers of tables that have none, boards."""
+    database: str | None = None
+    """postgresql://… keeps people, tokens and ledgers in PostgreSQL; None keeps them in SQLite files."""
+    data: tuple[Path, ...] = ()
+    """Folders from which owners may register tables and labels; empty means the folder `data` in `folder`."""
+    anchors: Path | None = None
+    """Where the anchors of ledgers lie; put it on another disk than the backups. None: the user's state folder."""
+    quantum: float = 0.05
+    """Replies to charged calls leave at whole multiples of so many seconds after they came; 0 turns it off."""
+    confirm: float = 0.25
+    """A question that costs more than this part of what an analyst has left must be confirmed."""
+    requests_per_second: float = 50.0
+    burst: int = 100
+    """Each token may make so many requests a second, after a burst; 0 requests a second is no limit."""
+    most_bytes: int = 65_536
+    """The largest body of a request; submissions of predictions may be larger."""
+    most_prediction_bytes: int = 67_108_864
+    secure_cookies: bool = False
+    """Set when the page is reached by https only."""
+    workers: int = 1
+    answering_threads: int = 32
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The folders that tables may come from."""
+        return tuple(path.resolve() for path in self.data or (self.folder / "data",))
+
+
+_READERS: dict[str, Any] = {
+    "Path": Path,
+    "Path | None": Path,
+    "str | None": str,
+    "float": float,
+    "int": int,
+    "bool": lambda text: {"1": True, "true": True, "0": False, "false": False}[text.lower()],
+    "tuple[Path, ...]": lambda text: tuple(Path(part) for part in text.split(os.pathsep) if part),
+}
+
+
+def from_environment(environment: Mapping[str, str] = os.environ, **flags: Any) -> Settings:
+    """The defaults, then HOLDFAST_… variables, then flags that are not None."""
+    found: dict[str, Any] = {}
+    for item in fields(Settings):
+        text = environment.get(PREFIX + item.name.upper())
+        if text is None:
+            continue
+        try:
+            found[item.name] = _READERS[str(item.type)](text)
+        except (ValueError, KeyError):
+            raise InputError(
+                f"expected {PREFIX}{item.name.upper()} as {item.type}, got something else; set it again"
+            ) from None
+    given = {name: value for name, value in flags.items() if value is not None}
+    return checked(replace(Settings(), **found | given))
+
+
+def checked(settings: Settings) -> Settings:
+    """The settings, if they make sense together."""
+    if settings.quantum < 0 or not 0 < settings.confirm <= 1:
+        raise InputError("expected quantum of at least 0 seconds, and confirm above 0 and at most 1")
+    if settings.workers < 1 or settings.answering_threads < 1 or settings.burst < 1:
+        raise InputError("expected workers, answering_threads and burst of at least 1")
+    if settings.database is not None and not settings.database.startswith(("postgresql://", "postgres://")):
+        raise InputError("expected a database address postgresql://…, got another kind")
+    return settings
+
+
+def refuse_seeds(environment: Mapping[str, str] = os.environ) -> None:
+    """Noise from a seed is no noise: a gateway does not start where somebody has set one."""
+    if environment.get(PREFIX + "SEED") is not None:
+        raise InputError(f"{PREFIX}SEED is set, and a gateway never draws noise from a seed; unset it")

@@ -1,0 +1,200 @@
+"""The tables that a gateway guards, and the sessions of their analysts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from holdfast.errors import InputError
+from holdfast.ledger import Ledger, SqliteLedger
+from holdfast.query.schema import Schema
+from holdfast.service.catalog import Catalog, Person
+from holdfast.service.problem import Problem
+from holdfast.service.settings import Settings
+from holdfast.session import Session, Table
+from holdfast.session.budget import budget
+from holdfast.session.deferred import DeferredSource, look
+from holdfast.session.table import LEDGER_FILE
+
+URLS = ("postgresql://", "postgres://")
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A registered table, as its owner declared it. All of it is public to its analysts but `path`."""
+
+    id: str
+    name: str
+    path: str
+    """Where the rows are: an absolute path, or a database's address with `relation`."""
+    relation: str | None
+    store: bool
+    """Whether it is a saved store, which has a ledger of its own."""
+    schema: Schema
+    rows: int
+    rows_per_unit: int
+    budget: dict[str, Any]
+    confidence: float
+    queries: int | None
+    target: str
+
+    def public(self) -> dict[str, Any]:
+        """What an analyst may know. It is a function of the declaration alone."""
+        return {
+            "id": self.id, "name": self.name, "schema": self.schema.to_json(), "rows": self.rows,
+            "rows_per_unit": self.rows_per_unit, "budget": self.budget, "confidence": self.confidence,
+            "queries": self.queries, "target": self.target,
+        }  # fmt: skip
+
+    def record(self) -> dict[str, Any]:
+        """What the catalog keeps."""
+        return {key: value for key, value in self.public().items() if key != "id"} | {
+            "path": self.path,
+            "relation": self.relation,
+            "store": self.store,
+        }
+
+    @classmethod
+    def of(cls, key: str, record: dict[str, Any]) -> Dataset:
+        """The dataset that `record` wrote."""
+        return cls(**record | {"id": key, "schema": Schema.from_json(record["schema"])})
+
+
+class Tables:
+    """Opens each table, and each analyst's session, once in this process.
+
+    Guarantee: all sessions on a table share its one ledger: that of the store if it is one, so that notebooks and
+    the command line share it too; otherwise one in the gateway's folder or database.
+    """
+
+    def __init__(self, catalog: Catalog, settings: Settings) -> None:
+        self._catalog, self._settings, self._lock = catalog, settings, RLock()
+        self._tables: dict[str, tuple[Dataset, Table]] = {}
+        self._sessions: dict[tuple[str, str], tuple[str, Session]] = {}
+
+    def register(
+        self,
+        key: str,
+        path: str,
+        schema: Schema | None,
+        *,
+        relation: str | None = None,
+        rows_per_unit: int = 1,
+        **promised: Any,
+    ) -> Dataset:
+        """Take a table in: look at it once, count its rows, set its cap, and remember the declaration.
+
+        `promised` is the name, the budget, the confidence, the queries and the target.
+        """
+        if self._catalog.dataset(key) is not None:
+            raise Problem("taken", f"{key!r} is registered already; choose another id")
+        place = self.place(path)
+        seen = look(place, schema, relation)
+        declared = Dataset(
+            id=key, path=place, relation=relation, store=seen.store, schema=seen.schema, rows=seen.rows,
+            rows_per_unit=max(rows_per_unit, seen.rows_per_unit), **promised,
+        )  # fmt: skip
+        budget(**declared.budget)
+        table = self._open(declared)
+        table.limit(**declared.budget)
+        self._catalog.add_dataset(declared.id, declared.record())
+        with self._lock:
+            self._tables[declared.id] = (declared, table)
+        return declared
+
+    def dataset(self, key: str) -> Dataset:
+        """The declaration of a table."""
+        return self._opened(key)[0]
+
+    def ledger(self, key: str) -> Ledger:
+        """The ledger of a table."""
+        return self._opened(key)[1].ledger
+
+    def table(self, key: str) -> Table:
+        """A table, opened."""
+        return self._opened(key)[1]
+
+    def all(self) -> list[Dataset]:
+        """Every registered table."""
+        return [Dataset.of(key, record) for key, record in self._catalog.datasets()]
+
+    def session(self, key: str, person: Person) -> Session:
+        """The session of an analyst on a table; `not-found` if they may not ask it."""
+        share = self._catalog.member(key, person.id)
+        if share is None:
+            raise Problem("not-found")
+        dataset, table = self._opened(key)
+        terms = repr(sorted(share.items()))
+        with self._lock:
+            known = self._sessions.get((key, person.id))
+            if known is None or known[0] != terms:
+                session = table.session(
+                    **share, confidence=dataset.confidence, queries=dataset.queries, target=dataset.target,
+                    name=person.id,
+                )  # fmt: skip
+                known = self._sessions[key, person.id] = (terms, session)
+            return known[1]
+
+    def check_budget(self, key: str, person: Person, amount: dict[str, Any]) -> None:
+        """Refuse a budget that is none, that is counted otherwise than the table's, or that is spent already."""
+        dataset, table = self._opened(key)
+        wanted, cap = budget(**amount), budget(**dataset.budget)
+        if wanted.currency != cap.currency:
+            raise InputError(
+                f"the table's budget is counted in {cap.currency}; give an analyst's in the same notion: "
+                f"{', '.join(dataset.budget)}"
+            )
+        if table.ledger.totals(person.id).units > wanted.filter.limit_units:
+            raise InputError("the analyst has spent more than that already; give a larger budget")
+
+    def close(self) -> None:
+        """Let go of every table."""
+        with self._lock:
+            for _, table in self._tables.values():
+                table.close()
+            self._tables.clear()
+            self._sessions.clear()
+
+    def _opened(self, key: str) -> tuple[Dataset, Table]:
+        with self._lock:
+            known = self._tables.get(key)
+            if known is None:
+                record = self._catalog.dataset(key)
+                if record is None:
+                    raise Problem("not-found")
+                dataset = Dataset.of(key, record)
+                known = self._tables[key] = (dataset, self._open(dataset))
+            return known
+
+    def _open(self, dataset: Dataset) -> Table:
+        source = DeferredSource(dataset.schema, dataset.rows, dataset.path, dataset.relation)
+        return Table(source, self._ledger(dataset), dataset.rows_per_unit)
+
+    def place(self, path: str) -> str:
+        """A path below one of the roots, or a database's address."""
+        if path.startswith(URLS):
+            return path
+        place = Path(path)
+        candidates = [place] if place.is_absolute() else [root / place for root in self._settings.roots]
+        for candidate in candidates:
+            resolved = candidate.resolve()
+            if any(resolved.is_relative_to(root) for root in self._settings.roots) and resolved.exists():
+                return str(resolved)
+        raise InputError(
+            "expected a table below the gateway's data folders, got another path or nothing there; move it into "
+            "one of them, or start the gateway with --data FOLDER"
+        )
+
+    def _ledger(self, dataset: Dataset) -> Ledger:
+        anchors = self._settings.anchors
+        if self._settings.database is not None:
+            from holdfast.ledger import PostgresLedger
+
+            return PostgresLedger(self._settings.database, dataset.id, anchors=anchors)
+        if dataset.store:
+            return SqliteLedger(Path(dataset.path) / LEDGER_FILE, anchors=anchors)
+        folder = self._settings.folder / "ledgers"
+        folder.mkdir(parents=True, exist_ok=True)
+        return SqliteLedger(folder / f"{dataset.id}.sqlite", anchors=anchors)
