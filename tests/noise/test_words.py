@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from oracles import statistics
 
 from holdfast.errors import InputError
@@ -38,10 +39,30 @@ def test_wide_products_are_those_of_python(drawn: list[int], n: int) -> None:
     assert words.wide_lemire(array, n).tolist() == kept
 
 
-@given(st.lists(word, min_size=1, max_size=20), st.integers(1, 2**32))
-def test_middle_products_are_those_of_python(drawn: list[int], n: int) -> None:
-    kept = [w * n >> 64 for w in drawn if w * n % 2**64 >= 2**64 % n]
-    assert words.middle_lemire(np.array(drawn, dtype=np.uint64), n).tolist() == kept
+@given(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=20), st.integers(1, 2**32))
+def test_narrow_products_are_those_of_python(drawn: list[int], n: int) -> None:
+    kept = [w * n >> 32 for w in drawn if w * n % 2**32 >= 2**32 % n]
+    assert words.narrow_lemire(np.array(drawn, dtype=np.uint64), n, 32).tolist() == kept
+
+
+@pytest.mark.parametrize("n", [3, 10**8, 2**30 - 3 * 2**26, 2**30])
+@pytest.mark.parametrize("count", [0, 1, 20, 40_000])
+def test_ids_are_the_first_that_are_kept(n: int, count: int) -> None:
+    """However the words are fetched: all that are thrown away lie between those that are used."""
+    fetched: list[int] = []
+
+    def feed(size: int) -> NDArray[np.uint64]:
+        drawn = generator.integers(0, 2**64, size, dtype=np.uint64)
+        fetched.append(size)
+        kept.extend(w * n >> 32 for w in drawn.view(np.uint32).tolist() if w * n % 2**32 >= 2**32 % n)
+        return drawn
+
+    generator, kept = np.random.default_rng(5), list[int]()
+    ids = words.integers_below(feed, n, count)
+    assert ids.size == count
+    assert len(fetched) == -(-count // words._BATCH)
+    if count <= words._BATCH:
+        assert ids.tolist() == kept[:count]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 6, 8, 11])
@@ -75,7 +96,7 @@ def test_chunks_have_their_width(width: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "n", [1, 2, 7, 1000, 2**24, 2**24 + 1, 3 * 2**30, 2**32, 10**12 + 7, 2**62 + 1, 2**63]
+    "n", [1, 2, 7, 1000, 2**24 + 1, 2**30, 2**30 + 1, 3 * 2**30, 2**32, 10**12 + 7, 2**62 + 1, 2**63]
 )
 def test_ids_are_in_range_and_uniform(n: int) -> None:
     ids = ReplayedBits(7).integers_below(n, 100_000)

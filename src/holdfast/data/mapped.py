@@ -72,12 +72,12 @@ def take_rows(columns: Mapping[str, MappedColumn], ids: NDArray[np.int64]) -> Bl
         column.check()
     result = {name: np.empty(len(ids), dtype=column.codes.dtype) for name, column in columns.items()}
     first, length, cold = 0, _FIRST_ROWS, False
+    before = _disk_reads()
     while first < len(ids):
         part = ids[first : first + length]
         if cold:
             for column in columns.values():
                 column.fetch(part)
-        before = _disk_reads()
         for name, column in columns.items():
             column.codes.take(part, mode="clip", out=result[name][first : first + length])
         cold = cold or _disk_reads() > before

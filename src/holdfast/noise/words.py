@@ -14,6 +14,7 @@ Words = Callable[[int], NDArray[np.uint64]]
 _DTYPES: dict[int, type[np.unsignedinteger[Any]]] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
+_SHORT = 1 << 30
 _BATCH = 1 << 15  # small enough for the intermediate arrays to stay in the cache
 
 
@@ -66,16 +67,17 @@ def integers_below(words: Words, n: int, count: int) -> NDArray[np.int64]:
     Lemire's method: the high half of word*n is uniform once the words whose low half lies under 2**w mod n
     are thrown away, because then each value owns the same number of words.
     Reference: Lemire, Fast random integer generation in an interval, ACM TOMACS 29 (2019), Lemma 4.1.
-    Cost: one 32-bit word per id up to n = 2**24, else one 64-bit word; rejections are rarer than n/2**w.
+    Cost: one 32-bit word per id and as many more as are thrown away (at most a quarter) up to n = 2**30, else
+    one 64-bit word.
     """
     out = np.empty(count, dtype=np.int64)
     filled = 0
     while filled < count:
         need = min(count - filled, _BATCH)
-        if n <= 1 << 24:
-            high = narrow_lemire(chunks(words, need, 32).astype(np.uint64), n, 32)
-        elif n <= 1 << 32:
-            high = middle_lemire(words(need), n)
+        if n <= _SHORT:
+            # Half again as many to spare as are likely to be thrown away, so that one turn is enough.
+            spare = 16 + (need * ((1 << 32) % n) * 3 >> 33)
+            high = narrow_lemire(chunks(words, need + spare, 32).astype(np.uint64), n, 32)[:need]
         else:
             high = wide_lemire(words(need), n)
         if high.size == count:
@@ -88,31 +90,13 @@ def integers_below(words: Words, n: int, count: int) -> NDArray[np.int64]:
 def narrow_lemire(drawn: NDArray[np.uint64], n: int, width: int) -> NDArray[np.uint64]:
     """The ids kept from `width`-bit words, for n <= 2**width <= 2**32. Overwrites `drawn`."""
     drawn *= np.uint64(n)
-    reject = (1 << width) % n
-    rejected = (drawn & np.uint64((1 << width) - 1)) < np.uint64(reject)
-    if rejected.any():
-        drawn = drawn[~rejected]
+    if reject := (1 << width) % n:
+        low = drawn.astype(np.uint32)
+        low &= np.uint32((1 << width) - 1)
+        rejected = low < np.uint32(reject)
+        if rejected.any():
+            drawn = drawn[~rejected]
     drawn >>= np.uint64(width)
-    return drawn
-
-
-def middle_lemire(drawn: NDArray[np.uint64], n: int) -> NDArray[np.uint64]:
-    """The ids kept from 64-bit words, for n <= 2**32. Overwrites `drawn`.
-
-    With word = 2**32 h + l the high half of word*n is (h*n + (l*n >> 32)) >> 32, where nothing wraps because
-    h*n + (l*n >> 32) < (2**32 - 1)*2**32 + 2**32 = 2**64.
-    """
-    factor, half = np.uint64(n), np.uint64(32)
-    rejected = drawn * factor < np.uint64((1 << 64) % n)
-    if rejected.any():
-        drawn = drawn[~rejected]
-    low = drawn & np.uint64(0xFFFFFFFF)
-    low *= factor
-    low >>= half
-    drawn >>= half
-    drawn *= factor
-    drawn += low
-    drawn >>= half
     return drawn
 
 
