@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import tempfile
+
+if "HOLDFAST_ANCHORS" not in os.environ:  # the workers of one run share it
+    os.environ["HOLDFAST_ANCHORS"] = tempfile.mkdtemp(prefix="holdfast-anchors-")
+    atexit.register(shutil.rmtree, os.environ["HOLDFAST_ANCHORS"], ignore_errors=True)
 
 for _setting in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
     os.environ.setdefault(_setting, "1")
 
-from hypothesis import settings
+from hypothesis import settings  # noqa: E402  (the environment must be set first)
 
 # `HYPOTHESIS=explore pytest` draws fresh examples; `make test` repeats the same ones on every machine.
 settings.register_profile("repeat", derandomize=True, deadline=None, max_examples=60)

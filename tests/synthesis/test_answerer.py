@@ -248,12 +248,12 @@ def test_a_crash_at_any_record_loses_at_most_an_answer(saved: Path, crash_at: in
     calls = 0
     real = session.record
 
-    def record(entry: Any, outcome: str) -> str:
+    def record(entry: Any, outcome: str, *, secret: bool = False) -> str:
         nonlocal calls
         calls += 1
         if calls == crash_at:
             raise KeyboardInterrupt
-        return real(entry, outcome)
+        return real(entry, outcome, secret=secret)
 
     session.record = record  # type: ignore[method-assign]
     released: dict[str, float] = {}

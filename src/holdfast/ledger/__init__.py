@@ -2,25 +2,41 @@
 
 A request is *reserved* (its charge is committed), then *answered* (its one answer is committed), then
 delivered from what was committed. Nothing is ever refunded; a reservation without an answer is paid for and
-may be resumed. Sessions, the command line and a server that share a table share one ledger.
+may be resumed. Sessions, the command line and a server that share a table share one ledger. Its facts are
+chained by SHA-256 and anchored outside (docs/ledger.md).
 """
 
-from holdfast.ledger.copy import copy_ledger
+from holdfast.ledger.audit import Verified, verify
+from holdfast.ledger.chained import ChainedLedger
+from holdfast.ledger.copy import copy_ledger, move_ledger
 from holdfast.ledger.entry import ALWAYS, Account, Charge, Entry, Stale, Totals, While
+from holdfast.ledger.export import export, verify_export
 from holdfast.ledger.memory import MemoryLedger
+from holdfast.ledger.open import LEDGER_FILE, acknowledge, open_ledger
+from holdfast.ledger.postgres import PostgresLedger
 from holdfast.ledger.protocol import Ledger
 from holdfast.ledger.sqlite import SqliteLedger
 
 __all__ = [
     "ALWAYS",
+    "LEDGER_FILE",
     "Account",
+    "ChainedLedger",
     "Charge",
     "Entry",
     "Ledger",
     "MemoryLedger",
+    "PostgresLedger",
     "SqliteLedger",
     "Stale",
     "Totals",
+    "Verified",
     "While",
+    "acknowledge",
     "copy_ledger",
+    "export",
+    "move_ledger",
+    "open_ledger",
+    "verify",
+    "verify_export",
 ]

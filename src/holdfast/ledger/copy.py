@@ -2,21 +2,52 @@
 
 from __future__ import annotations
 
+from holdfast.errors import LedgerError
+from holdfast.ledger.chained import ChainedLedger
+from holdfast.ledger.pen import Pen
 from holdfast.ledger.protocol import Ledger
 
 
-def copy_ledger(source: Ledger, target: Ledger) -> None:
-    """Write everything that `source` holds into the empty ledger `target`.
+def copy_ledger(source: Ledger, target: ChainedLedger) -> None:
+    """Write everything that `source` holds into the empty ledger `target`, all or none.
 
     Guarantee: limits, accounts, charges and answers are the same afterwards, so that a saved table goes on
     where the unsaved one stood; saving never refreshes a budget.
     """
+    target.adopt(lambda pen: _write(source, pen))
+
+
+def move_ledger(source: ChainedLedger, target: ChainedLedger) -> None:
+    """Carry everything over to the empty ledger `target`, which counts from then on.
+
+    Guarantee: at no moment do both accept charges. Killed at any step, the move is finished by calling it
+    again. The source refuses every charge afterwards and says where it went.
+    """
+    if target.arrived(source.id):
+        return
+    if target.totals().entries:
+        raise LedgerError("expected an empty ledger to move to, got one with charges; choose another name")
+    if source.moved() not in (None, target.address):
+        raise LedgerError(f"this ledger was moved to {source.moved()} already; go on from there")
+    target.expect(source.id)
+    source.retire(target.address)
+    target.adopt(lambda pen: _arrive(source, pen))
+
+
+def _arrive(source: ChainedLedger, pen: Pen) -> None:
+    _write(source, pen)
+    pen.write_note("arrived", source=source.id, source_head=source.anchored().head)
+
+
+def _write(source: Ledger, pen: Pen) -> None:
+    if pen.total.entries:
+        raise LedgerError("expected an empty ledger to copy to, got one with charges; choose another")
     cap = source.limit()
     if cap is not None:
-        target.set_limit(cap)
+        pen.set_limit(cap)
     for account in source.accounts():
-        target.open(account)
+        pen.open(account)
     for entry in source.entries():
-        copied = target.reserve(entry.session, entry.key, entry.plan, entry.event, entry.charge)
+        copied = pen.charge(entry.session, entry.key, entry.plan, entry.event, entry.charge)
         if entry.answer is not None:
-            target.record(copied.id, entry.answer)
+            pen.record(copied.id, entry.answer, entry.secret)

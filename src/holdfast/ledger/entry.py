@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.errors import BudgetError, HoldfastError, LedgerError
+from holdfast.errors import BudgetError, HoldfastError, InputError, LedgerError
 
 UNIT = 1e-9
 """One unit of a charge: a billionth in the currency of its account."""
+
+MOST = 2**63 - 1
+"""The most units that a ledger can count."""
+
+LOST = "answers lost with an older copy"
+"""The account that bears what was charged after a backup had been made that came back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +29,13 @@ class Account:
     limit: int
     terms: str = ""
 
+    def __post_init__(self) -> None:
+        if not _is_count(self.limit) or self.limit > MOST:
+            raise InputError(
+                f"expected a budget of 0 to {MOST * UNIT:.3g}, in whole billionths, got another number; "
+                "give a smaller budget"
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class Charge:
@@ -32,6 +45,12 @@ class Charge:
     session: int
     table: int
     queries: int = 1
+
+    def __post_init__(self) -> None:
+        if not (_is_count(self.session) and _is_count(self.table) and _is_count(self.queries)):
+            raise InputError(
+                "expected a charge in whole units, none below 0, got another number; round it up"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +98,8 @@ ALWAYS = While()
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One reservation. `plan` is the JSON text that suffices to compute the answer once more; `answer` is
-    the JSON text of the one answer, or None while it is paid for and not yet computed."""
+    the JSON text of the one answer, or None while it is paid for and not yet computed. `secret` says that
+    the answer holds what must not leave (a noisy threshold)."""
 
     id: int
     session: str
@@ -88,6 +108,7 @@ class Entry:
     event: str
     charge: Charge
     answer: str | None
+    secret: bool = False
 
 
 class Stale(HoldfastError):
@@ -95,12 +116,14 @@ class Stale(HoldfastError):
     user."""
 
 
-def refuse_overspending(account: Account, after: int, cost: int) -> None:
-    """Raise BudgetError if the total `after` a charge of `cost` units would pass the account's limit.
+def refuse_overspending(account: Account | None, after: int, cost: int) -> None:
+    """Raise BudgetError if the total `after` a charge of `cost` units would pass the account's limit; without
+    an account, if it would be more than can be counted.
 
     Guarantee: integers only, so no charge is lost to rounding and no slack is granted.
     """
-    if after > account.limit:
+    if after > (MOST if account is None else account.limit):
+        account = account or Account("the table", "its currency", MOST)
         remaining = account.limit - after + cost
         raise BudgetError(
             f"this answer costs {cost * UNIT:.6g} and {account.name} has {remaining * UNIT:.6g} left "
@@ -108,3 +131,8 @@ def refuse_overspending(account: Account, after: int, cost: int) -> None:
             requested=cost * UNIT,
             remaining=remaining * UNIT,
         )
+
+
+def _is_count(number: object) -> bool:
+    """Whether this is a whole number from 0; True, NaN and 1.0 are none."""
+    return type(number) is int and number >= 0

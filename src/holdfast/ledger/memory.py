@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import secrets
+import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from threading import Lock
 
 from holdfast.errors import BudgetError, LedgerError
 from holdfast.ledger.entry import ALWAYS, Account, Charge, Entry, Stale, Totals, While, refuse_overspending
+from holdfast.ledger.fact import FIELDS, Fact, Value, digest, genesis, link
 
 _NOTHING = Totals()
 
 
 class MemoryLedger:
-    """See `Ledger`. Every operation is O(1) and holds one lock."""
+    """See `Ledger`. Every operation is O(1) and holds one lock. The chain is computed when it is asked for."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -23,6 +27,8 @@ class MemoryLedger:
         self._entries: list[Entry] = []
         self._keys: dict[tuple[str, str], int] = {}
         self._retired = False
+        self._log: list[tuple[str, Account | int]] = []
+        self.id, self._salts = uuid.uuid4().hex, secrets.token_bytes(32)
 
     def limit(self) -> Account | None:
         return self._limit
@@ -31,11 +37,15 @@ class MemoryLedger:
         with self._lock:
             check_limit(self._limit, account, self.totals().units)
             self._limit = account
+            self._log.append(("limit", account))
 
     def open(self, account: Account) -> Account:
         with self._lock:
-            check_account(self._accounts.get(account.name), account, self.totals(account.name).units)
-            self._accounts[account.name] = account
+            standing = self._accounts.get(account.name)
+            check_account(standing, account, self.totals(account.name).units)
+            if standing != account:
+                self._accounts[account.name] = account
+                self._log.append(("account", account))
             return account
 
     def accounts(self) -> Iterator[Account]:
@@ -45,31 +55,38 @@ class MemoryLedger:
         self, session: str, key: str, plan: str, event: str, charge: Charge, holds: While = ALWAYS
     ) -> Entry:
         with self._lock:
-            if self._retired:
-                raise LedgerError(
-                    "this table was saved, and the store's ledger counts from now on; open a session on the saved table"
-                )
+            self._refuse_retired()
             mine = self.totals(session).plus(charge.queries, charge.session)
             all_ = self.totals().plus(charge.queries, charge.table)
             holds.check(mine, all_, self._limit)
             if (session, key) in self._keys:
                 raise Stale("this was reserved meanwhile")
-            refuse_overspending(self._accounts[session], mine.units, charge.session)
-            if self._limit is not None:
-                refuse_overspending(self._limit, all_.units, charge.table)
+            account = self._accounts.get(session)
+            if account is None:
+                raise LedgerError(f"session {session!r} has no account in this ledger")
+            refuse_overspending(account, mine.units, charge.session)
+            refuse_overspending(self._limit, all_.units, charge.table)
             entry = Entry(len(self._entries), session, key, plan, event, charge, None)
             self._entries.append(entry)
             self._keys[session, key] = entry.id
+            self._log.append(("reserved", entry.id))
             self._totals[session], self._totals[None] = mine, all_
             return entry
 
-    def record(self, entry: int, answer: str) -> str:
+    def record(self, entry: int, answer: str, *, secret: bool = False) -> str:
         with self._lock:
+            if not 0 <= entry < len(self._entries):
+                raise LedgerError(
+                    f"expected a reservation, got {entry}, which is none; reserve before the answer"
+                )
             standing = self._entries[entry].answer
-            if standing is None:
-                self._entries[entry] = replace(self._entries[entry], answer=answer)
-                return answer
-            return standing
+            if standing is not None:
+                return standing
+            # A reservation that went along with the copy is answered there, once.
+            self._refuse_retired()
+            self._entries[entry] = replace(self._entries[entry], answer=answer, secret=secret)
+            self._log.append(("answered", entry))
+            return answer
 
     def find(self, session: str, key: str) -> Entry | None:
         index = self._keys.get((session, key))
@@ -81,6 +98,42 @@ class MemoryLedger:
     def entries(self, session: str | None = None) -> Iterator[Entry]:
         return (entry for entry in list(self._entries) if session is None or entry.session == session)
 
+    def history(self) -> Iterator[Fact]:
+        """Every fact in order, chained now."""
+        with self._lock:
+            log, entries = list(self._log), list(self._entries)
+        head = genesis(self.id)
+        yield Fact(0, "ledger", {"ledger": self.id}, head)
+        places: dict[int, int] = {}
+        spent: dict[str | None, Totals] = {}
+        for place, (kind, what) in enumerate(log, 1):
+            answer = salt = None
+            if isinstance(what, Account):
+                fields = _account_fields(kind, what)
+            elif kind == "reserved":
+                places[what] = place
+                fields = _entry_fields(entries[what], spent)
+            else:
+                answer, salt = str(entries[what].answer), self._salt(place)
+                fields = {"entry": places[what], "secret": int(entries[what].secret)}
+                fields["digest"] = digest(salt, answer)
+            head = link(head, place, kind, fields)
+            yield Fact(place, kind, fields, head, answer, salt)
+        yield Fact(len(log), "tip", {}, head)
+
+    def _salt(self, place: int) -> str:
+        """The same for the same place, so that two exports agree."""
+        return hashlib.sha256(self._salts + place.to_bytes(8)).hexdigest()[:32]
+
+    def anchored(self) -> None:
+        """It has no anchor: it dies with the process."""
+
+    def _refuse_retired(self) -> None:
+        if self._retired:
+            raise LedgerError(
+                "this table was saved, and the store's ledger counts from now on; open a session on the saved table"
+            )
+
     def retire(self, retired: bool = True) -> None:
         """Accept no further charges: another ledger counts for these rows from now on."""
         with self._lock:
@@ -88,6 +141,23 @@ class MemoryLedger:
 
     def close(self) -> None:
         """Nothing to let go of."""
+
+
+def _account_fields(kind: str, account: Account) -> dict[str, Value]:
+    fields: dict[str, Value] = {"name": account.name, "currency": account.currency, "units": account.limit}
+    return fields if kind == "limit" else {**fields, "terms": account.terms}
+
+
+def _entry_fields(entry: Entry, spent: dict[str | None, Totals]) -> dict[str, Value]:
+    """A reservation with the running totals after it; `spent` goes along."""
+    charge = entry.charge
+    mine = spent[entry.session] = spent.get(entry.session, _NOTHING).plus(charge.queries, charge.session)
+    all_ = spent[None] = spent.get(None, _NOTHING).plus(charge.queries, charge.table)
+    values = (
+        entry.session, entry.key, entry.plan, entry.event, charge.session, charge.table, charge.queries,
+        mine.entries, mine.answers, mine.units, all_.entries, all_.answers, all_.units,
+    )  # fmt: skip
+    return dict(zip(FIELDS["reserved"], values, strict=True))
 
 
 def check_limit(standing: Account | None, wanted: Account, spent: int) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
+from holdfast.ledger.anchor import Mark
 from holdfast.ledger.entry import ALWAYS, Account, Charge, Entry, Totals, While
+from holdfast.ledger.fact import Fact
 
 
 class Ledger(Protocol):
@@ -33,8 +35,9 @@ class Ledger(Protocol):
     ) -> Entry:
         """Commit a charge, if the plan still holds and the key is new; Stale otherwise."""
 
-    def record(self, entry: int, answer: str) -> str:
-        """Commit the answer of a reservation, once; returns the answer that stands."""
+    def record(self, entry: int, answer: str, *, secret: bool = False) -> str:
+        """Commit the answer of a reservation, once; returns the answer that stands. A `secret` one (a noisy
+        threshold) is left out of exports."""
 
     def find(self, session: str, key: str) -> Entry | None:
         """The reservation that this session made under this key, if any."""
@@ -44,6 +47,12 @@ class Ledger(Protocol):
 
     def entries(self, session: str | None = None) -> Iterator[Entry]:
         """All reservations, oldest first."""
+
+    def history(self) -> Iterator[Fact]:
+        """Every fact, chained, from the ledger's id to its tip; see `holdfast.ledger.fact`."""
+
+    def anchored(self) -> Mark | None:
+        """What its anchor remembers; None if it has no anchor."""
 
     def close(self) -> None:
         """Let go of the file, if there is one."""

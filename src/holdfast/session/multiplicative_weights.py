@@ -258,7 +258,7 @@ class MultiplicativeWeights:
                 version="lecture" if terms.version == "textbook" else "best",
                 bits=self._bits,
             )
-            text = session.record(entry, json.dumps(vector.to_json()))
+            text = session.record(entry, json.dumps(vector.to_json()), secret=True)
         else:
             text = entry.answer
         self._run = SparseVector.from_json(json.loads(text), self._bits)

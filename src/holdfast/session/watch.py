@@ -37,7 +37,7 @@ class Watch:
         count = round(Fraction(level) * self._rows)
         fresh = SparseVector(count, sensitivity=1, hits=hits, **terms)
         entry = session.charge(f"sparse vector {name!r}", fresh.event, key=self._key("opened"))
-        state = json.loads(session.record(entry, json.dumps(fresh.to_json())))
+        state = json.loads(session.record(entry, json.dumps(fresh.to_json()), secret=True))
         if state["terms"] != fresh.to_json()["terms"]:
             raise InputError(f"sparse vector {name!r} was opened on other terms; choose another name")
         self._vector, self._number = SparseVector.from_json(state), 0
@@ -67,7 +67,7 @@ class Watch:
                 told = json.dumps(
                     {"by": self._holder, "above": answer, "call": call, "state": trial.to_json()}
                 )
-                if self._session.record(entry, told) == told:
+                if self._session.record(entry, told, secret=True) == told:
                     self._catch_up()
                     return answer
 

@@ -1,0 +1,153 @@
+"""A small file outside the database, which notices that an older copy was put back."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import struct
+import tempfile
+import time
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.errors import LedgerError
+from holdfast.ledger.entry import Totals
+
+_RECORD = struct.Struct(">8s q 32s q q q")
+_MAGIC = b"hfanchor"
+_SIZE = _RECORD.size + 32  # and a checksum
+_SYNC_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far a ledger had come: the last place, the head there, and the table's totals."""
+
+    place: int
+    head: str
+    totals: Totals
+
+
+class Anchor:
+    """Remembers the last mark of one ledger.
+
+    Guarantee: it is advanced after each commit and before anything is returned, so a database without the
+    anchor's place and head is a copy from the past, or one that went another way. Between `held` and its end
+    nobody else reads or moves it: of two live copies on one machine only one can go on.
+    A crash between commit and anchor leaves it behind, which is allowed: nothing was returned then. It is
+    written in place; a kill loses nothing, a power cut at most its last second, which weakens the notice only.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self._closed = weakref.finalize(self, os.close, self._file)
+        self._synced = 0.0
+
+    @classmethod
+    def open(cls, path: Path, first: Mark) -> Anchor:
+        """The anchor at a path; made with the mark `first` where there is none: trust on first use."""
+        try:
+            if not path.exists():
+                _create(path, first)
+            return cls(path)
+        except OSError as error:
+            raise LedgerError(
+                f"the anchor {path} cannot be opened ({error.strerror}); give a folder that can be written, by "
+                "HOLDFAST_ANCHORS or anchors="
+            ) from None
+
+    def read(self) -> Mark:
+        """The last mark. LedgerError if the file is no anchor."""
+        record = os.pread(self._file, _SIZE + 1, 0)
+        body = record[: _RECORD.size]
+        if len(record) != _SIZE or record[_RECORD.size :] != hashlib.sha256(body).digest():
+            raise LedgerError(
+                f"expected an anchor in {self.path}, got something else; what was charged last is unknown. Make "
+                "sure that the ledger is the current one, and acknowledge: docs/ledger.md"
+            )
+        _, place, head, entries, answers, units = _RECORD.unpack(body)
+        return Mark(place, head.hex(), Totals(entries, answers, units))
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Nobody else holds the anchor meanwhile."""
+        import fcntl
+
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def advance(self, mark: Mark) -> None:
+        """Write a mark. Call it while `held`."""
+        try:
+            os.pwrite(self._file, _record(mark), 0)
+            if time.monotonic() - self._synced > _SYNC_SECONDS:
+                self._sync()
+        except OSError as error:
+            raise LedgerError(f"the anchor {self.path} cannot be written: {error.strerror}") from None
+
+    def close(self) -> None:
+        """On disk, and let go."""
+        if self._closed.alive:
+            self._sync()
+            self._closed()
+
+    def _sync(self) -> None:
+        os.fdatasync(self._file)
+        self._synced = time.monotonic()
+
+
+def anchors_folder(given: Path | None, beside: Path | None) -> Path:
+    """Where anchors are kept: the given folder, $HOLDFAST_ANCHORS, $XDG_STATE_HOME/holdfast/anchors or
+    ~/.local/state/holdfast/anchors. Where the last two cannot be written, `beside` the ledger: better than
+    none, but a backup that brings back both goes unnoticed."""
+    named = given or os.environ.get("HOLDFAST_ANCHORS")
+    if named:
+        folder = Path(named)
+        if not _writable(folder):
+            raise LedgerError(f"the folder of anchors {folder} cannot be written; make it, or name another")
+        return folder
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    folder = Path(state) / "holdfast" / "anchors"
+    if _writable(folder):
+        return folder
+    if beside is None:
+        raise LedgerError(
+            f"the folder of anchors {folder} cannot be written; name another by HOLDFAST_ANCHORS"
+        )
+    return beside
+
+
+def _writable(folder: Path) -> bool:
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return os.access(folder, os.W_OK | os.X_OK)
+
+
+def _create(path: Path, mark: Mark) -> None:
+    """A new anchor, whole from its first moment; whoever comes second takes the first one's."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".anchor-") as file:
+        file.write(_record(mark))
+        file.flush()
+        os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):
+            os.link(file.name, path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _record(mark: Mark) -> bytes:
+    totals = mark.totals
+    body = _RECORD.pack(
+        _MAGIC, mark.place, bytes.fromhex(mark.head), totals.entries, totals.answers, totals.units
+    )
+    return body + hashlib.sha256(body).digest()

@@ -1,0 +1,199 @@
+"""Walking a ledger's history: is every fact as it was written, and was every rule kept?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+from holdfast.errors import HoldfastError, LedgerError
+from holdfast.ledger.anchor import Mark
+from holdfast.ledger.entry import LOST, Account, Totals
+from holdfast.ledger.fact import FIELDS, Fact, Value, digest, genesis, is_salt, link
+from holdfast.ledger.memory import check_account, check_limit
+from holdfast.ledger.protocol import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What a sound ledger holds. `head` stands for all of it; `currency` is the table's."""
+
+    ledger: str
+    place: int
+    head: str
+    sessions: int
+    answered: int
+    secret: int
+    totals: Totals
+    currency: str
+    moved: str | None
+
+    def __str__(self) -> str:
+        moved = "" if self.moved is None else f"; moved to {self.moved}"
+        return (
+            f"ledger {self.ledger}: sound. {self.place} facts: {self.totals.entries} charges by {self.sessions} "
+            f"sessions, {self.answered} answered ({self.secret} secret), {self.totals.units} billionths of "
+            f"{self.currency} in all{moved}\nhead {self.head}"
+        )
+
+
+def verify(ledger: Ledger) -> Verified:
+    """Walk the whole ledger; LedgerError names the first fact that does not fit.
+
+    Guarantee: the chain is unbroken to the tip and holds the anchor's mark; running totals are the sums of
+    the charges; no cap was passed at any step; each answer belongs to a reservation, one at most to each.
+    """
+    mark = ledger.anchored()  # before the snapshot: the ledger may only be further than its anchor
+    return audit(ledger.history(), mark)
+
+
+def audit(history: Iterable[Fact], mark: Mark | None = None) -> Verified:
+    """Walk a history, from its first fact to its tip."""
+    facts = iter(history)
+    first = next(facts, None)
+    if first is None or first.kind != "ledger" or first.place != 0:
+        raise LedgerError("expected a ledger's history, got something else; give a ledger or its export")
+    walk = Walk(str(first.fields.get("ledger")), mark)
+    if first.head != walk.head:
+        walk.refuse(first, "its head does not belong to this ledger's id")
+    for fact in facts:
+        if fact.kind == "tip":
+            return walk.ended(fact)
+        walk.step(fact)
+    raise LedgerError(f"the history ends after place {walk.place} without a tip: it was cut off")
+
+
+class Walk:
+    """What is known after each fact."""
+
+    def __init__(self, ledger: str, mark: Mark | None) -> None:
+        self.ledger, self.mark = ledger, mark
+        self.place, self.head = 0, genesis(ledger)
+        self._cap: Account | None = None
+        self._accounts: dict[str, Account] = {}
+        self._spent: dict[str, Totals] = {}
+        self._total = Totals()
+        self._keys: set[tuple[str, str]] = set()
+        self._pending: set[int] = set()
+        self._answered = self._secret = 0
+        self._moved: str | None = None
+        self._check_mark()
+
+    def refuse(self, fact: Fact, why: str) -> NoReturn:
+        raise LedgerError(f"the ledger was changed: {fact.kind} at place {fact.place}: {why}")
+
+    def step(self, fact: Fact) -> None:
+        """The next fact. Its hash is checked before its meaning."""
+        if fact.place != self.place + 1:
+            self.refuse(fact, f"expected place {self.place + 1}; a fact is missing or stands twice")
+        if set(fact.fields) != set(FIELDS.get(fact.kind, ())):
+            self.refuse(fact, "it is not a fact as ledgers write them")
+        if fact.kind == "answered":
+            self._check_digest(fact)
+        self.head = link(self.head, fact.place, fact.kind, fact.fields)
+        if fact.head != self.head:
+            self.refuse(fact, "its head is not the hash of the head before it and of its contents")
+        if self._moved is not None:
+            self.refuse(fact, "it was written after the ledger had been moved")
+        self.place = fact.place
+        self._check_mark()
+        self._understand(fact)
+
+    def ended(self, tip: Fact) -> Verified:
+        """The history is complete if the tip says so, and the anchor has not seen more."""
+        if (tip.place, tip.head) != (self.place, self.head):
+            self.refuse(tip, f"the facts end at place {self.place} with another head")
+        if self.mark is not None and self.mark.place > self.place:
+            raise LedgerError(
+                f"the ledger is an older copy: its anchor has seen place {self.mark.place}, the tip is at "
+                f"place {self.place}"
+            )
+        return Verified(
+            self.ledger, self.place, self.head, len(self._accounts), self._answered, self._secret, self._total,
+            "zcdp" if self._cap is None else self._cap.currency, self._moved,
+        )  # fmt: skip
+
+    def _check_mark(self) -> None:
+        if self.mark is not None and self.mark.place == self.place and self.mark.head != self.head:
+            raise LedgerError(
+                f"the ledger went another way than its anchor: at place {self.place} the anchor saw another head"
+            )
+
+    def _check_digest(self, fact: Fact) -> None:
+        if fact.answer is None:
+            if not fact.fields["secret"]:
+                self.refuse(fact, "the answer is missing, and it is not a secret one")
+        elif (
+            not (is_salt(fact.salt) and isinstance(fact.answer, str))
+            or digest(str(fact.salt), fact.answer) != fact.fields["digest"]
+        ):
+            self.refuse(fact, "the answer is not the one that was committed")
+
+    def _understand(self, fact: Fact) -> None:
+        """What a fact says, held against what is known."""
+        match fact.kind:
+            case "limit":
+                self._limit(fact)
+            case "account":
+                self._account(fact)
+            case "reserved":
+                self._reserved(fact)
+            case "answered":
+                self._answer(fact)
+            case "moved":
+                self._moved = str(fact.fields["target"])
+
+    def _limit(self, fact: Fact) -> None:
+        try:
+            wanted = _account(fact.fields, "")
+            check_limit(self._cap, wanted, self._total.units)
+        except HoldfastError as error:
+            self.refuse(fact, str(error))
+        self._cap = wanted
+
+    def _account(self, fact: Fact) -> None:
+        try:
+            wanted = _account(fact.fields, str(fact.fields["terms"]))
+            spent = self._spent.get(wanted.name, Totals())
+            check_account(self._accounts.get(wanted.name), wanted, spent.units)
+        except HoldfastError as error:
+            self.refuse(fact, str(error))
+        self._accounts[wanted.name] = wanted
+
+    def _reserved(self, fact: Fact) -> None:
+        fields, session = fact.fields, str(fact.fields["session"])
+        account = self._accounts.get(session)
+        if account is None:
+            self.refuse(fact, "its session has no account")
+        key = (session, str(fields["key"]))
+        if key in self._keys:
+            self.refuse(fact, "its key was reserved before")
+        charge = [int(fields[name]) for name in ("session_units", "table_units", "queries")]
+        if min(charge) < 0:
+            self.refuse(fact, "it charges less than nothing")
+        mine = self._spent.get(session, Totals()).plus(charge[2], charge[0])
+        self._total = all_ = self._total.plus(charge[2], charge[1])
+        said = [fields[f"session_{name}"] for name in ("entries", "answers", "total")]
+        said += [fields[f"table_{name}"] for name in ("entries", "answers", "total")]
+        if said != [mine.entries, mine.answers, mine.units, all_.entries, all_.answers, all_.units]:
+            self.refuse(fact, "its running totals are not the sums of the charges")
+        if mine.units > account.limit:
+            self.refuse(fact, "it passes its session's limit")
+        # What was lost with an older copy is charged in any case; nobody gains by it.
+        if self._cap is not None and all_.units > self._cap.limit and session != LOST:
+            self.refuse(fact, "it passes the table's limit")
+        self._spent[session] = mine
+        self._keys.add(key)
+        self._pending.add(fact.place)
+
+    def _answer(self, fact: Fact) -> None:
+        entry = int(fact.fields["entry"])
+        if entry not in self._pending:
+            self.refuse(fact, "it answers no reservation, or one that was answered before")
+        self._pending.remove(entry)
+        self._answered += 1
+        self._secret += bool(fact.fields["secret"])
+
+
+def _account(fields: Mapping[str, Value], terms: str) -> Account:
+    return Account(str(fields["name"]), str(fields["currency"]), int(fields["units"]), terms)

@@ -1,0 +1,139 @@
+"""Reading the tables of a ledger."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from holdfast.ledger.entry import Account, Charge, Entry, Totals
+from holdfast.ledger.fact import FIELDS, NOTES, Fact, Value, canonical, digest, genesis, is_salt
+
+Rows = Callable[..., list[Any]]
+"""Runs a statement with `?` for each value that follows it, and returns all rows."""
+
+Stream = Callable[[str], Iterator[Any]]
+"""Runs a statement and returns its rows one after the other."""
+
+_ENTRY = """SELECT e.place, e.session, e.key, e.plan, e.event, e.session_units, e.table_units, e.queries,
+a.answer, a.secret FROM entries e LEFT JOIN answers a ON a.entry = e.place """
+
+_HEAD = " UNION ALL ".join(
+    f"SELECT head FROM {table} WHERE place = ?"
+    for table in ("limits", "accounts", "entries", "answers", "notes")
+)
+
+
+class Book:
+    """What stands in the tables, as one connection sees them."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def tip(self) -> tuple[str, int, str]:
+        """The ledger's id, its last place, and the head there."""
+        ledger, place, head = self._rows("SELECT ledger, place, head FROM tip")[0]
+        return ledger, place, head
+
+    def head(self, ledger: str, place: int) -> str | None:
+        """The head at a place; None if there is no fact."""
+        if not place:
+            return genesis(ledger)
+        rows = self._rows(_HEAD, place, place, place, place, place)
+        return str(rows[0][0]) if rows else None
+
+    def limit(self) -> Account | None:
+        rows = self._rows("SELECT name, currency, units FROM limits ORDER BY place DESC LIMIT 1")
+        return Account(*rows[0]) if rows else None
+
+    def account(self, name: str) -> Account | None:
+        rows = self._rows(
+            "SELECT name, currency, units, terms FROM accounts WHERE name = ? ORDER BY place DESC LIMIT 1",
+            name,
+        )
+        return Account(*rows[0]) if rows else None
+
+    def accounts(self) -> Iterator[Account]:
+        rows = self._rows(
+            "SELECT name, currency, units, terms FROM accounts"
+            " WHERE place IN (SELECT max(place) FROM accounts GROUP BY name) ORDER BY place"
+        )
+        return (Account(*row) for row in rows)
+
+    def find(self, session: str, key: str) -> Entry | None:
+        rows = self._rows(_ENTRY + "WHERE e.session = ? AND e.key = ?", session, key)
+        return _entry(rows[0]) if rows else None
+
+    def answer(self, entry: int) -> str | None:
+        rows = self._rows("SELECT answer FROM answers WHERE entry = ?", entry)
+        return str(rows[0][0]) if rows else None
+
+    def reserved(self, entry: int) -> bool:
+        return bool(self._rows("SELECT 1 FROM entries WHERE place = ?", entry))
+
+    def totals(self, session: str | None = None) -> Totals:
+        if session is None:
+            rows = self._rows(
+                "SELECT table_entries, table_answers, table_total FROM entries ORDER BY table_entries DESC LIMIT 1"
+            )
+        else:
+            rows = self._rows(
+                "SELECT session_entries, session_answers, session_total FROM entries WHERE session = ?"
+                " ORDER BY session_entries DESC LIMIT 1",
+                session,
+            )
+        return Totals(*rows[0]) if rows else Totals()
+
+    def entries(self, session: str | None = None) -> Iterator[Entry]:
+        where, values = ("", ()) if session is None else ("WHERE e.session = ? ", (session,))
+        return (_entry(row) for row in self._rows(_ENTRY + where + "ORDER BY e.place", *values))
+
+    def note(self) -> tuple[str, dict[str, Value]] | None:
+        """The kind and the fields of the last note, if there is one."""
+        rows = self._rows("SELECT kind, body FROM notes ORDER BY place DESC LIMIT 1")
+        return (rows[0][0], json.loads(rows[0][1])) if rows else None
+
+
+def history(stream: Stream) -> Iterator[Fact]:
+    """Every fact in order, from one snapshot of the tables."""
+    ledger, place, head = next(iter(stream("SELECT ledger, place, head FROM tip")))
+    yield Fact(0, "ledger", {"ledger": ledger}, genesis(ledger))
+    yield from heapq.merge(
+        _plain(stream, "limits", "limit"),
+        _plain(stream, "accounts", "account"),
+        _plain(stream, "entries", "reserved"),
+        map(_answered, stream("SELECT place, entry, answer, salt, secret, head FROM answers ORDER BY place")),
+        map(_noted, stream("SELECT place, kind, body, head FROM notes ORDER BY place")),
+        key=lambda fact: fact.place,
+    )
+    yield Fact(place, "tip", {}, head)
+
+
+def _plain(stream: Stream, table: str, kind: str) -> Iterator[Fact]:
+    names = FIELDS[kind]
+    for row in stream(f"SELECT place, {', '.join(names)}, head FROM {table} ORDER BY place"):
+        yield Fact(row[0], kind, dict(zip(names, row[1:-1], strict=True)), row[-1])
+
+
+def _answered(row: Any) -> Fact:
+    place, entry, answer, salt, secret, head = row
+    known = digest(salt, answer) if is_salt(salt) and isinstance(answer, str) else ""
+    return Fact(place, "answered", {"entry": entry, "secret": secret, "digest": known}, head, answer, salt)
+
+
+def _noted(row: Any) -> Fact:
+    place, kind, body, head = row
+    try:
+        fields = json.loads(body)
+    except (ValueError, TypeError):  # tampered with
+        fields = {}
+    if not isinstance(fields, dict) or canonical(fields) != body:
+        fields = {}
+    return Fact(place, kind if kind in NOTES else "note", fields, head)
+
+
+def _entry(row: Any) -> Entry:
+    place, session, key, plan, event, session_units, table_units, queries, answer, secret = row
+    charge = Charge(session_units, table_units, queries)
+    return Entry(place, session, key, plan, event, charge, answer, bool(secret))

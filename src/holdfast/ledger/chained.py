@@ -1,0 +1,229 @@
+"""A ledger in a database: facts chained by SHA-256, anchored outside, committed in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from holdfast.errors import LedgerError
+from holdfast.ledger.anchor import Anchor, Mark, anchors_folder
+from holdfast.ledger.batch import Batches, Ticket
+from holdfast.ledger.book import Book, history
+from holdfast.ledger.database import Database
+from holdfast.ledger.entry import ALWAYS, LOST, Account, Charge, Entry, Totals, While
+from holdfast.ledger.fact import Fact, Value
+from holdfast.ledger.failpoint import reached
+from holdfast.ledger.pen import Pen
+
+Result = TypeVar("Result")
+
+
+class ChainedLedger:
+    """See `Ledger`. `SqliteLedger` and `PostgresLedger` say where the tables are.
+
+    Guarantee: what was returned is committed, synced and anchored. A database that does not hold the place
+    and head of its anchor is refused, when it is opened and at every write (docs/ledger.md).
+    Running totals are kept in each entry, so a charge costs the same however many came before it. Operations
+    of threads that come at the same time are committed together.
+    """
+
+    def __init__(
+        self, database: Database, anchors: Path | None, beside: Path | None, *, acknowledged: bool = False
+    ) -> None:
+        self._database = database
+        self._book = Book(database.read)
+        self._batches: Batches[Pen] = Batches(self._commit)
+        try:
+            self.id, place, head = self._book.tip()
+            folder = anchors_folder(anchors, beside)
+            first = Mark(place, head, self._book.totals())
+            self._anchor = Anchor.open(folder / f"{self.id}.anchor", first)
+            if acknowledged:
+                self._acknowledge()
+            self._refuse_older(self._book, self.anchored())
+        except BaseException:
+            database.close()
+            raise
+
+    @property
+    def address(self) -> str:
+        """Where it is, in words without a password."""
+        return self._database.address
+
+    def limit(self) -> Account | None:
+        return self._book.limit()
+
+    def set_limit(self, account: Account) -> None:
+        self._write(lambda pen: pen.set_limit(account))
+
+    def open(self, account: Account) -> Account:
+        return self._write(lambda pen: pen.open(account))
+
+    def accounts(self) -> Iterator[Account]:
+        return self._book.accounts()
+
+    def reserve(
+        self, session: str, key: str, plan: str, event: str, charge: Charge, holds: While = ALWAYS
+    ) -> Entry:
+        reached("before reserve")
+        return self._write(lambda pen: pen.reserve(session, key, plan, event, charge, holds))
+
+    def record(self, entry: int, answer: str, *, secret: bool = False) -> str:
+        return self._write(lambda pen: pen.record(entry, answer, secret))
+
+    def find(self, session: str, key: str) -> Entry | None:
+        return self._book.find(session, key)
+
+    def totals(self, session: str | None = None) -> Totals:
+        return self._book.totals(session)
+
+    def entries(self, session: str | None = None) -> Iterator[Entry]:
+        return self._book.entries(session)
+
+    def history(self) -> Iterator[Fact]:
+        """Every fact in order, from one snapshot."""
+        with self._database.snapshot() as stream:
+            yield from history(stream)
+
+    def anchored(self) -> Mark:
+        """What the anchor remembers."""
+        with self._anchor.held():
+            return self._anchor.read()
+
+    def moved(self) -> str | None:
+        """Where this ledger was moved to, if it was."""
+        note = self._book.note()
+        return str(note[1]["target"]) if note is not None and note[0] == "moved" else None
+
+    def arrived(self, source: str) -> bool:
+        """Whether the ledger with this id was moved here, completely."""
+        note = self._book.note()
+        return note is not None and note[0] == "arrived" and note[1]["source"] == source
+
+    def expect(self, source: str) -> None:
+        """Accept no charges until the facts of another ledger have arrived."""
+        self._write(lambda pen: _note_once(pen, "arriving", source=source), closed=True)
+
+    def retire(self, target: str, *, unless_charged: bool = False) -> None:
+        """Accept no further charges: the ledger at `target` counts from now on."""
+
+        def write(pen: Pen) -> None:
+            if unless_charged and pen.total.entries:
+                raise LedgerError(
+                    f"the ledger {self.address} has answered {pen.total.entries} questions; move it, so that they "
+                    "still count: `holdfast ledger move` (docs/ledger.md)"
+                )
+            _note_once(pen, "moved", target=target)
+
+        self._write(write, closed=True)
+
+    def adopt(self, write: Callable[[Pen], None]) -> None:
+        """Write facts of another ledger here, all or none."""
+        self._write(write, closed=True)
+
+    def close(self) -> None:
+        self._database.close()
+        self._anchor.close()
+
+    def _write(self, operation: Callable[[Pen], Result], *, closed: bool = False) -> Result:
+        """Commit an operation; on a ledger that counts no longer (`closed`) only where that is its purpose."""
+
+        def checked(pen: Pen) -> Result:
+            if not closed:
+                pen.refuse_unless_open()
+            return operation(pen)
+
+        return self._batches.put(checked)
+
+    def _commit(self, tickets: list[Ticket[Pen]]) -> None:
+        """One transaction for all operations that wait; each succeeds or fails by itself."""
+        rows = self._database.begin()
+        try:
+            with self._anchor.held():
+                pen, mark = Pen(rows), self._anchor.read()
+                self._refuse_older(pen, mark)
+                for ticket in tickets:
+                    state = pen.state
+                    rows("SAVEPOINT operation")
+                    if not ticket.attempt(pen):
+                        rows("ROLLBACK TO SAVEPOINT operation")
+                        pen.state = state
+                    rows("RELEASE SAVEPOINT operation")
+                pen.sign()
+                reached("inside the transaction")
+                self._database.commit()
+                reached("after commit")
+                if pen.place != mark.place:
+                    self._anchor.advance(Mark(pen.place, pen.last, pen.total))
+                reached("after anchor")
+        except BaseException:
+            self._database.rollback()
+            raise
+
+    def _refuse_older(self, book: Book, mark: Mark) -> None:
+        """LedgerError unless the anchor's place and head are in this database."""
+        ledger, place, head = (book.ledger, book.begun, book.last) if isinstance(book, Pen) else book.tip()
+        at_mark = (
+            head if mark.place == place else book.head(ledger, mark.place) if mark.place < place else None
+        )
+        if at_mark != mark.head:
+            raise LedgerError(
+                f"this ledger is an older copy or went another way: its anchor {self._anchor.path} has seen "
+                f"place {mark.place}, and this copy has {place} without it. Put the current ledger back; "
+                "or, if answers were lost for good, run `holdfast ledger acknowledge` (docs/ledger.md)"
+            )
+
+    def _acknowledge(self) -> None:
+        """Go on from this copy: charge what was lost, and note it in the chain; see `acknowledge`."""
+        rows = self._database.begin()
+        try:
+            with self._anchor.held():
+                pen = Pen(rows)
+                try:
+                    mark: Mark | None = self._anchor.read()
+                except LedgerError:  # unreadable: all that was left may have been spent
+                    mark = None
+                if (
+                    mark is not None
+                    and pen.head(pen.ledger, mark.place) == mark.head
+                    and mark.place <= pen.place
+                ):
+                    return
+                _charge_what_was_lost(pen, mark)
+                pen.sign()
+                self._database.commit()
+                self._anchor.advance(Mark(pen.place, pen.last, pen.total))
+        finally:
+            self._database.rollback()
+
+
+def _note_once(pen: Pen, kind: str, **fields: Value) -> None:
+    """A second call does nothing; another note on a closed ledger is refused."""
+    if pen.note() != (kind, fields):
+        pen.refuse_unless_open()
+        pen.write_note(kind, **fields)
+
+
+def _charge_what_was_lost(pen: Pen, mark: Mark | None) -> None:
+    """Count as spent what the anchor has seen and this copy has not; and all that each session had left,
+    because the anchor does not know which of them was charged."""
+    here, cap = pen.total, pen.cap
+    if mark is None:
+        units, queries = (0 if cap is None else cap.limit - here.units), 0
+    elif mark.place > pen.place and mark.totals.units >= here.units:
+        units, queries = mark.totals.units - here.units, mark.totals.answers - here.answers
+    else:  # not the past of what the anchor saw, but another way from some earlier moment
+        units, queries = mark.totals.units, mark.totals.answers
+    standing = list(pen.accounts())
+    lost_place, lost_head = (-1, "") if mark is None else (mark.place, mark.head)
+    pen.write_note(
+        "restored", lost_place=lost_place, lost_head=lost_head, lost_units=units, lost_queries=queries
+    )
+    key = f"restored {pen.place}"
+    for account in standing:
+        if account.name != LOST:
+            left = account.limit - pen.totals(account.name).units
+            pen.charge(account.name, key, LOST, "{}", Charge(max(0, left), 0, 0))
+    pen.open(Account(LOST, "zcdp" if cap is None else cap.currency, 0))
+    pen.charge(LOST, key, LOST, "{}", Charge(0, max(0, units), max(0, queries)))

@@ -1,0 +1,74 @@
+"""One committed fact of a ledger, and the hash that binds it to all before it.
+
+    head(0) = SHA-256("holdfast ledger" ‖ the ledger's id)
+    head(k) = SHA-256(head(k-1) ‖ canonical JSON of fact k, its place and kind included)
+
+An answer enters the chain as SHA-256(salt ‖ answer), so that a secret one can be left out of an export.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Value = str | int
+
+FIELDS: dict[str, tuple[str, ...]] = {
+    "limit": ("name", "currency", "units"),
+    "account": ("name", "currency", "units", "terms"),
+    "reserved": (
+        "session", "key", "plan", "event", "session_units", "table_units", "queries",
+        "session_entries", "session_answers", "session_total", "table_entries", "table_answers", "table_total",
+    ),
+    "answered": ("entry", "secret", "digest"),
+    "arriving": ("source",),
+    "arrived": ("source", "source_head"),
+    "moved": ("target",),
+    "restored": ("lost_place", "lost_head", "lost_units", "lost_queries"),
+}  # fmt: skip
+"""What is chained of each kind of fact, besides its place and its kind."""
+
+NOTES = ("arriving", "arrived", "moved", "restored")
+"""Kinds that tell what happened to the ledger itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """`fields` and `head` are as they stand in the ledger; `answer` and its `salt` stand beside an answered
+    fact. A history begins with a fact of kind "ledger" at place 0 and ends with one of kind "tip"."""
+
+    place: int
+    kind: str
+    fields: Mapping[str, Value]
+    head: str
+    answer: str | None = None
+    salt: str | None = None
+
+
+def genesis(ledger: str) -> str:
+    """The head of an empty ledger."""
+    return hashlib.sha256(f"holdfast ledger{ledger}".encode()).hexdigest()
+
+
+def link(head: str, place: int, kind: str, fields: Mapping[str, Value]) -> str:
+    """The head after a fact that follows `head`."""
+    return hashlib.sha256((head + canonical({**fields, "place": place, "kind": kind})).encode()).hexdigest()
+
+
+def digest(salt: str, answer: str) -> str:
+    """What the chain knows of an answer."""
+    # A byte that is no text can only come from tampering; it must not stop the walk.
+    return hashlib.sha256(bytes.fromhex(salt) + answer.encode(errors="backslashreplace")).hexdigest()
+
+
+def is_salt(text: object) -> bool:
+    """Whether this is a salt as it was written: 32 hexadecimal digits."""
+    return isinstance(text, str) and re.fullmatch("[0-9a-f]{32}", text) is not None
+
+
+def canonical(fields: Mapping[str, Value]) -> str:
+    """JSON in which equal facts have equal text."""
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"), default=repr)

@@ -1,0 +1,134 @@
+"""Writing the tables of a ledger, inside one transaction that holds its lock."""
+
+from __future__ import annotations
+
+import secrets
+
+from holdfast.errors import LedgerError
+from holdfast.ledger.book import Book, Rows
+from holdfast.ledger.entry import Account, Charge, Entry, Stale, Totals, While, refuse_overspending
+from holdfast.ledger.fact import FIELDS, Value, canonical, digest, link
+from holdfast.ledger.memory import check_account, check_limit
+
+_TABLES = {"limit": "limits", "account": "accounts", "reserved": "entries"}
+_INSERT = {
+    kind: f"INSERT INTO {table} (place, {', '.join(FIELDS[kind])}, head)"
+    f" VALUES (?, {', '.join('?' for _ in FIELDS[kind])}, ?)"
+    for kind, table in _TABLES.items()
+}
+
+
+class Pen(Book):
+    """Appends facts, each bound to the one before. Call `sign` at the end, before the commit.
+
+    The tip, the table's totals and its cap are read once and kept: nobody else can change them meanwhile.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        super().__init__(rows)
+        self.ledger, self.place, self._head = self.tip()
+        self.begun = self.place
+        self.total, self.cap = self.totals(), self.limit()
+
+    @property
+    def state(self) -> tuple[int, str, Totals, Account | None]:
+        """What has to be put back when an operation fails and its rows are rolled back."""
+        return self.place, self._head, self.total, self.cap
+
+    @state.setter
+    def state(self, state: tuple[int, str, Totals, Account | None]) -> None:
+        self.place, self._head, self.total, self.cap = state
+
+    @property
+    def last(self) -> str:
+        """The head of all that was written so far."""
+        return self._head
+
+    def sign(self) -> None:
+        """Move the tip to the last fact."""
+        if self.place != self.begun:
+            self._rows("UPDATE tip SET place = ?, head = ?", self.place, self._head)
+
+    def refuse_unless_open(self) -> None:
+        """LedgerError if another ledger counts for these rows, or will."""
+        match self.note():
+            case ("moved", {"target": target}):
+                raise LedgerError(
+                    f"this ledger was moved to {target}, which counts from now on; open the table with that ledger"
+                )
+            case ("arriving", {"source": source}):
+                raise LedgerError(
+                    f"the facts of ledger {source} are on their way here and not complete; finish the move first"
+                )
+
+    def set_limit(self, account: Account) -> None:
+        check_limit(self.cap, account, self.total.units)
+        self._append("limit", account.name, account.currency, account.limit)
+        self.cap = Account(account.name, account.currency, account.limit)
+
+    def open(self, account: Account) -> Account:
+        standing = self.account(account.name)
+        check_account(standing, account, self.totals(account.name).units)
+        if standing != account:
+            self._append("account", account.name, account.currency, account.limit, account.terms)
+        return account
+
+    def reserve(self, session: str, key: str, plan: str, event: str, charge: Charge, holds: While) -> Entry:
+        mine = self.totals(session).plus(charge.queries, charge.session)
+        all_ = self.total.plus(charge.queries, charge.table)
+        holds.check(mine, all_, self.cap)
+        if self.find(session, key) is not None:
+            raise Stale("this was reserved meanwhile")
+        account = self.account(session)
+        if account is None:
+            raise LedgerError(f"session {session!r} has no account in this ledger")
+        refuse_overspending(account, mine.units, charge.session)
+        refuse_overspending(self.cap, all_.units, charge.table)
+        return self._charge(session, key, plan, event, charge, mine)
+
+    def charge(self, session: str, key: str, plan: str, event: str, charge: Charge) -> Entry:
+        """Append a reservation without asking whether it fits: it was made before, or was lost."""
+        mine = self.totals(session).plus(charge.queries, charge.session)
+        return self._charge(session, key, plan, event, charge, mine)
+
+    def _charge(self, session: str, key: str, plan: str, event: str, charge: Charge, mine: Totals) -> Entry:
+        self.total = all_ = self.total.plus(charge.queries, charge.table)
+        self._append(
+            "reserved", session, key, plan, event, charge.session, charge.table, charge.queries,
+            mine.entries, mine.answers, mine.units, all_.entries, all_.answers, all_.units,
+        )  # fmt: skip
+        return Entry(self.place, session, key, plan, event, charge, None)
+
+    def record(self, entry: int, answer: str, secret: bool) -> str:
+        standing = self.answer(entry)
+        if standing is not None:
+            return standing
+        if not self.reserved(entry):
+            raise LedgerError(
+                f"expected a reservation, got {entry}, which is none; reserve before the answer"
+            )
+        salt = secrets.token_hex(16)
+        fields: dict[str, Value] = {"entry": entry, "secret": int(secret), "digest": digest(salt, answer)}
+        self._bind("answered", fields)
+        self._rows(
+            "INSERT INTO answers (place, entry, answer, salt, secret, head) VALUES (?, ?, ?, ?, ?, ?)",
+            self.place, entry, answer, salt, int(secret), self._head,
+        )  # fmt: skip
+        return answer
+
+    def write_note(self, kind: str, **fields: Value) -> None:
+        """Append what happened to the ledger itself."""
+        self._bind(kind, fields)
+        self._rows(
+            "INSERT INTO notes (place, kind, body, head) VALUES (?, ?, ?, ?)",
+            self.place, kind, canonical(fields), self._head,
+        )  # fmt: skip
+
+    def _append(self, kind: str, *values: Value) -> None:
+        self._bind(kind, dict(zip(FIELDS[kind], values, strict=True)))
+        self._rows(_INSERT[kind], self.place, *values, self._head)
+
+    def _bind(self, kind: str, fields: dict[str, Value]) -> None:
+        """Take the next place in the chain."""
+        self.place += 1
+        self._head = link(self._head, self.place, kind, fields)

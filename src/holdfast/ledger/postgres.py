@@ -1,0 +1,275 @@
+"""Ledgers in a PostgreSQL database, shared by machines."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+from holdfast.errors import LedgerError
+from holdfast.ledger.book import Rows, Stream
+from holdfast.ledger.chained import ChainedLedger
+from holdfast.ledger.migrate import start
+from holdfast.ledger.tables import FACTS, TABLES, VERSION
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+Result = TypeVar("Result")
+
+_NETWORK: dict[str, Any] = {
+    "connect_timeout": 30, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3
+}  # fmt: skip
+_SETTINGS = (
+    "SET synchronous_commit = on; SET statement_timeout = 0; SET lock_timeout = '60s'; "
+    "SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = '60s'; "
+    "SET application_name = 'holdfast ledger'"
+)
+"""A client that fell silent in a transaction lets go of the lock after a minute."""
+
+_REGISTRY = (
+    "CREATE SCHEMA IF NOT EXISTS holdfast",
+    "CREATE TABLE IF NOT EXISTS holdfast.ledgers"
+    " (name TEXT PRIMARY KEY, space TEXT NOT NULL UNIQUE, format BIGINT NOT NULL)",
+)
+_MAKING = 4_857_203_118  # the number of the lock under which ledgers are made
+
+
+class PostgresLedger(ChainedLedger):
+    """The ledger of this name in the database at a postgresql:// address, made if new.
+
+    Each has tables of its own, in a schema of its own. Its anchor is on this machine; see
+    `holdfast.ledger.anchor.anchors_folder`.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        ledger: str,
+        anchors: Path | str | None = None,
+        *,
+        create: bool = True,
+        acknowledged: bool = False,
+    ) -> None:
+        super().__init__(
+            PostgresDatabase(url, ledger, create),
+            None if anchors is None else Path(anchors),
+            None,
+            acknowledged=acknowledged,
+        )
+
+
+class PostgresDatabase:
+    """See `Database`. One connection writes, another reads; one that was lost is opened again.
+
+    What the server says about a failure stays here: only its SQLSTATE is told.
+    """
+
+    LOCK = "SELECT 1 FROM tip FOR UPDATE"
+    """Whoever holds the tip's row is the one who writes."""
+
+    def __init__(self, url: str, ledger: str, create: bool = True) -> None:
+        _failures()  # complains if psycopg is missing
+        self._url, self._ledger = url, ledger
+        self.address = f"{without_password(url)}#{ledger}"
+        self._space = ""
+        self._process, self._reading = os.getpid(), Lock()
+        self._reader: Connection[Any] | None = None
+        self._writer: Connection[Any] | None = None
+        self._attempt(lambda: self._prepare(create))
+
+    def read(self, sql: str, *values: object) -> list[Any]:
+        with self._reading:
+            return self._attempt(lambda: self._again(lambda: self._read(sql, values)))
+
+    def begin(self) -> Rows:
+        self._attempt(lambda: self._again(self._begin))
+        return self._write
+
+    def commit(self) -> None:
+        self._write("COMMIT")
+
+    def rollback(self) -> None:
+        if self._writer is not None:
+            with contextlib.suppress(*_failures()):
+                if not self._writer.closed and self._writer.info.transaction_status.name != "IDLE":
+                    self._writer.execute("ROLLBACK")
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[Stream]:
+        connection = self._attempt(self._connect)
+        try:
+            _run(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield lambda sql: _stream(connection, sql)
+        except _failures() as error:
+            raise _failure(error) from None
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        for connection in (self._reader, self._writer):
+            if connection is not None and self._process == os.getpid():
+                connection.close()
+        self._url = ""
+
+    def _read(self, sql: str, values: tuple[object, ...]) -> list[Any]:
+        if self._reader is None or self._reader.closed:
+            self._reader = self._connect()
+        return _run(self._reader, sql, values)
+
+    def _begin(self) -> None:
+        if self._writer is None or self._writer.closed:
+            self._writer = self._connect()
+        self.rollback()
+        _run(self._writer, "BEGIN ISOLATION LEVEL READ COMMITTED")
+        _run(self._writer, self.LOCK)
+
+    def _write(self, sql: str, *values: object) -> list[Any]:
+        writer = self._writer
+        assert writer is not None
+        return self._attempt(lambda: _run(writer, sql, values))
+
+    def _again(self, action: Callable[[], Result]) -> Result:
+        """Once more on a new connection, if the old one was lost: nothing was written yet."""
+        try:
+            return action()
+        except _failures():
+            if all(c is None or not c.closed for c in (self._reader, self._writer)):
+                raise
+        return action()
+
+    def _attempt(self, action: Callable[[], Result]) -> Result:
+        try:
+            return action()
+        except _failures() as error:
+            failure = _failure(error)
+        # Raised outside the handler: not even the chain of causes may carry the server's message.
+        raise failure
+
+    def _connect(self) -> Connection[Any]:
+        import psycopg
+
+        if not self._url or self._process != os.getpid():
+            raise LedgerError("expected an open ledger, got one that was closed or forked; open it again")
+        connection = psycopg.connect(self._url, autocommit=True, **_NETWORK)
+        try:
+            _run(connection, _SETTINGS)
+            if self._space:
+                _run(connection, f'SET search_path TO "{self._space}"')
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, create: bool) -> None:
+        """Find the ledger's schema, or make it; whoever comes second finds the first one's."""
+        connection = self._connect()
+        try:
+            known = _run(connection, "SELECT to_regclass('holdfast.ledgers') IS NOT NULL")[0][0]
+            found = self._find(connection) if known else []
+            if not found and not create:
+                raise LedgerError(
+                    f"expected a ledger {self._ledger!r} in this database, got none; check the name"
+                )
+            if not found:
+                _run(connection, "BEGIN")
+                _run(connection, "SELECT pg_advisory_xact_lock(?)", (_MAKING,))
+                for statement in _REGISTRY:
+                    _run(connection, statement)
+                found = self._find(connection) or [self._make(connection)]
+                _run(connection, "COMMIT")
+        finally:
+            connection.close()
+        space, version = found[0]
+        if version > VERSION:
+            raise LedgerError(
+                f"this ledger was made by a newer Holdfast (format {version}); upgrade Holdfast"
+            )
+        self._space = space
+
+    def _find(self, connection: Connection[Any]) -> list[Any]:
+        return _run(connection, "SELECT space, format FROM holdfast.ledgers WHERE name = ?", (self._ledger,))
+
+    def _make(self, connection: Connection[Any]) -> tuple[str, int]:
+        space = f"holdfast_{os.urandom(16).hex()}"
+        _run(connection, f'CREATE SCHEMA "{space}"')
+        _run(connection, f'SET LOCAL search_path TO "{space}"')
+        start(lambda sql, *values: _run(connection, sql, values), _tables())
+        _run(connection, "INSERT INTO holdfast.ledgers VALUES (?, ?, ?)", (self._ledger, space, VERSION))
+        return space, VERSION
+
+
+def without_password(url: str) -> str:
+    """An address that may be shown."""
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    query = re.sub(r"(^|&)(password|passfile|sslpassword)=[^&]*", "", parts.query).lstrip("&")
+    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}{at}{host}", query=query))
+
+
+def _tables() -> Iterator[str]:
+    """The statements that make the tables; facts can neither be changed nor removed."""
+    yield from TABLES
+    yield (
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE EXCEPTION 'append-only'; END $$"
+    )
+    for table in FACTS:
+        yield (
+            f"CREATE TRIGGER {table}_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON {table}"
+            " FOR EACH STATEMENT EXECUTE FUNCTION refuse()"
+        )
+    yield (
+        "CREATE TRIGGER tip_lasts BEFORE DELETE OR TRUNCATE ON tip FOR EACH STATEMENT EXECUTE FUNCTION refuse()"
+    )
+
+
+def _run(connection: Connection[Any], sql: str, values: tuple[object, ...] = ()) -> list[Any]:
+    """Statements name their values by `?`."""
+    cursor = connection.execute(sql.replace("?", "%s"), values or None)
+    return cursor.fetchall() if cursor.description else []
+
+
+def _stream(connection: Connection[Any], sql: str) -> Iterator[Any]:
+    """The rows of a result, some at a time."""
+    with connection.cursor(f"c{os.urandom(8).hex()}") as cursor:
+        cursor.itersize = 1000
+        cursor.execute(sql)
+        yield from cursor
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    try:
+        import psycopg
+    except ImportError:
+        raise LedgerError("expected psycopg, got none; run pip install 'holdfast[server]'") from None
+    return (psycopg.Error, OSError, UnicodeError)
+
+
+def _failure(error: Exception) -> LedgerError:
+    """What may be said about a failure."""
+    import psycopg
+
+    state = getattr(error, "sqlstate", None)
+    if state is None and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | OSError):
+        return LedgerError(
+            "the ledger's server is away or the connection broke; ask again: what was committed is found by its "
+            "key, and nothing was told before"
+        )
+    match state:
+        case None:
+            return LedgerError("expected text and whole numbers that PostgreSQL can hold, got others")
+        case "28000" | "28P01" | "3D000":
+            return LedgerError("expected PostgreSQL to let this user in, got a refusal; check the address")
+        case "42501":
+            return LedgerError(
+                "expected the right to keep a ledger in this database, got a refusal; GRANT CREATE to this user"
+            )
+        case "55P03":
+            return LedgerError("the ledger was busy for a minute; ask again")
+    return LedgerError(f"the ledger cannot be used: PostgreSQL says {state}")

@@ -1,0 +1,27 @@
+"""The tables of a ledger in a database: the same in SQLite and in PostgreSQL."""
+
+from __future__ import annotations
+
+VERSION = 2
+
+TABLES = (
+    "CREATE TABLE tip (ledger TEXT PRIMARY KEY, place BIGINT NOT NULL, head TEXT NOT NULL)",
+    "CREATE TABLE limits (place BIGINT PRIMARY KEY, name TEXT NOT NULL, currency TEXT NOT NULL,"
+    " units BIGINT NOT NULL CHECK (units >= 0), head TEXT NOT NULL)",
+    "CREATE TABLE accounts (place BIGINT PRIMARY KEY, name TEXT NOT NULL, currency TEXT NOT NULL,"
+    " units BIGINT NOT NULL CHECK (units >= 0), terms TEXT NOT NULL, head TEXT NOT NULL)",
+    "CREATE INDEX accounts_by_name ON accounts (name, place)",
+    "CREATE TABLE entries (place BIGINT PRIMARY KEY, session TEXT NOT NULL, key TEXT NOT NULL,"
+    " plan TEXT NOT NULL, event TEXT NOT NULL,"
+    " session_units BIGINT NOT NULL CHECK (session_units >= 0),"
+    " table_units BIGINT NOT NULL CHECK (table_units >= 0), queries BIGINT NOT NULL CHECK (queries >= 0),"
+    " session_entries BIGINT NOT NULL, session_answers BIGINT NOT NULL, session_total BIGINT NOT NULL,"
+    " table_entries BIGINT NOT NULL, table_answers BIGINT NOT NULL, table_total BIGINT NOT NULL,"
+    " head TEXT NOT NULL, UNIQUE (session, key), UNIQUE (session, session_entries), UNIQUE (table_entries))",
+    "CREATE TABLE answers (place BIGINT PRIMARY KEY, entry BIGINT NOT NULL UNIQUE REFERENCES entries (place),"
+    " answer TEXT NOT NULL, salt TEXT NOT NULL, secret BIGINT NOT NULL, head TEXT NOT NULL)",
+    "CREATE TABLE notes (place BIGINT PRIMARY KEY, kind TEXT NOT NULL, body TEXT NOT NULL, head TEXT NOT NULL)",
+)
+
+FACTS = ("limits", "accounts", "entries", "answers", "notes")
+"""The tables whose rows are facts; they are append-only. Each fact stands in one, at its place."""
