@@ -1,4 +1,4 @@
-"""The command line: `holdfast ingest | ask | plan | audit | holdout | demo`."""
+"""The command line: `holdfast ingest | ask | plan | serve | ledger | audit | holdout | demo`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 
 from holdfast.errors import HoldfastError
 from holdfast.holdout.command import demo_leaderboard, holdout
+from holdfast.service.serve import serve
 
 
 class _Commands(click.Group):
@@ -187,6 +188,7 @@ def demo(context: click.Context, rows: int) -> None:
 
 
 main.add_command(holdout)
+main.add_command(serve)
 demo.add_command(demo_leaderboard)
 
 

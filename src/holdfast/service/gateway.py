@@ -35,6 +35,11 @@ class Gateway:
         self.catalog = Catalog(*_databases(settings))
         self.tables, self.boards = Tables(self.catalog, settings), Boards(self.catalog, settings)
 
+    def check(self) -> None:
+        """Refuse to start on a ledger that was changed, or that is older than its anchor: LedgerError says why."""
+        for dataset in self.tables.all():
+            verify(self.tables.ledger(dataset.id))
+
     # Who
 
     def first_owner(self) -> str | None:

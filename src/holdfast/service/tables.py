@@ -8,7 +8,7 @@ from threading import RLock
 from typing import Any
 
 from holdfast.errors import InputError
-from holdfast.ledger import Ledger, SqliteLedger
+from holdfast.ledger import LEDGER_FILE, Ledger, SqliteLedger
 from holdfast.query.schema import Schema
 from holdfast.service.catalog import Catalog, Person
 from holdfast.service.problem import Problem
@@ -16,7 +16,6 @@ from holdfast.service.settings import Settings
 from holdfast.session import Session, Table
 from holdfast.session.budget import budget
 from holdfast.session.deferred import DeferredSource, look
-from holdfast.session.table import LEDGER_FILE
 
 URLS = ("postgresql://", "postgres://")
 

@@ -1,0 +1,125 @@
+"""`holdfast serve`: start a gateway, from one folder or on PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import click
+
+from holdfast.errors import InputError
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_GRACE_SECONDS = 30
+
+
+@click.command()
+@click.option("--folder", type=click.Path(path_type=Path), help="where the gateway keeps its own files")
+@click.option("--data", type=click.Path(exists=True, path_type=Path), multiple=True, help="where tables lie")
+@click.option("--database", help="postgresql://… for people, tokens and ledgers, instead of SQLite files")
+@click.option("--anchors", type=click.Path(path_type=Path), help="where anchors lie; best on another disk")
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", default=8765, show_default=True, help="0 takes a free one")
+@click.option("--workers", type=int, help="processes that answer; 1 unless said")
+@click.option("--quantum", type=float, help="replies leave at whole multiples of so many seconds; 0.05")
+@click.option("--secure-cookies", is_flag=True, default=None, help="the page is reached by https only")
+@click.option("--demo", is_flag=True, help="register a synthetic table and a leaderboard to play with")
+@click.option("--log", type=click.Path(path_type=Path), help="append the log to a file, not the terminal")
+def serve(host: str, port: int, demo: bool, log: Path | None, **flags: Any) -> None:
+    """Start a gateway: people with tokens ask registered tables, and every answer is charged to a ledger.
+
+    The first start prints a token for the owner, once. Settings may also come from HOLDFAST_… variables.
+    """
+    try:
+        import uvicorn
+    except ImportError:
+        raise click.ClickException("the gateway needs `pip install 'holdfast[server]'`") from None
+    from holdfast.service.settings import from_environment, refuse_seeds
+
+    refuse_seeds()
+    settings = from_environment(**flags | {"data": flags["data"] or None})
+    token = _prepare(settings, demo)
+    listener = _listener(host, port)
+    url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+    click.echo(f"Holdfast gateway at {url}  (its files are in {settings.folder}; Ctrl-C stops it)")
+    if token is not None:
+        click.echo(f"The owner's token, told only now:\n  {token}")
+    if host not in _LOOPBACK:
+        click.echo("Tokens must not cross a network in the clear: put a proxy with TLS before it.")
+    _hand_down(settings)
+    config = uvicorn.Config(
+        "holdfast.service.app:create_app", factory=True, workers=settings.workers, access_log=False,
+        log_config=_logging(log), timeout_graceful_shutdown=_GRACE_SECONDS, server_header=False,
+    )  # fmt: skip
+    if settings.workers == 1:
+        uvicorn.Server(config).run([listener])
+        return
+    from uvicorn.supervisors import Multiprocess
+
+    Multiprocess(config, sockets=[listener]).run()
+
+
+def _prepare(settings: Any, demo: bool) -> str | None:
+    """Refuse what must not start, make the first owner, and register the example; the owner's token if new."""
+    from holdfast.service.gateway import Gateway
+
+    gateway = Gateway(settings)
+    try:
+        gateway.check()
+        token = gateway.first_owner()
+        if demo:
+            from holdfast.service.example import register_example
+
+            register_example(gateway)
+    finally:
+        gateway.close()
+    return token
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    """A listening socket, taken before anything is promised on the terminal."""
+    try:
+        kind = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.socket(kind)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.set_inheritable(True)
+        return listener
+    except OSError as error:
+        raise InputError(
+            f"port {port} on {host} cannot be taken ({error.strerror}); choose another with --port, or 0"
+        ) from None
+
+
+def _hand_down(settings: Any) -> None:
+    """Workers read the settings from their environment."""
+    for item in fields(settings):
+        value = getattr(settings, item.name)
+        name = f"HOLDFAST_{item.name.upper()}"
+        if value is None:
+            os.environ.pop(name, None)
+        elif isinstance(value, tuple):
+            os.environ[name] = os.pathsep.join(str(Path(part).resolve()) for part in value)
+        else:
+            os.environ[name] = str(value.resolve() if isinstance(value, Path) else value)
+
+
+def _logging(path: Path | None) -> dict[str, Any]:
+    """One line a request, and uvicorn's own words. For the owner's eyes; nothing from the rows is in it."""
+    where: dict[str, Any] = {"class": "logging.StreamHandler", "stream": "ext://sys.stderr"}
+    if path is not None:
+        where = {"class": "logging.FileHandler", "filename": str(path)}
+    level = "INFO" if path is not None else "WARNING"
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"line": {"format": "%(asctime)s %(name)s %(message)s"}},
+        "handlers": {"out": where | {"formatter": "line"}},
+        "loggers": {
+            "holdfast.gateway": {"handlers": ["out"], "level": level, "propagate": False},
+            "uvicorn": {"handlers": ["out"], "level": "WARNING", "propagate": False},
+        },
+    }
