@@ -47,6 +47,8 @@ def compile_predicate(predicate: Predicate, schema: Schema) -> Test:
 
 def _compiled(predicate: Predicate, schema: Schema) -> Test:
     match predicate:
+        case In():
+            return _in(predicate, schema)
         case Always():
             return lambda block: np.ones(_rows(block), dtype=np.bool_)
         case Never():
@@ -56,8 +58,6 @@ def _compiled(predicate: Predicate, schema: Schema) -> Test:
         case NotNull(name):
             null = _null(name, schema)
             return lambda block: ~null(block)
-        case In():
-            return _in(predicate, schema)
         case Compare():
             return _compare(predicate, schema)
         case And(parts):
@@ -116,10 +116,10 @@ def _null(name: str, schema: Schema) -> Test:
 
 def _in(leaf: In, schema: Schema) -> Test:
     codes, kind = _codes(leaf.column, schema), schema[leaf.column]
-    _, last = domain(kind)
     ranges: list[tuple[float, float]] = list(leaf.ranges)
     if leaf.null and not isinstance(kind, Real):
         # NULL is the code after the last: it joins a range that ends there, or is a range of its own.
+        _, last = domain(kind)
         if ranges[-1][1] == last:
             ranges[-1] = (ranges[-1][0], last + 1)
         else:
@@ -142,12 +142,14 @@ def _in(leaf: In, schema: Schema) -> Test:
 
 
 def _within_codes(codes: Callable[[Block], NDArray[Any]], lo: int, hi: int, dtype: np.dtype[Any]) -> Test:
-    first, last, width = dtype.type(lo), dtype.type(hi), dtype.type(hi - lo)
+    if lo == 0 < hi:
+        last = dtype.type(hi)
+        return lambda block: codes(block) <= last
+    first = dtype.type(lo)
     if lo == hi:
         return lambda block: codes(block) == first
-    if lo == 0:
-        return lambda block: codes(block) <= last
     # Unsigned subtraction wraps round, so that codes below `lo` become large: one comparison for two.
+    width = dtype.type(hi - lo)
     return lambda block: codes(block) - first <= width
 
 

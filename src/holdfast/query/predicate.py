@@ -96,13 +96,12 @@ Leaf: TypeAlias = In | IsNull | NotNull
 
 def columns(predicate: Predicate) -> frozenset[str]:
     """The names of the columns it reads."""
-    match predicate:
-        case In(name) | IsNull(name) | NotNull(name):
-            return frozenset((name,))
-        case Compare(_, left, right):
-            return arithmetic.columns(left) | arithmetic.columns(right)
-        case And(parts) | Or(parts):
-            return frozenset().union(*map(columns, parts))
+    if isinstance(predicate, Leaf):
+        return frozenset((predicate.column,))
+    if isinstance(predicate, Compare):
+        return arithmetic.columns(predicate.left) | arithmetic.columns(predicate.right)
+    if isinstance(predicate, And | Or):
+        return frozenset().union(*map(columns, predicate.parts))
     return frozenset()
 
 

@@ -55,6 +55,11 @@ class Statistic:
         return " ".join(parts)
 
     @property
+    def shape(self) -> tuple[object, ...]:
+        """All of the question but which rows it chooses: what a plan depends on."""
+        return self.kind, self.value, self.by, self.rank, self.bins, self.function
+
+    @property
     def identity(self) -> str:
         """A text that is equal exactly when the questions are."""
         token = "" if self.function is None else self.function.token

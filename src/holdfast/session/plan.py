@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -120,9 +120,12 @@ class Plan:
 
     def about(self, statistic: Statistic) -> Plan:
         """The same plan for a question that differs only in which rows it chooses."""
-        other = replace(self, statistic=statistic)
-        # None of these names the question.
-        vars(other).update(event_text=self.event_text, _reasons=self._reasons, _numbers=self._numbers)
+        # None of these names the question; they are worked out once for all.
+        shared = {"event_text": self.event_text, "_reasons": self._reasons, "_numbers": self._numbers}
+        other = object.__new__(Plan)
+        vars(other).update({**vars(self), **shared, "statistic": statistic})
+        for named in ("question", "text", "explanation"):
+            vars(other).pop(named, None)
         return other
 
     @cached_property

@@ -6,7 +6,6 @@ import hashlib
 import json
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
 from itertools import count
@@ -26,7 +25,6 @@ from holdfast.privacy.event import Event, Group, Votes, to_json
 from holdfast.privacy.filter import UNITS, Filter
 from holdfast.query.evaluate import compile_predicate
 from holdfast.query.parse import parse_predicate
-from holdfast.query.predicate import Always
 from holdfast.query.predicate import columns as predicate_columns
 from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic, workload
@@ -70,7 +68,7 @@ class Session(Questions[Answer]):
         self.name = name or uuid.uuid4().hex
         self._source, self._ledger, self._budget, self._terms = source, ledger, budget, terms
         self._lock = RLock()
-        self._plans: dict[tuple[Statistic, Request], tuple[While, Plan]] = {}
+        self._plans: dict[object, tuple[While, Plan]] = {}
         self._samples = map(f"sample {uuid.uuid4().hex} {{}}".format, count())
         self._anytime = While(currency=terms.table.currency)
         # Arrays and stores fetch one row at once; the others draw ahead of the questions.
@@ -342,8 +340,8 @@ class Session(Questions[Answer]):
 
         It does not depend on which rows are chosen, so one plan serves all conditions.
         """
-        shape = replace(statistic, where=Always())
-        known = self._plans.get((shape, request))
+        shape = statistic.shape, request
+        known = self._plans.get(shape)
         if known is not None and self._still(*known, moment):
             return known[1].about(statistic), known[0]
         planned = plan(statistic, request, moment, self._terms)
@@ -351,7 +349,7 @@ class Session(Questions[Answer]):
         self._refuse_beyond_the_promise(planned, moment)
         if len(self._plans) >= _PLANS_KEPT:
             self._plans.clear()
-        self._plans[shape, request] = (holding, planned)
+        self._plans[shape] = (holding, planned)
         return planned, holding
 
     def _still(self, holding: While, planned: Plan, moment: Moment) -> bool:
