@@ -92,7 +92,7 @@ def labels(key: str) -> Any:
 
 
 @contextmanager
-def running(
+def prepared(
     tables: Mapping[str, hf.Table] | None = None,
     *,
     budget: dict[str, float] | None = None,
@@ -103,7 +103,7 @@ def running(
     """A gateway with these tables (one of `people` unless told), each under `budget`, the analyst under `share`.
 
     `declared` goes to the registration (confidence, queries, target); `settings` to `Settings`. Replies are not
-    held back and nobody is slowed down unless the settings say so.
+    held back and nobody is slowed down unless the settings say so. Nothing serves it yet.
     """
     with tempfile.TemporaryDirectory(prefix="holdfast-gateway-") as place:
         folder = Path(place)
@@ -121,8 +121,14 @@ def running(
             gateway.register(owner, key, f"{key}.hf", None, name=key, budget=budget or BUDGET, **terms)
         started = Running("", app, chosen, token, "", "")
         analyst, auditor = started.somebody("ann", share), started.somebody("audrey", scope="auditor")
-        with serving(app) as url:
-            yield Running(url, app, chosen, token, analyst, auditor)
+        yield Running("", app, chosen, token, analyst, auditor)
+
+
+@contextmanager
+def running(tables: Mapping[str, hf.Table] | None = None, **how: Any) -> Iterator[Running]:
+    """What `prepared` makes, served."""
+    with prepared(tables, **how) as started, serving(started.app) as url:
+        yield replace(started, url=url)
 
 
 @contextmanager
