@@ -122,7 +122,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 router = APIRouter(prefix="/v1", responses=_REFUSALS)
 
 
-def gateway_of(request: Request) -> Gateway:
+async def gateway_of(request: Request) -> Gateway:
     """The gateway of this worker."""
     return request.app.state.gateway  # type: ignore[no-any-return]
 
@@ -130,7 +130,7 @@ def gateway_of(request: Request) -> Gateway:
 async def asker_of(request: Request, authorization: Annotated[str | None, Header()] = None) -> Person:
     """Who asks: the owner of the bearer token."""
     kind, _, token = (authorization or "").partition(" ")
-    person = gateway_of(request).who(token.strip()) if kind.lower() == "bearer" else None
+    person = request.app.state.gateway.who(token.strip()) if kind.lower() == "bearer" else None
     if person is None:
         raise Problem("unauthorized", "send the header Authorization: Bearer TOKEN")
     wait = request.app.state.rate.wait(person.id)
