@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from holdfast.query.universe import universe
 from holdfast.session import Answer, Plan, Session
 from holdfast.session.price import Price
+from holdfast.session.watch import Watch
 
 Text = Annotated[str, Field(min_length=1, max_length=10_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -183,16 +184,16 @@ class OpenSparseVector(Asked):
         return {name: getattr(self, name) for name in names}
 
     def put(self, session: Session, call: str) -> Released:
-        watch = session.sparse_vector(self.threshold, self.hits, name=self.name, **self._how())
-        return {
-            "kind": "sparse-vector",
-            "name": self.name,
-            "hits_left": watch.hits_left,
-            "asked": watch.asked,
-        }
+        return {"kind": "sparse-vector", "name": self.name} | _state(self._watch(session))
+
+    def known(self, session: Session) -> bool:
+        return session.opened("sparse vector", self.name)
 
     def plans(self, session: Session) -> list[Plan | Price]:
         return [session.estimate.sparse_vector(self.threshold, self.hits, **self._how())]
+
+    def _watch(self, session: Session) -> Watch:
+        return session.sparse_vector(self.threshold, self.hits, name=self.name, **self._how())
 
 
 class Above(OpenSparseVector):
@@ -202,9 +203,8 @@ class Above(OpenSparseVector):
     where: Text
 
     def put(self, session: Session, call: str) -> Released:
-        watch = session.sparse_vector(self.threshold, self.hits, name=self.name, **self._how())
-        above = watch.above(self.where, call=call)
-        return {"kind": "above", "above": above, "halted": watch.halted, "hits_left": watch.hits_left}
+        watch = self._watch(session)
+        return {"kind": "above", "above": watch.above(self.where, call=call)} | _state(watch)
 
 
 class OpenWeights(Asked):
@@ -258,8 +258,13 @@ Question = Annotated[
 
 
 def released(answers: list[Answer]) -> Released:
-    """Answers as they leave."""
-    return {"kind": "answers", "answers": answers}
+    """Answers as they leave, and which of them had been given before."""
+    return {"kind": "answers", "repeated": [answer.repeated for answer in answers], "answers": answers}
+
+
+def _state(watch: Watch) -> Released:
+    """Where a sparse vector stands; all of it follows from its answers."""
+    return {"halted": watch.halted, "hits_left": watch.hits_left, "asked": watch.asked}
 
 
 def _listed(results: Any) -> list[Any]:
