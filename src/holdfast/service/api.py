@@ -130,7 +130,8 @@ async def gateway_of(request: Request) -> Gateway:
 async def asker_of(request: Request, authorization: Annotated[str | None, Header()] = None) -> Person:
     """Who asks: the owner of the bearer token."""
     kind, _, token = (authorization or "").partition(" ")
-    person = request.app.state.gateway.who(token.strip()) if kind.lower() == "bearer" else None
+    guard: Gateway = request.app.state.gateway
+    person = guard.who(token.strip()) if kind.lower() == "bearer" else None
     if person is None:
         raise Problem("unauthorized", "send the header Authorization: Bearer TOKEN")
     wait = request.app.state.rate.wait(person.id)
