@@ -163,9 +163,8 @@ _serial = itertools.count()
 SERVERS: dict[str, Callable[[Columns, Path], Source]] = {
     "postgres": from_postgres,
     "postgres-in-memory": lambda columns, folder: from_postgres(columns, folder, in_memory=True),
-    "spark": from_spark,
 }
-"""Sources that take longer to open; their codes have tests of their own."""
+"""Sources that take longer to open; their codes have tests of their own. Spark has one file for everything."""
 
 
 def generated(rows: int, seed: int) -> Columns:

@@ -6,6 +6,7 @@ import datetime
 import math
 import re
 import warnings
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
@@ -17,10 +18,22 @@ import pytest
 from oracles.statistics import FALSE_ALARM, uniform
 from services import postgres, spark
 
-from data.tables import whole
+from data.tables import from_spark, generated, whole
 from data.test_encode import DECLARED
+from data.test_laws import (  # noqa: F401  (Spark keeps the laws of every source, in this file's session)
+    COLUMNS,
+    check_closing,
+    small_blocks,
+    test_bad_requests,
+    test_eight_threads,
+    test_ids_are_clipped_and_may_repeat_or_be_none,
+    test_law,
+    test_scans_may_be_left_and_interleaved,
+    test_the_fingerprint_is_random,
+    test_writing_into_a_block_does_not_reach_the_rows,
+)
 from holdfast.data import spark as module
-from holdfast.data.source import Block
+from holdfast.data.source import Block, Source
 from holdfast.data.spark import SparkSource, is_spark
 from holdfast.data.spark_encode import encode_spark
 from holdfast.errors import DataError, InputError, SchemaError
@@ -35,6 +48,19 @@ NUMBERED = Schema(id=Integer(0, 10**7), half=Real(0, 10**7))
 
 def numbered(rows: int, partitions: int = 3) -> Any:
     return spark().range(0, rows, 1, partitions).selectExpr("id", "id / 2 AS half")
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Source]:
+    """What the laws are asked about."""
+    opened = from_spark(COLUMNS, tmp_path_factory.mktemp("spark"))
+    assert isinstance(opened, SparkSource)
+    yield opened
+    opened.close()
+
+
+def test_closing_twice_is_allowed_and_reading_afterwards_is_not(tmp_path: Path) -> None:
+    check_closing(from_spark(generated(40, seed=2), tmp_path))
 
 
 # Values into codes
@@ -319,22 +345,22 @@ def test_draws_are_uniform() -> None:
     assert p_value(EqualShares) < FALSE_ALARM
 
 
-def test_a_million_rows_and_sixteen_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "POOL_ROWS", 2**17)
-    source = SparkSource(numbered(10**6, 4), NUMBERED)
-    total = workload(
-        Statistic("count", parse_predicate("id >= 250000", NUMBERED)), NUMBERED, 10**6
-    ).measurements[0]
+def test_a_large_frame_and_sixteen_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "POOL_ROWS", 2**15)
+    rows = 200_000
+    source = SparkSource(numbered(rows, 4), NUMBERED)
+    statistic = Statistic("count", parse_predicate("id >= 50000", NUMBERED))
+    (total,) = workload(statistic, NUMBERED, rows).measurements
 
     def work(turn: int) -> bool:
         if turn == 7:
-            return source.totals(total).tolist() == [750_000]
-        drawn = source.draw(["id", "half"], 20_000)
-        return bool(np.all(drawn["id"] == drawn["half"] * 2)) and len(drawn["id"]) == 20_000
+            return source.totals(total).tolist() == [150_000]
+        drawn = source.draw(["id", "half"], 5_000)
+        return bool(np.all(drawn["id"] == drawn["half"] * 2)) and len(drawn["id"]) == 5_000
 
     with ThreadPoolExecutor(16) as threads:
         assert all(threads.map(work, range(20)))
-    assert uniform(np.bincount(source.draw(["id"], 50_000)["id"] // 10_000, minlength=100)) > FALSE_ALARM
+    assert uniform(np.bincount(source.draw(["id"], 20_000)["id"] // 2_000, minlength=100)) > FALSE_ALARM
     source.close()
 
 

@@ -8,6 +8,7 @@ outcome lies in [found, found + leftover].
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -37,16 +38,15 @@ def walk(
     sampler: Callable[[Branching], Hashable], *, floor: Fraction | float = Fraction(1, 1 << 20)
 ) -> Walked:
     """The exact law of `sampler(bits)`, up to the mass of paths that are rarer than `floor`."""
-    law: dict[Hashable, Fraction] = {}
-    leftover = Fraction(0)
+    ends: Counter[tuple[Hashable, int]] = Counter()
+    rarest = int(1 / Fraction(floor))
     path: list[tuple[int, int]] = []
     while True:
-        bits = Branching(path, Fraction(floor))
+        bits = Branching(path, rarest)
         try:
-            outcome = sampler(bits)
-            law[outcome] = law.get(outcome, Fraction(0)) + bits.mass
+            ends[sampler(bits), bits.rarity] += 1
         except _TooRareError:
-            leftover += bits.mass
+            ends[_TooRareError, bits.rarity] += 1
         path = bits.path
         while path and path[-1][0] == path[-1][1] - 1:
             path.pop()
@@ -54,8 +54,11 @@ def walk(
             break
         taken, n = path.pop()
         path.append((taken + 1, n))
-    assert sum(law.values()) + leftover == 1
-    return Walked(law, leftover)
+    law: dict[Hashable, Fraction] = {}
+    for (outcome, rarity), times in ends.items():
+        law[outcome] = law.get(outcome, Fraction(0)) + Fraction(times, rarity)
+    assert sum(law.values()) == 1
+    return Walked(law, law.pop(_TooRareError, Fraction(0)))
 
 
 class _TooRareError(Exception):
@@ -63,17 +66,20 @@ class _TooRareError(Exception):
 
 
 class Branching:
-    """A `Bits` that follows a given path and takes the first branch from there on."""
+    """A `Bits` that follows a given path and takes the first branch from there on.
 
-    def __init__(self, path: list[tuple[int, int]], floor: Fraction) -> None:
+    The path has probability 1/rarity, and none is followed beyond `rarest`.
+    """
+
+    def __init__(self, path: list[tuple[int, int]], rarest: int) -> None:
         self.path = path
-        self.mass = Fraction(1)
-        self._floor = floor
+        self.rarity = 1
+        self._rarest = rarest
         self._at = 0
 
     def below(self, n: int) -> int:
         if self._at == len(self.path):
-            if self.mass < self._floor * n:
+            if self.rarity * n > self._rarest:
                 raise _TooRareError
             if n > 1:
                 self.path.append((0, n))
@@ -82,7 +88,7 @@ class Branching:
         taken, size = self.path[self._at]
         assert size == n, "a sampler must ask the same questions on the same path"
         self._at += 1
-        self.mass /= n
+        self.rarity *= n
         return taken
 
     def words(self, count: int) -> NDArray[np.uint64]:
