@@ -6,6 +6,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from holdfast.ledger import export, verify
@@ -36,9 +37,13 @@ class Gateway:
         self.tables, self.boards = Tables(self.catalog, settings), Boards(self.catalog, settings)
 
     def check(self) -> None:
-        """Refuse to start on a ledger that was changed, or that is older than its anchor: LedgerError says why."""
+        """Refuse to start on a ledger that was changed, or that is older than its anchor: LedgerError says why.
+
+        A store that is not there at all has no rows to ask either, and is left alone.
+        """
         for dataset in self.tables.all():
-            verify(self.tables.ledger(dataset.id))
+            if not dataset.store or Path(dataset.path).exists() or self.settings.database is not None:
+                verify(self.tables.ledger(dataset.id))
 
     # Who
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from holdfast.errors import InputError
-from holdfast.ledger import LEDGER_FILE, Ledger, SqliteLedger
+from holdfast.errors import InputError, LedgerError
+from holdfast.ledger import LEDGER_FILE, Account, Ledger, SqliteLedger, move_ledger
+from holdfast.ledger.chained import ChainedLedger
 from holdfast.query.schema import Schema
 from holdfast.service.catalog import Catalog, Person
 from holdfast.service.problem import Problem
@@ -38,6 +39,8 @@ class Dataset:
     confidence: float
     queries: int | None
     target: str
+    ledger: str
+    """The id of its ledger. Another one in its place would be a fresh budget, and is refused."""
 
     def public(self) -> dict[str, Any]:
         """What an analyst may know. It is a function of the declaration alone."""
@@ -53,6 +56,7 @@ class Dataset:
             "path": self.path,
             "relation": self.relation,
             "store": self.store,
+            "ledger": self.ledger,
         }
 
     @classmethod
@@ -91,13 +95,13 @@ class Tables:
             raise Problem("taken", f"{key!r} is registered already; choose another id")
         place = self.place(path)
         seen = look(place, schema, relation)
+        cap = budget(**promised["budget"]).account("the table")
+        ledger = self._new_ledger(key, place, seen.store, cap)
         declared = Dataset(
             id=key, path=place, relation=relation, store=seen.store, schema=seen.schema, rows=seen.rows,
-            rows_per_unit=max(rows_per_unit, seen.rows_per_unit), **promised,
+            rows_per_unit=max(rows_per_unit, seen.rows_per_unit), ledger=ledger.id, **promised,
         )  # fmt: skip
-        budget(**declared.budget)
-        table = self._open(declared)
-        table.limit(**declared.budget)
+        table = self._table(declared, ledger)
         self._catalog.add_dataset(declared.id, declared.record())
         with self._lock:
             self._tables[declared.id] = (declared, table)
@@ -168,8 +172,18 @@ class Tables:
             return known
 
     def _open(self, dataset: Dataset) -> Table:
+        ledger = self._ledger(dataset.id, dataset.path, dataset.store)
+        if ledger.id != dataset.ledger:
+            ledger.close()
+            raise LedgerError(
+                f"the ledger of {dataset.id!r} is not the one that was registered with it, but another one; put "
+                "the registered one back"
+            )
+        return self._table(dataset, ledger)
+
+    def _table(self, dataset: Dataset, ledger: ChainedLedger) -> Table:
         source = DeferredSource(dataset.schema, dataset.rows, dataset.path, dataset.relation)
-        return Table(source, self._ledger(dataset), dataset.rows_per_unit)
+        return Table(source, ledger, dataset.rows_per_unit)
 
     def place(self, path: str) -> str:
         """A path below one of the roots, or a database's address."""
@@ -186,14 +200,28 @@ class Tables:
             "one of them, or start the gateway with --data FOLDER"
         )
 
-    def _ledger(self, dataset: Dataset) -> Ledger:
+    def _new_ledger(self, key: str, place: str, store: bool, cap: Account) -> ChainedLedger:
+        """The ledger of a new table, with its cap. What a store was charged before goes with it."""
+        if self._settings.database is None or not store:
+            ledger = self._ledger(key, place, store)
+            ledger.set_limit(cap)
+            return ledger
+        own = SqliteLedger(Path(place) / LEDGER_FILE, anchors=self._settings.anchors)
+        if own.moved() is None:
+            own.set_limit(cap)  # refused before anything is moved
+        ledger = self._ledger(key, place, store)
+        move_ledger(own, ledger)
+        own.close()
+        return ledger
+
+    def _ledger(self, key: str, place: str, store: bool) -> ChainedLedger:
         anchors = self._settings.anchors
         if self._settings.database is not None:
-            from holdfast.ledger import PostgresLedger
+            from holdfast.ledger.postgres import PostgresLedger
 
-            return PostgresLedger(self._settings.database, dataset.id, anchors=anchors)
-        if dataset.store:
-            return SqliteLedger(Path(dataset.path) / LEDGER_FILE, anchors=anchors)
+            return PostgresLedger(self._settings.database, key, anchors)
+        if store:
+            return SqliteLedger(Path(place) / LEDGER_FILE, anchors)
         folder = self._settings.folder / "ledgers"
         folder.mkdir(parents=True, exist_ok=True)
-        return SqliteLedger(folder / f"{dataset.id}.sqlite", anchors=anchors)
+        return SqliteLedger(folder / f"{key}.sqlite", anchors)
