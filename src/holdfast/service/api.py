@@ -16,7 +16,7 @@ from holdfast.service.boards import Board
 from holdfast.service.catalog import Person, Token
 from holdfast.service.gateway import Gateway
 from holdfast.service.problem import CODES, Problem
-from holdfast.service.question import Name, Positive, Question
+from holdfast.service.question import Amount, Chance, Many, Name, Question
 
 Id = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 NewId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
@@ -32,9 +32,9 @@ class Body(BaseModel):
 class Budget(Body):
     """epsilon (pure), epsilon and delta, or rho."""
 
-    epsilon: Positive | None = None
-    delta: Annotated[float, Field(gt=0, lt=1)] | None = None
-    rho: Positive | None = None
+    epsilon: Amount | None = None
+    delta: Chance | None = None
+    rho: Amount | None = None
 
     def given(self) -> dict[str, float]:
         """The amounts that were given."""
@@ -51,10 +51,10 @@ class NewDataset(Body):
     columns: dict[str, Any] | None = Field(
         default=None, alias="schema", description="the declared columns; a saved store has its own"
     )
-    rows_per_unit: Annotated[int, Field(ge=1)] = 1
+    rows_per_unit: Many = 1
     budget: Budget
-    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
-    queries: Annotated[int, Field(ge=1)] | None = None
+    confidence: Chance = 0.95
+    queries: Many | None = None
     target: Annotated[str, Field(pattern="^(population|table)$")] = "population"
 
 
@@ -81,10 +81,10 @@ class NewBoard(Body):
     labels: Annotated[str, Field(min_length=1, max_length=1000)]
     column: Name | None = None
     metric: Annotated[str, Field(max_length=40)] = "accuracy"
-    queries: Annotated[int, Field(ge=1, le=10**12)]
-    per_team: Annotated[int, Field(ge=1, le=10**12)] | None = None
-    within: Annotated[float, Field(gt=0, lt=1)] | None = None
-    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    queries: Many
+    per_team: Many | None = None
+    within: Chance | None = None
+    confidence: Chance = 0.95
     mode: Annotated[str, Field(max_length=40)] | None = None
 
     def board(self, kind: str) -> Board:

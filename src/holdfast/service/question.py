@@ -15,7 +15,11 @@ from holdfast.session.watch import Watch
 Text = Annotated[str, Field(min_length=1, max_length=10_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Amount = Annotated[float, Field(ge=1e-9, le=1e9)]
+"""A budget. Ledgers count in units of 1e-9, and nobody means more than a milliard."""
+Width = Annotated[float, Field(ge=1e-100, le=1e100)]
+Chance = Annotated[float, Field(ge=1e-100, lt=1)]
+Many = Annotated[int, Field(ge=1, le=10**15)]
 Edges = Annotated[list[Number | Annotated[str, Field(max_length=40)]], Field(max_length=10_000)]
 Columns = Annotated[list[Name], Field(min_length=1, max_length=64)]
 Released = dict[str, Any]
@@ -47,11 +51,11 @@ class Asked(BaseModel):
 class Statistic(Asked):
     """Questions with an interval. Give one of `within`, `rho` and `epsilon`, or none."""
 
-    within: Positive | None = None
-    rho: Positive | None = None
-    epsilon: Positive | None = None
+    within: Width | None = None
+    rho: Amount | None = None
+    epsilon: Amount | None = None
     mechanism: Annotated[str, Field(max_length=40)] | None = None
-    rows: Annotated[int, Field(gt=0)] | None = None
+    rows: Many | None = None
 
     @abstractmethod
     def of(self, questions: Any) -> Any:
@@ -118,7 +122,7 @@ class Histogram(Statistic):
 class Quantile(Grouped):
     kind: Literal["quantile"]
     column: Name
-    rank: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    rank: Chance = 0.5
 
     def of(self, questions: Any) -> Any:
         return questions.quantile(self.column, self.rank, self.where, **self._groups())
@@ -150,8 +154,8 @@ class Select(Asked):
 
     kind: Literal["select"]
     candidates: Annotated[list[Text], Field(min_length=1, max_length=1000)]
-    epsilon: Positive | None = None
-    rho: Positive | None = None
+    epsilon: Amount | None = None
+    rho: Amount | None = None
     mechanism: Annotated[str, Field(max_length=40)] | None = None
 
     def _how(self) -> dict[str, Any]:
@@ -171,13 +175,13 @@ class OpenSparseVector(Asked):
 
     kind: Literal["sparse-vector"]
     name: Name = "watch"
-    threshold: Annotated[float, Field(gt=0, le=1)]
+    threshold: Annotated[float, Field(ge=1e-100, le=1)]
     hits: Annotated[int, Field(ge=1, le=100_000)]
-    epsilon: Positive | None = None
-    rho: Positive | None = None
+    epsilon: Amount | None = None
+    rho: Amount | None = None
     delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
     version: Annotated[str, Field(max_length=40)] = "best"
-    questions: Annotated[int, Field(ge=1)] | None = None
+    questions: Many | None = None
 
     def _how(self) -> dict[str, Any]:
         names = ("epsilon", "rho", "delta", "version", "questions")
@@ -213,11 +217,11 @@ class OpenWeights(Asked):
     kind: Literal["multiplicative-weights"]
     name: Name = "weights"
     columns: Columns
-    queries: Annotated[int, Field(ge=1)]
-    within: Positive | None = None
-    rho: Positive | None = None
-    epsilon: Positive | None = None
-    delta: Annotated[float, Field(ge=0, lt=1)] | None = None
+    queries: Many
+    within: Width | None = None
+    rho: Amount | None = None
+    epsilon: Amount | None = None
+    delta: Chance | None = None
     edges: dict[Name, Edges] | None = None
     version: Annotated[str, Field(max_length=40)] = "best"
 
