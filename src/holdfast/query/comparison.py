@@ -54,6 +54,8 @@ def comparison(op: str, left: Operand, right: Operand, schema: Schema) -> Predic
     A whole-number expression is compared with a decimal exactly; a Real with the nearest float64.
     Raises QueryError where the two sides cannot be compared.
     """
+    if isinstance(left, Column) and isinstance(right, str | bool | Fraction):
+        return _column(op, left.name, right, schema)
     if isinstance(left, Constant) or isinstance(right, Constant):
         left, right = _exact(left, right), _exact(right, left)
     if not isinstance(left, Expression):
@@ -62,7 +64,7 @@ def comparison(op: str, left: Operand, right: Operand, schema: Schema) -> Predic
         return _settled(op, left, right)
     if isinstance(right, Expression):
         return _two(op, left, right, schema)
-    if isinstance(left, Column):
+    if isinstance(left, Column):  # a literal stood on the left
         return _column(op, left.name, right, schema)
     number = _number(right, f"{left} is a number")
     ranges = arithmetic.range(left, schema)
@@ -94,21 +96,22 @@ def _settled(op: str, left: Operand, right: Operand) -> Predicate:
 def _column(op: str, name: str, right: Fraction | str | bool, schema: Schema) -> Predicate:
     kind = schema[name]
     pieces: Ranges
+    number: Fraction | int
     if isinstance(kind, Real):
         pieces = _pieces(op, _nearest(_number(right, f"{quoted(name)} is a real column")), kind.lo, kind.hi)
         return among(name, pieces, kind)
     if isinstance(kind, Integer):
         number = _number(right, f"{quoted(name)} is an integer column") - kind.lo
     elif isinstance(kind, Date):
-        number = Fraction(_day(right, name) - kind.lo)
+        number = _day(right, name) - kind.lo
     elif op not in ("=", "<>"):
         raise QueryError(f"{quoted(name)} is a {kind.kind} column and has no order; use =, <> or IN")
     elif isinstance(kind, Boolean):
         if not isinstance(right, bool):
             raise QueryError(f"{quoted(name)} is a boolean column; compare it with TRUE or FALSE")
-        number = Fraction(int(right))
+        number = int(right)
     else:
-        number = Fraction(_label(right, name, kind))
+        number = _label(right, name, kind)
     return among(name, _whole_pieces(op, number, *domain(kind)), kind)
 
 
@@ -202,7 +205,7 @@ def _pieces(op: str, bound: float, lo: float, hi: float) -> Ranges:
     return complement(found, lo, hi) if op == "<>" else found
 
 
-def _whole_pieces(op: str, number: Fraction, lo: float, hi: float) -> Ranges:
+def _whole_pieces(op: str, number: Fraction | int, lo: float, hi: float) -> Ranges:
     """The whole x in [lo, hi] with x op number, exactly."""
     if number.denominator == 1:
         return _pieces(op, int(number), lo, hi)

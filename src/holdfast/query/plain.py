@@ -53,7 +53,7 @@ def plain_predicate(text: str, schema: Schema) -> Predicate | None:
         return None
     words = _TOKEN.findall(text)
     tokens = [word.lower() if word.lower() in _KEYWORDS else word for word in words]
-    if sum(token == "(" or token == "not" or token[0] == "-" for token in tokens) > MAX_DEPTH:
+    if len(tokens) > MAX_DEPTH < sum(token in ("(", "not") or token[0] == "-" for token in tokens):
         return None
     reader = _Reader(tokens, schema)
     try:

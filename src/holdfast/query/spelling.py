@@ -11,6 +11,12 @@ from holdfast.query.wording import quoted, string
 def spelt(predicate: Predicate) -> str:
     """The canonical text."""
     match predicate:
+        case In():
+            return " OR ".join(_pieces(predicate))
+        case And(parts):
+            return " AND ".join(f"({part})" if _is_choice(part) else str(part) for part in parts)
+        case Or(parts):
+            return " OR ".join(map(str, parts))
         case Always():
             return "TRUE"
         case Never():
@@ -21,12 +27,6 @@ def spelt(predicate: Predicate) -> str:
             return f"{quoted(name)} IS NOT NULL"
         case Compare(op, left, right):
             return f"{left} {op} {right}"
-        case In():
-            return " OR ".join(_pieces(predicate))
-        case And(parts):
-            return " AND ".join(f"({part})" if _is_choice(part) else str(part) for part in parts)
-        case Or(parts):
-            return " OR ".join(map(str, parts))
 
 
 def _is_choice(part: Predicate) -> bool:

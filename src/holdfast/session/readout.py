@@ -36,13 +36,9 @@ def read(totals: Workload, noisy: Totals, half_widths: tuple[float, ...], rows: 
     least, most = _extremes(totals, rows)
     value = noisy[0] * totals.unit
     reach = half_widths[0] * totals.unit + totals.rounding
-    return Reading(*(_between(least, part, most) for part in (value, value - reach, value + reach)))
-
-
-def _between(least: float, part: NDArray[Any], most: float) -> NDArray[Any]:
-    """np.clip, three times as quick on a single number."""
-    clipped: NDArray[Any] = np.minimum(np.maximum(part, least), most)
-    return clipped
+    ends = np.array((value, value - reach, value + reach))
+    # np.clip, twice as quick on single numbers.
+    return Reading(*np.minimum(np.maximum(ends, least), most))
 
 
 def _extremes(totals: Workload, rows: int) -> tuple[float, float]:
