@@ -29,7 +29,7 @@ class Gateway:
     """Everything that people can do. Each method refuses whoever may not do it, and before anything happens."""
 
     def __init__(self, settings: Settings) -> None:
-        settings.folder.mkdir(parents=True, exist_ok=True)
+        settings.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for root in settings.roots:
             root.mkdir(parents=True, exist_ok=True)
         self.settings = settings
