@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from holdfast import __version__
 from holdfast.errors import HoldfastError
-from holdfast.service import api
+from holdfast.service import api, page
 from holdfast.service.envelope import Envelope, reply
 from holdfast.service.gateway import Gateway
 from holdfast.service.limits import Rate
@@ -49,6 +49,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(api.router)
     for kind, handler in _HANDLERS.items():
         app.add_exception_handler(kind, handler)
+    page.install(app)
     app.add_middleware(Envelope, settings=chosen, metrics=metrics)
     return app
 

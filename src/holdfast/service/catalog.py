@@ -22,6 +22,8 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS members (dataset TEXT NOT NULL REFERENCES datasets, person TEXT NOT NULL"
     " REFERENCES people, budget TEXT NOT NULL, PRIMARY KEY (dataset, person))",
     "CREATE TABLE IF NOT EXISTS boards (id TEXT PRIMARY KEY, record TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS visits (digest TEXT PRIMARY KEY, token TEXT NOT NULL REFERENCES tokens,"
+    " expires DOUBLE PRECISION NOT NULL)",
 )
 _REPLIES = (
     "CREATE TABLE IF NOT EXISTS replies (person TEXT NOT NULL, place TEXT NOT NULL, key TEXT NOT NULL,"
@@ -124,6 +126,27 @@ class Catalog:
         """End a token now. One that was revoked before keeps its time."""
         with self._db.write():
             self._db.rows("UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL", time.time(), key)
+
+    def add_visit(self, digest: str, token: str, expires: float, now: float) -> None:
+        """Somebody signed in to the page with a token; of their cookie only a digest is kept."""
+        with self._db.write():
+            self._db.rows("DELETE FROM visits WHERE expires <= ?", now)
+            self._db.rows("INSERT INTO visits VALUES (?, ?, ?)", digest, token, expires)
+
+    def visitor(self, digest: str, now: float) -> Person | None:
+        """Whose visit it is, while neither it nor its token has ended."""
+        rows = self._db.rows(
+            "SELECT p.id, p.name, p.scope, p.team FROM visits v JOIN tokens t ON t.id = v.token"
+            " JOIN people p ON p.id = t.person WHERE v.digest = ? AND v.expires > ? AND t.revoked IS NULL"
+            " AND (t.expires IS NULL OR t.expires > ?)",
+            digest, now, now,
+        )  # fmt: skip
+        return Person(*rows[0]) if rows else None
+
+    def end_visit(self, digest: str) -> None:
+        """Somebody signed out."""
+        with self._db.write():
+            self._db.rows("DELETE FROM visits WHERE digest = ?", digest)
 
     def add_dataset(self, key: str, record: dict[str, Any]) -> None:
         """Register a table under an id of the owner's choice."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +183,27 @@ class Gateway:
         }  # fmt: skip
         return own | {"table": whole}
 
+    def burn(self, asker: Person, key: str) -> list[float]:
+        """What was left of somebody's budget after each of their charges, as shares of the whole."""
+        session = self.tables.session(key, asker)
+        entries = self.tables.ledger(key).entries(session.name)
+        spent = accumulate((entry.charge.session for entry in entries), initial=0)
+        limit = float(session.limit) * UNITS
+        return [max(0.0, 1.0 - units / limit) for units in spent]
+
+    def entries(self, asker: Person, key: str, last: int = 50) -> list[dict[str, Any]]:
+        """The last charges of a table, newest first, for auditors and owners; no answers."""
+        _only(asker, "auditor", "owner")
+        names = {person.id: person.name for person in self.catalog.people()}
+        entries = deque(self.tables.ledger(key).entries(), maxlen=last)
+        return [
+            {
+                "id": entry.id, "name": names.get(entry.session, entry.session), "what": _asked(entry.plan),
+                "cost": entry.charge.table / UNITS, "answered": entry.answer is not None,
+            }
+            for entry in reversed(entries)
+        ]  # fmt: skip
+
     def export(self, asker: Person, key: str) -> Iterator[str]:
         """The ledger of a table, line by line, for auditors and owners; secrets only as digests."""
         _only(asker, "auditor", "owner")
@@ -300,6 +323,19 @@ def _json(released: Released) -> str:
     rest = {name: part for name, part in released.items() if name != "answers"}
     head = json.dumps(rest)
     return f'{head[:-1]}, "answers": [{texts}]}}' if "answers" in released else head
+
+
+def _asked(plan: str) -> str:
+    """What a plan of the ledger is about: its question, or its kind."""
+    try:
+        known = json.loads(plan)
+    except ValueError:
+        return plan[:80]
+    return (
+        str(known.get("question") or known.get("kind") or "a release")
+        if isinstance(known, dict)
+        else "a release"
+    )
 
 
 def _only(asker: Person, *scopes: str) -> None:

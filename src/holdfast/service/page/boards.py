@@ -1,0 +1,94 @@
+"""Leaderboards: standings, and submissions by file."""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
+
+from holdfast.errors import HoldfastError
+from holdfast.service import auth
+from holdfast.service.api import Id, NewBoard
+from holdfast.service.page import forms, look
+from holdfast.service.page.owner import declared
+from holdfast.service.page.routes import call_of, charged, new_call
+from holdfast.service.page.shell import PageRoute, page, told
+from holdfast.service.page.visits import Posted, Signed, Visitor, field, number
+from holdfast.service.problem import Problem, problem_of
+from holdfast.session import Answer
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+@router.get("/boards")
+def boards(request: Request, visitor: Signed) -> Response:
+    """All leaderboards."""
+    return page(request, "boards.html", visitor, boards=visitor.guard.boards.all("leaderboard"), problem=None)
+
+
+@router.post("/boards")
+async def register(request: Request, visitor: Signed, form: Posted) -> Response:
+    """Register a leaderboard (owner)."""
+    try:
+        queries, per_team = number(form, "queries"), number(form, "per_team")
+        wanted = declared(
+            NewBoard, id=field(form, "id"), name=field(form, "name") or None, labels=field(form, "labels"),
+            column=field(form, "column") or None, metric=field(form, "metric") or "accuracy", queries=queries,
+            per_team=per_team, within=number(form, "within"),
+        )  # fmt: skip
+        board = visitor.guard.register_board(visitor.person, wanted.board("leaderboard"))
+    except (Problem, HoldfastError) as error:
+        problem = error if isinstance(error, Problem) else problem_of(error)
+        shown = visitor.guard.boards.all("leaderboard")
+        return page(
+            request, "boards.html", visitor, status=problem.status, boards=shown, problem=told(problem)
+        )
+    return RedirectResponse(f"/boards/{board.id}", 303)
+
+
+@router.get("/boards/{key}")
+def board(request: Request, visitor: Signed, key: Id) -> Response:
+    """A leaderboard; teams that nobody can tell apart share a rank."""
+    return page(request, "board.html", visitor, **_board(visitor, key), scored=None, problem=None)
+
+
+@router.post("/boards/{key}/submissions")
+async def submit(request: Request, visitor: Signed, form: Posted, key: Id) -> Response:
+    """Submit a file of predictions for one's team."""
+    scored, problem, status = None, None, 200
+    try:
+        text = await forms.uploaded(form, "predictions")
+        rows = visitor.guard.boards.board(key, "leaderboard").rows
+        said = forms.predictions(text, rows)
+        call = call_of(form, auth.digest(text))
+        body = await charged(request, lambda: visitor.guard.submit(visitor.person, key, said, call))
+        scored = Answer.from_json(json.dumps(json.loads(body)["answers"][0]))
+    except (Problem, HoldfastError) as error:
+        refused = error if isinstance(error, Problem) else problem_of(error)
+        problem, status = told(refused), refused.status
+    return page(
+        request, "board.html", visitor, status=status, **_board(visitor, key), scored=scored, problem=problem
+    )
+
+
+def _board(visitor: Visitor, key: str) -> dict[str, Any]:
+    """The standings in groups of one rank, drawn on one axis."""
+    found = visitor.guard.leaderboard(visitor.person, key)
+    places = found["standings"]
+    along = look.axis([0.0], [1.0])
+    if places:
+        along = look.axis((place["low"] for place in places), (place["high"] for place in places))
+    drawn = [
+        place
+        | {
+            "dot": along.place(place["value"]),
+            "left": along.place(place["low"]),
+            "width": round(along.place(place["high"]) - along.place(place["low"]), 3),
+        }
+        for place in places
+    ]
+    ranks = [(rank, list(group)) for rank, group in groupby(drawn, key=lambda place: place["rank"])]
+    return {"board": found, "ranks": ranks, "call": new_call()}

@@ -1,0 +1,167 @@
+"""How numbers and intervals look on the page. Places are in percent of a drawing's width."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.query.schema import Boolean, Category, ColumnType, Date, Integer, Real
+from holdfast.session import Answer, display
+
+SIGNS = {"pure": "ε", "zcdp": "ρ", "gdp": "μ²"}
+"""What is counted in each currency."""
+PARTS = ("noise", "sampling", "population")
+SHOWN = 200
+"""Groups shown before the rest is only counted."""
+_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+_MARGIN = 0.06
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A coloured piece of an interval."""
+
+    part: str
+    left: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One value with its interval, in words and as places on an axis."""
+
+    label: str
+    value: str
+    low: str
+    high: str
+    dot: float
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """From where to where a drawing goes."""
+
+    least: float
+    most: float
+
+    def place(self, value: float) -> float:
+        """A value's place in percent; what lies outside is put at the end."""
+        return round(100 * min(1.0, max(0.0, (value - self.least) / (self.most - self.least))), 3)
+
+
+def axis(lows: Iterable[float], highs: Iterable[float]) -> Axis:
+    """An axis that holds all of these with a margin."""
+    least, most = min(lows), max(highs)
+    margin = _MARGIN * ((most - least) or 1.0)
+    return Axis(least - margin, most + margin)
+
+
+def bars(answer: Answer) -> list[Bar]:
+    """The groups of an answer on one axis, or its one value."""
+    rows = [(label, value, low, high) for label, value, low, high in answer][:SHOWN]
+    along = axis((_float(row[2]) for row in rows), (_float(row[3]) for row in rows))
+    return [
+        Bar(
+            label, quantity(value), quantity(low), quantity(high), along.place(_float(value)),
+            pieces(along, _float(value), _float(low), _float(high), _parts(answer, index)),
+        )
+        for index, (label, value, low, high) in enumerate(rows)
+    ]  # fmt: skip
+
+
+def pieces(along: Axis, value: float, low: float, high: float, parts: tuple[float, ...]) -> tuple[Piece, ...]:
+    """Both sides of an interval, from the value outwards: noise, sampling, population, each with its share."""
+    whole = sum(parts) or 1.0
+    found = []
+    for end in (low, high):
+        start = 0.0
+        for name, part in zip(PARTS, parts, strict=True):
+            inner, outer = value + (end - value) * start, value + (end - value) * (start + part / whole)
+            left, right = sorted((along.place(inner), along.place(outer)))
+            if right - left > 0:
+                found.append(Piece(name, left, round(right - left, 3)))
+            start += part / whole
+    return tuple(found)
+
+
+def part_texts(answer: Answer) -> list[tuple[str, str]]:
+    """The three parts of the half-width in words; of a vector answer their largest."""
+    return [(name, quantity(_largest(getattr(answer, name)))) for name in PARTS]
+
+
+def quantity(value: Any) -> str:
+    """A number or a date, as answers print them."""
+    return display.number(value)
+
+
+def small(value: float) -> str:
+    """An amount of budget, which may be tiny: three digits, with a power of ten where it needs one."""
+    if value == 0 or 1e-3 <= abs(value) < 1e6:
+        return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    digits, _, power = f"{value:.2e}".partition("e")
+    return f"{float(digits):g} × 10{str(int(power)).translate(_RAISED)}"
+
+
+def percent(share: float) -> str:
+    """A share of a whole, with two digits where it is small."""
+    if share <= 0:
+        return "0%"
+    if share < 1e-6:
+        return "under 0.0001%"
+    if share >= 0.9995:
+        return "100%" if share >= 1 else "99.9%"
+    return f"{100 * share:.{max(0, min(5, 1 - math.floor(math.log10(100 * share))))}f}%"
+
+
+def bounds(column: ColumnType) -> str:
+    """What is declared of a column, in words."""
+    match column:
+        case Category():
+            return ", ".join(str(label) for label in column.labels)
+        case Boolean():
+            return "false, true"
+        case Date():
+            return f"{column.first.isoformat()} to {column.last.isoformat()}"
+        case Integer() | Real():
+            return f"{quantity(column.lo)} to {quantity(column.hi)}"
+
+
+def kind(column: ColumnType) -> str:
+    """The type of a column."""
+    return type(column).__name__.lower()
+
+
+def moment(seconds: float) -> str:
+    """A time, to the minute."""
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def several(count: int, word: str) -> str:
+    """1 answer, 2 answers."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+FILTERS = {
+    "bars": bars, "bounds": bounds, "kind": kind, "moment": moment, "parts": part_texts, "percent": percent,
+    "quantity": quantity, "several": several, "small": small,
+}  # fmt: skip
+
+
+def _float(value: Any) -> float:
+    return float(value.toordinal() if isinstance(value, datetime.date) else value)
+
+
+def _parts(answer: Answer, index: int) -> tuple[float, ...]:
+    return tuple(float(_at(getattr(answer, name), index)) for name in PARTS)
+
+
+def _at(part: Any, index: int) -> Any:
+    return part[index] if hasattr(part, "__len__") else part
+
+
+def _largest(part: Any) -> float:
+    return float(max(part)) if hasattr(part, "__len__") else float(part)

@@ -1,0 +1,226 @@
+"""What owners do (people, tokens, tables and their analysts), and what auditors read."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from typing import Any, TypeVar
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse, StreamingResponse
+from pydantic import BaseModel, ValidationError
+from starlette.concurrency import run_in_threadpool
+
+from holdfast.errors import HoldfastError
+from holdfast.query.schema import Schema
+from holdfast.service.api import Id, NewDataset, NewPerson, NewToken
+from holdfast.service.page import forms
+from holdfast.service.page.shell import PageRoute, invalid, page, told
+from holdfast.service.page.visits import Posted, Signed, Visitor, field, number
+from holdfast.service.problem import Problem, problem_of
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+Model = TypeVar("Model", bound=BaseModel)
+Refused = (Problem, HoldfastError)
+
+
+@router.get("/people")
+def people(request: Request, visitor: Signed) -> Response:
+    """Everybody."""
+    return _people(request, visitor)
+
+
+@router.post("/people")
+async def add_person(request: Request, visitor: Signed, form: Posted) -> Response:
+    """Register somebody, and go on to give them a token."""
+    try:
+        new = declared(
+            NewPerson, name=field(form, "name"), scope=field(form, "scope"), team=field(form, "team") or None
+        )
+        person = visitor.guard.add_person(visitor.person, new.name, new.scope, new.team)
+    except Refused as error:
+        return _people(request, visitor, error)
+    return RedirectResponse(f"/people/{person.id}", 303)
+
+
+@router.get("/people/{key}")
+def person(request: Request, visitor: Signed, key: Id) -> Response:
+    """Somebody and their tokens."""
+    return _person(request, visitor, key)
+
+
+@router.post("/people/{key}/tokens")
+async def issue(request: Request, visitor: Signed, form: Posted, key: Id) -> Response:
+    """A new token, told once."""
+    try:
+        new = declared(NewToken, label=field(form, "label"), days=number(form, "days"))
+        token = visitor.guard.issue(visitor.person, key, new.label, new.days)
+    except Refused as error:
+        return _person(request, visitor, key, error=error)
+    return _person(request, visitor, key, token=token)
+
+
+@router.post("/people/{key}/tokens/{token}/revoke")
+async def revoke(visitor: Signed, form: Posted, key: Id, token: Id) -> Response:
+    """End a token and every visit that began with it."""
+    visitor.guard.revoke(visitor.person, token)
+    return RedirectResponse(f"/people/{key}", 303)
+
+
+@router.get("/register")
+def register_page(request: Request, visitor: Signed) -> Response:
+    """A form for a new table."""
+    visitor.guard.people(visitor.person)  # refuses whoever is no owner
+    return _register(request, visitor, {})
+
+
+@router.post("/register")
+async def register(request: Request, visitor: Signed, form: Posted) -> Response:
+    """Register a table."""
+    try:
+        new = declared(
+            NewDataset, id=field(form, "id"), name=field(form, "name") or None, path=field(form, "path"),
+            relation=field(form, "relation") or None, schema=_schema(field(form, "schema")),
+            budget=forms.budget(form), confidence=number(form, "confidence") or 0.95,
+            rows_per_unit=number(form, "rows_per_unit") or 1, queries=number(form, "queries"),
+            target=field(form, "target") or "population",
+        )  # fmt: skip
+        await run_in_threadpool(_take_in, visitor, new)
+    except Refused as error:
+        return _register(request, visitor, {name: field(form, name) for name in form}, error)
+    return RedirectResponse(f"/tables/{new.id}/analysts", 303)
+
+
+@router.get("/tables/{key}/analysts")
+def analysts(request: Request, visitor: Signed, key: Id) -> Response:
+    """Who may ask a table, and what they have spent."""
+    return _analysts(request, visitor, key)
+
+
+@router.post("/tables/{key}/analysts")
+async def admit(request: Request, visitor: Signed, form: Posted, key: Id) -> Response:
+    """Let somebody ask a table, or change their budget."""
+    try:
+        visitor.guard.admit(visitor.person, key, field(form, "person"), forms.budget(form))
+    except Refused as error:
+        return _analysts(request, visitor, key, error)
+    return RedirectResponse(f"/tables/{key}/analysts", 303)
+
+
+@router.get("/tables/{key}/ledger")
+def ledger(request: Request, visitor: Signed, key: Id) -> Response:
+    """The last charges of a table."""
+    return _ledger(request, visitor, key, None)
+
+
+@router.post("/tables/{key}/verify")
+async def verify(request: Request, visitor: Signed, form: Posted, key: Id) -> Response:
+    """Walk the chain of a table's ledger."""
+    words = await run_in_threadpool(_verified, visitor, key)
+    return _ledger(request, visitor, key, words)
+
+
+@router.get("/tables/{key}/ledger.ndjson")
+def export(visitor: Signed, key: Id) -> Response:
+    """The whole ledger, to keep and to check."""
+    lines = visitor.guard.export(visitor.person, key)
+    name = {"Content-Disposition": f'attachment; filename="{key}-ledger.ndjson"'}
+    return StreamingResponse((f"{line}\n" for line in lines), media_type="application/x-ndjson", headers=name)
+
+
+def declared(model: type[Model], **fields: Any) -> Model:
+    """What a form declares, checked by the same model as the API's."""
+    try:
+        return model.model_validate(fields)
+    except ValidationError as error:
+        raise invalid(error) from None
+
+
+def _people(request: Request, visitor: Visitor, error: Exception | None = None) -> Response:
+    known, status = _refused(error)
+    everybody = visitor.guard.people(visitor.person)
+    return page(request, "people.html", visitor, status=status, people=everybody, problem=known)
+
+
+def _person(
+    request: Request, visitor: Visitor, key: str, *, token: str | None = None, error: Exception | None = None
+) -> Response:
+    tokens = visitor.guard.tokens(visitor.person, key)
+    somebody = visitor.guard.catalog.person(key)
+    if somebody is None:
+        raise Problem("not-found")
+    known, status = _refused(error)
+    return page(
+        request, "person.html", visitor, status=status, somebody=somebody, tokens=tokens, token=token,
+        problem=known,
+    )  # fmt: skip
+
+
+def _register(
+    request: Request, visitor: Visitor, typed: dict[str, str], error: Exception | None = None
+) -> Response:
+    known, status = _refused(error)
+    return page(
+        request, "register.html", visitor, status=status, typed=typed, problem=known,
+        roots=visitor.guard.settings.roots,
+    )  # fmt: skip
+
+
+def _analysts(request: Request, visitor: Visitor, key: str, error: Exception | None = None) -> Response:
+    guard = visitor.guard
+    shown = guard.analysts(visitor.person, key)
+    people = guard.people(visitor.person) if visitor.person.scope == "owner" else []
+    known, status = _refused(error)
+    return page(
+        request, "analysts.html", visitor, status=status, table=guard.dataset(visitor.person, key),
+        analysts=shown, people=[person for person in people if person.scope != "auditor"],
+        budget=guard.budget(visitor.person, key), problem=known,
+    )  # fmt: skip
+
+
+def _ledger(request: Request, visitor: Visitor, key: str, verified: str | None) -> Response:
+    guard = visitor.guard
+    return page(
+        request, "ledger.html", visitor, table=guard.dataset(visitor.person, key), verified=verified,
+        entries=guard.entries(visitor.person, key),
+    )  # fmt: skip
+
+
+def _take_in(visitor: Visitor, new: NewDataset) -> None:
+    schema = None if new.columns is None else Schema.from_json(new.columns)
+    visitor.guard.register(
+        visitor.person, new.id, new.path, schema, relation=new.relation, rows_per_unit=new.rows_per_unit,
+        name=new.name or new.id, budget=new.budget.given(), confidence=new.confidence, queries=new.queries,
+        target=new.target,
+    )  # fmt: skip
+
+
+def _verified(visitor: Visitor, key: str) -> str:
+    """What the walk found. A ledger that was changed is told in the walk's own words, to owners and auditors."""
+    try:
+        return visitor.guard.verify(visitor.person, key)
+    except HoldfastError as error:
+        return f"not sound: {error}"
+
+
+def _schema(text: str) -> dict[str, Any] | None:
+    """A declaration as JSON or as TOML; None for a saved store, which has its own."""
+    if not text:
+        return None
+    try:
+        if text.startswith("{"):
+            found = json.loads(text)
+            return found if isinstance(found, dict) else {}
+        columns = tomllib.loads(text).get("columns", {})
+        return {"columns": [{"name": name, **fields} for name, fields in columns.items()]}
+    except (ValueError, TypeError, AttributeError):
+        raise Problem("invalid", "expected the columns as TOML or JSON, got something else") from None
+
+
+def _refused(error: Exception | None) -> tuple[dict[str, Any] | None, int]:
+    """What is shown of a refusal, and its status."""
+    if error is None:
+        return None, 200
+    problem = problem_of(error) if isinstance(error, HoldfastError) else error
+    assert isinstance(problem, Problem)
+    return told(problem), problem.status

@@ -1,0 +1,194 @@
+"""Signing in, tables, questions, budgets and histories."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from starlette.datastructures import FormData
+
+from holdfast.errors import HoldfastError
+from holdfast.service import auth
+from holdfast.service.api import Id
+from holdfast.service.page import forms
+from holdfast.service.page.shell import PageRoute, is_piece, page, told
+from holdfast.service.page.visits import (
+    COOKIE,
+    Posted,
+    Signed,
+    Visitor,
+    field,
+    guard_of,
+    refuse_foreign,
+    refuse_haste,
+    set_cookie,
+    sign_in,
+    visitor_of,
+)
+from holdfast.service.problem import Problem, problem_of
+from holdfast.service.question import Asked
+from holdfast.service.tables import Dataset
+from holdfast.session import Answer
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+Result = TypeVar("Result")
+LAST = 100
+"""Answers that a history shows; all of them can be downloaded."""
+
+
+@router.get("/")
+def home() -> Response:
+    """The tables are where one begins."""
+    return RedirectResponse("/tables", 303)
+
+
+@router.get("/sign-in")
+def sign_in_page(request: Request) -> Response:
+    """A form for a token."""
+    return page(request, "sign_in.html", visitor_of(request), wrong=False)
+
+
+@router.post("/sign-in")
+async def signing_in(request: Request) -> Response:
+    """Take a token and give a cookie for it."""
+    refuse_foreign(request)
+    refuse_haste(request, f"sign-in {request.client.host if request.client else ''}")
+    guard = guard_of(request)
+    secret = sign_in(guard, field(await request.form(), "token"))
+    if secret is None:
+        return page(request, "sign_in.html", None, status=401, wrong=True)
+    reply = RedirectResponse("/tables", 303)
+    set_cookie(reply, secret, secure=guard.settings.secure_cookies)
+    return reply
+
+
+@router.post("/sign-out")
+async def sign_out(visitor: Signed, form: Posted) -> Response:
+    """End the visit."""
+    visitor.guard.catalog.end_visit(auth.digest(visitor.secret))
+    reply = RedirectResponse("/sign-in", 303)
+    reply.delete_cookie(COOKIE, path="/")
+    return reply
+
+
+@router.get("/tables")
+def tables(request: Request, visitor: Signed) -> Response:
+    """The tables that one may see."""
+    shown = [
+        (table, visitor.guard.budget(visitor.person, table.id))
+        for table in visitor.guard.datasets(visitor.person)
+    ]
+    return page(request, "tables.html", visitor, tables=shown)
+
+
+@router.get("/tables/{key}")
+def table(request: Request, visitor: Signed, key: Id) -> Response:
+    """A table: its columns, its promise, and a form to ask it."""
+    return page(request, "table.html", visitor, **_table(visitor, key), **_unasked())
+
+
+@router.post("/tables/{key}/estimate")
+async def estimate(request: Request, visitor: Signed, form: Posted, key: Id) -> Response:
+    """What a question would cost, while it is typed. Unfinished questions are no errors here."""
+    known: dict[str, Any] = {"estimate": None, "problem": None}
+    try:
+        known["estimate"] = visitor.guard.estimate(visitor.person, key, forms.question(form))
+    except (Problem, HoldfastError) as error:
+        known["problem"] = told(_problem(error))
+    return page(request, "_estimate.html", visitor, **known)
+
+
+@router.post("/tables/{key}/ask")
+async def ask(request: Request, visitor: Signed, form: Posted, key: Id) -> Response:
+    """Ask, and be charged; a question sent twice by one form is charged once."""
+    known, status = _unasked(), 200
+    try:
+        asked = forms.question(form)
+        known["asked"] = asked
+        known["result"] = await charged(request, lambda: _answer(visitor, key, asked, form))
+    except (Problem, HoldfastError) as error:
+        problem = _problem(error)
+        known["problem"], status = told(problem), problem.status
+        known["mark"] = forms.mark(known["asked"]) if problem.code == "confirm" else None
+    known |= {"typed": forms.typed(form)}
+    template = "_answered.html" if is_piece(request) else "table.html"
+    reply = page(request, template, visitor, status=status, **_table(visitor, key), **known)
+    reply.headers["HX-Trigger"] = "asked"
+    return reply
+
+
+@router.get("/tables/{key}/history")
+def history(request: Request, visitor: Signed, key: Id) -> Response:
+    """What was asked, what it was answered, and how the budget went."""
+    known = _table(visitor, key)
+    answers = visitor.guard.answers(visitor.person, key) if known["member"] else []
+    left = visitor.guard.burn(visitor.person, key) if known["member"] else []
+    return page(
+        request, "history.html", visitor, answers=answers[: -LAST - 1 : -1], count=len(answers),
+        burn=json.dumps(left), **known,
+    )  # fmt: skip
+
+
+@router.get("/tables/{key}/answers.json")
+def answers(visitor: Signed, key: Id) -> Response:
+    """All of one's answers, to keep."""
+    texts = ",\n".join(answer.to_json() for answer in visitor.guard.answers(visitor.person, key))
+    return _download(f"[{texts}]\n", "application/json", f"{key}-answers.json")
+
+
+async def charged(request: Request, work: Callable[[], Result]) -> Result:
+    """Do charged work beside the event loop; it goes on if the browser goes away."""
+    loop = asyncio.get_running_loop()
+    return await asyncio.shield(loop.run_in_executor(request.app.state.pool, work))
+
+
+def call_of(form: FormData, what: str) -> str:
+    """The name of a call: what the page was given when it was made, and what is asked by it.
+
+    So a double click is one call, and a form that was changed and sent again is another.
+    """
+    return f"page {field(form, 'call')[:64]} {what}"
+
+
+def new_call() -> str:
+    """What makes a form that is shown now different from all others."""
+    return secrets.token_hex(16)
+
+
+def _table(visitor: Visitor, key: str) -> dict[str, Any]:
+    """What every page of a table shows: the declaration and the budget."""
+    dataset: Dataset = visitor.guard.dataset(visitor.person, key)
+    budget = visitor.guard.budget(visitor.person, key)
+    return {"table": dataset, "budget": budget, "member": "limit" in budget, "call": new_call()} | {
+        "kinds": forms.KINDS,
+        "exact": forms.EXACT,
+    }
+
+
+def _unasked() -> dict[str, Any]:
+    return {"asked": None, "result": None, "problem": None, "mark": None, "typed": forms.DEFAULTS}
+
+
+def _answer(visitor: Visitor, key: str, asked: Asked, form: FormData) -> dict[str, Any]:
+    """The answers, and what was left before and after."""
+    guard, person = visitor.guard, visitor.person
+    before = guard.budget(person, key)
+    body = json.loads(guard.ask(person, key, asked, call_of(form, forms.mark(asked))))
+    after = guard.budget(person, key)
+    answers = [Answer.from_json(json.dumps(part)) for part in body.get("answers", [])]
+    return {"before": before, "after": after, "answers": answers, "told": body.get("told")}
+
+
+def _problem(error: Problem | HoldfastError) -> Problem:
+    return error if isinstance(error, Problem) else problem_of(error)
+
+
+def _download(text: str, kind: str, name: str) -> Response:
+    return HTMLResponse(
+        text, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'}
+    )

@@ -1,0 +1,124 @@
+"""Who looks at the page: a cookie that stands for a token, and proof that a form is our own."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request
+from starlette.datastructures import FormData
+from starlette.responses import Response
+
+from holdfast.service import auth
+from holdfast.service.catalog import Person
+from holdfast.service.gateway import Gateway
+from holdfast.service.problem import Problem
+
+COOKIE = "holdfast"
+SECONDS = 12 * 3600.0
+"""How long a visit lasts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Somebody who is signed in, the secret of their cookie, and the gateway as they may use it."""
+
+    person: Person
+    secret: str
+    guard: Gateway
+
+    @property
+    def form_token(self) -> str:
+        """What every form of this visit carries. Another site can neither read nor guess it."""
+        return auth.digest(f"form {self.secret}")
+
+
+def sign_in(guard: Gateway, token: str, now: float | None = None) -> str | None:
+    """The secret of a new cookie, or None if the token is not valid."""
+    key = auth.token_id(token)
+    if key is None or guard.who(token) is None:
+        return None
+    secret, moment = secrets.token_hex(32), time.time() if now is None else now
+    guard.catalog.add_visit(auth.digest(secret), key, moment + SECONDS, moment)
+    return secret
+
+
+def set_cookie(reply: Response, secret: str, *, secure: bool) -> None:
+    """Give a browser its cookie: no script reads it, and no other site sends it."""
+    reply.set_cookie(
+        COOKIE, secret, max_age=int(SECONDS), path="/", secure=secure, httponly=True, samesite="strict"
+    )
+
+
+def guard_of(request: Request) -> Gateway:
+    """The gateway of this worker."""
+    return request.app.state.gateway  # type: ignore[no-any-return]
+
+
+def visitor_of(request: Request, now: float | None = None) -> Visitor | None:
+    """Who is signed in, if anybody."""
+    secret, guard = request.cookies.get(COOKIE), guard_of(request)
+    if not secret:
+        return None
+    person = guard.catalog.visitor(auth.digest(secret), time.time() if now is None else now)
+    return None if person is None else Visitor(person, secret, guard)
+
+
+async def signed_in(request: Request) -> Visitor:
+    """Who is signed in; `unauthorized` if nobody is, `rate` if they are too quick."""
+    visitor = visitor_of(request)
+    if visitor is None:
+        raise Problem("unauthorized", "sign in first")
+    refuse_haste(request, visitor.person.id)
+    request.state.person = visitor.person
+    return visitor
+
+
+def refuse_haste(request: Request, name: str) -> None:
+    """The page's requests come out of the same bucket as the API's."""
+    wait = request.app.state.rate.wait(name)
+    if wait > 0:
+        raise Problem("rate", f"wait {wait:.2f} seconds", retry_after=wait)
+
+
+Signed = Annotated[Visitor, Depends(signed_in)]
+
+
+def refuse_foreign(request: Request) -> None:
+    """Refuse a POST that did not come from a page of this host. Browsers say from where, and scripts cannot lie."""
+    _, _, host = request.headers.get("origin", "").partition("://")
+    if not host or host != request.headers.get("host"):
+        raise Problem(
+            "forbidden", "this form was not sent from a page of this gateway; open the page and try again"
+        )
+
+
+async def posted(request: Request, visitor: Signed) -> FormData:
+    """A form that one of our own pages made for this visit."""
+    refuse_foreign(request)
+    form = await request.form()
+    token = form.get("form_token")
+    if not isinstance(token, str) or not hmac.compare_digest(token.encode(), visitor.form_token.encode()):
+        raise Problem("forbidden", "this form is not of your visit; open the page again and repeat it there")
+    return form
+
+
+Posted = Annotated[FormData, Depends(posted)]
+
+
+def field(form: FormData, name: str) -> str:
+    """A field of a form as text, without blanks around it; empty if it is missing."""
+    text = form.get(name)
+    return text.strip() if isinstance(text, str) else ""
+
+
+def number(form: FormData, name: str) -> float | None:
+    """A number of a form; None if the field is empty."""
+    text = field(form, name)
+    try:
+        return float(text) if text else None
+    except ValueError:
+        raise Problem("invalid", f"expected a number in {name.replace('_', ' ')}, got other text") from None
