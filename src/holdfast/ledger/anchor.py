@@ -92,6 +92,11 @@ class Anchor:
         except OSError as error:
             raise LedgerError(f"the anchor {self.path} cannot be written: {error.strerror}") from None
 
+    def renew(self, mark: Mark) -> None:
+        """Write a mark over whatever is there, of whatever length. Call it while `held`."""
+        os.ftruncate(self._file, _SIZE)
+        self.advance(mark)
+
     def close(self) -> None:
         """On disk, and let go."""
         if self._closed.alive:

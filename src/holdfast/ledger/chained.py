@@ -193,7 +193,7 @@ class ChainedLedger:
                 _charge_what_was_lost(pen, mark)
                 pen.sign()
                 self._database.commit()
-                self._anchor.advance(Mark(pen.place, pen.last, pen.total))
+                self._anchor.renew(Mark(pen.place, pen.last, pen.total))
         finally:
             self._database.rollback()
 

@@ -125,10 +125,11 @@ def refuse_overspending(account: Account | None, after: int, cost: int) -> None:
     if after > (MOST if account is None else account.limit):
         account = account or Account("the table", "its currency", MOST)
         remaining = account.limit - after + cost
+        requested = min(cost, 10**300) * UNIT  # a float has no room for more
         raise BudgetError(
-            f"this answer costs {cost * UNIT:.6g} and {account.name} has {remaining * UNIT:.6g} left "
+            f"this answer costs {requested:.6g} and {account.name} has {remaining * UNIT:.6g} left "
             f"(in {account.currency}); ask for a wider answer or raise the limit",
-            requested=cost * UNIT,
+            requested=requested,
             remaining=remaining * UNIT,
         )
 

@@ -1,0 +1,307 @@
+"""A backup that comes back is refused, when it is opened and at every write; of two copies one goes on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from holdfast.cli import main
+from holdfast.errors import BudgetError, LedgerError
+from holdfast.ledger import Account, ChainedLedger, Charge, SqliteLedger, Totals, acknowledge, verify
+from holdfast.ledger.anchor import Anchor, Mark, anchors_folder
+from ledger.homes import HOMES, Home, SqliteHome
+
+
+@pytest.fixture(params=sorted(HOMES))
+def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
+    (tmp_path / "anchors").mkdir()
+    return HOMES[request.param](tmp_path)
+
+
+def charge(ledger: ChainedLedger, key: str, units: int = 1) -> int:
+    return ledger.reserve("s", key, "{}", "{}", Charge(units, 2 * units)).id
+
+
+def started(home: Home) -> ChainedLedger:
+    ledger = home.open()
+    ledger.set_limit(Account("the table", "zcdp", 100))
+    ledger.open(Account("s", "zcdp", 40))
+    charge(ledger, "first", 5)
+    return ledger
+
+
+def refuses_at_opening(home: Home) -> bool:
+    ledger = started(home)
+    ledger.close()
+    put_back = home.backup()
+    ledger = home.open()
+    charge(ledger, "lost", 7)
+    ledger.close()
+    put_back()
+    try:
+        home.open().close()
+    except LedgerError as error:
+        return "older copy" in str(error)
+    return False
+
+
+def refuses_at_writing(home: Home) -> bool:
+    """The copy is put in place while the ledger is open."""
+    ledger = started(home)
+    rows = {t: home.execute(f"SELECT * FROM {t}") for t in ("entries", "answers", "tip")}
+    charge(ledger, "lost", 7)
+    for table in rows:
+        home.execute(f"DELETE FROM {table}")
+        for row in rows[table]:
+            home.execute(f"INSERT INTO {table} VALUES ({', '.join('?' for _ in row)})", *row)
+    refused = 0
+    for write in (
+        lambda: charge(ledger, "again", 7),
+        lambda: ledger.record(3, "an answer"),
+        lambda: ledger.open(Account("other", "zcdp", 1)),
+        lambda: ledger.set_limit(Account("the table", "zcdp", 1000)),
+    ):
+        try:
+            write()
+        except LedgerError as error:
+            refused += "older copy" in str(error)
+    ledger.close()
+    return refused == 4
+
+
+class TrustsAnyCopy(SqliteLedger):
+    """The broken twin: nobody asks the anchor."""
+
+    def _refuse_older(self, book: object, mark: Mark) -> None: ...
+
+
+class TrustingHome(SqliteHome):
+    Ledger = TrustsAnyCopy
+
+
+@pytest.mark.parametrize("check", [refuses_at_opening, refuses_at_writing])
+def test_an_older_copy_is_refused(check: Callable[[Home], bool], home: Home, tmp_path: Path) -> None:
+    assert check(home)
+    other = tmp_path / "mutant"
+    (other / "anchors").mkdir(parents=True)
+    assert not check(TrustingHome(other))
+
+
+def one_goes_on(Ledger: type[SqliteLedger], folder: Path) -> bool:
+    first = Ledger(folder / "ledger.sqlite", folder)
+    first.open(Account("s", "zcdp", 40))
+    charge(first, "shared")
+    first.close()
+    shutil.copy(folder / "ledger.sqlite", folder / "copy.sqlite")
+    ledgers = [Ledger(folder / name, folder) for name in ("ledger.sqlite", "copy.sqlite")]
+    won = []
+    for turn in range(6):  # in turns: whoever charges first stays
+        for number, ledger in enumerate(ledgers):
+            try:
+                charge(ledger, f"{turn} {number}")
+                won.append(number)
+            except LedgerError:
+                pass
+    for ledger in ledgers:
+        ledger.close()
+    return won == [0] * 6
+
+
+def test_of_two_live_copies_only_one_goes_on(tmp_path: Path) -> None:
+    assert one_goes_on(SqliteLedger, tmp_path)
+    (tmp_path / "mutant").mkdir()
+    assert not one_goes_on(TrustsAnyCopy, tmp_path / "mutant")
+
+
+def test_a_crash_between_commit_and_anchor_is_no_rollback(home: Home, tmp_path: Path) -> None:
+    ledger = started(home)
+    [anchor] = (tmp_path / "anchors").iterdir()
+    behind = anchor.read_bytes()
+    charge(ledger, "second")
+    ledger.close()
+    anchor.write_bytes(behind)
+    again = home.open()
+    charge(again, "third")
+    assert verify(again).totals.entries == 3
+    assert again.anchored().place == verify(again).place
+    again.close()
+
+
+@pytest.mark.parametrize("damage", ["torn", "empty", "long", "zeros"])
+def test_an_unreadable_anchor_is_refused_and_never_ignored(damage: str, tmp_path: Path) -> None:
+    (tmp_path / "anchors").mkdir()
+    home = SqliteHome(tmp_path)
+    started(home).close()
+    [anchor] = (tmp_path / "anchors").iterdir()
+    whole = anchor.read_bytes()
+    torn = {"torn": whole[:20] + bytes([whole[20] ^ 1]) + whole[21:], "empty": b"", "long": whole + b"x"}
+    anchor.write_bytes(torn.get(damage, bytes(len(whole))))
+    with pytest.raises(LedgerError, match="expected an anchor"):
+        home.open()
+    acknowledge(home.path, anchors=home.anchors)
+    ledger = home.open()
+    assert ledger.totals().units == 100  # all that was left may have been spent
+    assert verify(ledger).place > 3
+    ledger.close()
+
+
+def test_a_missing_anchor_is_trusted_once(tmp_path: Path) -> None:
+    (tmp_path / "anchors").mkdir()
+    home = SqliteHome(tmp_path)
+    started(home).close()
+    [anchor] = (tmp_path / "anchors").iterdir()
+    anchor.unlink()
+    ledger = home.open()
+    charge(ledger, "second")
+    assert ledger.anchored().totals == Totals(2, 2, 12)
+    ledger.close()
+
+
+def test_acknowledging_counts_what_was_lost_as_spent(home: Home, tmp_path: Path) -> None:
+    ledger = started(home)
+    ledger.open(Account("pure", "pure", 30))
+    ledger.close()
+    put_back = home.backup()
+    ledger = home.open()
+    charge(ledger, "lost", 7)
+    charge(ledger, "lost too", 1)
+    ledger.close()
+    put_back()
+    acknowledge(home.address, anchors=tmp_path / "anchors")
+    ledger = home.open()
+    assert ledger.totals().units == 10 + 14 + 2
+    assert ledger.totals("s").units == 40  # which session was charged is not known: all that it had left
+    assert ledger.totals("pure").units == 30
+    with pytest.raises(BudgetError):
+        charge(ledger, "one more")
+    ledger.open(Account("s", "zcdp", 41))
+    charge(ledger, "one more")
+    found = verify(ledger)
+    assert found.totals.units == 28
+    assert [fact.fields["lost_units"] for fact in ledger.history() if fact.kind == "restored"] == [16]
+    acknowledge(home.address, anchors=tmp_path / "anchors")  # nothing is lost now, so nothing happens
+    assert verify(ledger) == found
+    ledger.close()
+
+
+def test_what_was_lost_counts_also_beyond_the_cap_of_the_copy(home: Home, tmp_path: Path) -> None:
+    started(home).close()
+    put_back = home.backup()
+    ledger = home.open()
+    ledger.set_limit(Account("the table", "zcdp", 1000))
+    ledger.open(Account("s", "zcdp", 400))
+    charge(ledger, "lost", 200)
+    ledger.close()
+    put_back()
+    acknowledge(home.address, anchors=tmp_path / "anchors")
+    ledger = home.open()
+    assert ledger.limit() == Account("the table", "zcdp", 100)
+    assert ledger.totals().units == 410
+    ledger.open(Account("new", "zcdp", 10))
+    with pytest.raises(BudgetError):
+        ledger.reserve("new", "key", "{}", "{}", Charge(1, 1))
+    assert verify(ledger).totals.units == 410
+    ledger.close()
+
+
+def test_a_copy_that_went_another_way_pays_for_both(tmp_path: Path) -> None:
+    (tmp_path / "anchors").mkdir()
+    home = SqliteHome(tmp_path)
+    started(home).close()
+    put_back = home.backup()
+    ledger = home.open()
+    charge(ledger, "here", 7)
+    ledger.close()
+    put_back()
+    (tmp_path / "elsewhere").mkdir()
+    other = SqliteLedger(home.path, tmp_path / "elsewhere")  # another machine: no anchor there yet
+    charge(other, "there", 1)
+    charge(other, "there too", 1)
+    other.close()
+    with pytest.raises(LedgerError, match="another way"):
+        home.open()
+    acknowledge(home.path, anchors=home.anchors)
+    ledger = home.open()
+    assert ledger.totals().units == 10 + 2 + 2 + 24
+    ledger.close()
+
+
+def test_the_command_line_refuses_acknowledges_and_verifies(tmp_path: Path) -> None:
+    (tmp_path / "anchors").mkdir()
+    home = SqliteHome(tmp_path)
+    started(home).close()
+    put_back = home.backup()
+    ledger = home.open()
+    charge(ledger, "lost")
+    ledger.close()
+    put_back()
+    place = [str(home.path), "--anchors", str(home.anchors)]
+
+    def run(*words: str) -> tuple[int, str]:
+        result = CliRunner().invoke(main, ["ledger", *words])
+        return result.exit_code, result.output
+
+    assert run("verify", *place)[0] == 1
+    assert "older copy" in run("verify", *place)[1]
+    assert run("acknowledge", *place)[0] == 2
+    assert run("acknowledge", *place, "--i-know-answers-were-lost")[0] == 0
+    status, text = run("verify", *place)
+    assert (status, "sound" in text) == (0, True)
+    status, lines = run("export", *place)
+    (tmp_path / "audit.ndjson").write_text(lines)
+    assert run("verify", str(tmp_path / "audit.ndjson"))[0] == 0
+    (tmp_path / "audit.ndjson").write_text(lines.replace('"units": 40', '"units": 41'))
+    assert run("verify", str(tmp_path / "audit.ndjson"))[0] == 1
+    assert run("verify", str(tmp_path / "nothing"))[0] == 1
+
+
+def test_where_anchors_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOLDFAST_ANCHORS")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert anchors_folder(None, tmp_path) == tmp_path / "state" / "holdfast" / "anchors"
+    monkeypatch.setenv("HOLDFAST_ANCHORS", str(tmp_path / "named"))
+    assert anchors_folder(None, tmp_path) == tmp_path / "named"
+    assert anchors_folder(tmp_path / "given", tmp_path) == tmp_path / "given"
+    assert stat.S_IMODE((tmp_path / "named").stat().st_mode) == 0o700
+    monkeypatch.delenv("HOLDFAST_ANCHORS")
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert anchors_folder(None, tmp_path) == tmp_path  # beside the ledger
+    with pytest.raises(LedgerError, match="HOLDFAST_ANCHORS"):
+        anchors_folder(None, None)
+    with pytest.raises(LedgerError, match="cannot be written"):
+        anchors_folder(tmp_path / "file" / "below", tmp_path)
+
+
+def test_two_holders_of_an_anchor_take_turns(tmp_path: Path) -> None:
+    """The lock is the system's: another process waits, and a killed one lets go."""
+    path = tmp_path / "one.anchor"
+    Anchor.open(path, Mark(0, "00" * 32, Totals())).close()
+    script = (
+        "import sys, time\nfrom pathlib import Path\nfrom holdfast.ledger.anchor import Anchor\n"
+        "a = Anchor(Path(sys.argv[1]))\nwith a.held():\n    print('held', flush=True)\n    time.sleep(60)\n"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    import fcntl
+
+    anchor = Anchor(path)
+    with pytest.raises(BlockingIOError):
+        fcntl.flock(anchor._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    holder.kill()
+    holder.wait()
+    holder.stdout.close()
+    with anchor.held():
+        anchor.advance(Mark(7, "11" * 32, Totals(1, 2, 3)))
+    assert anchor.read() == Mark(7, "11" * 32, Totals(1, 2, 3))
+    anchor.close()
+    assert os.path.getsize(path) == 104
