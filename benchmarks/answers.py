@@ -1,11 +1,13 @@
 """The whole `session.fraction` call by votes, at the same accuracy, on tables of 1e5 to 1e9 rows.
 
 The call parses, plans, charges, draws, evaluates, releases and stores. *New text*: never seen before. *Known
-text*: parsed and planned before (by `estimate`), answered for the first time. *Bare*: the same row ids, NumPy
-`take`, the condition by hand, and a count; no privacy. All take turns; each turn has a median of forty calls
-(the best of five for Polars' scan of whole columns) and the best turn counts, so that a busy machine slows all
-alike. The ledger is in memory, so that no disk is measured; SQLite with full sync has a row of its own. The very
-first call has no page mapped.
+text*: parsed and planned before (by `estimate`), answered for the first time. *Bare*: as many row ids, NumPy
+`take`, the condition by hand, and a count; no privacy. It is written twice: over one array for each column,
+and over the store's records, where a row's columns lie side by side. A question about two columns or more
+reads records, so *known - bare* is the difference to those. All take turns; each turn has a median of forty
+calls (the best of five for Polars' scan of whole columns) and the best turn counts, so that a busy machine
+slows all alike. The ledger is in memory, so that no disk is measured; SQLite with full sync has a row of its
+own. The very first call has no page mapped.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -25,7 +27,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks import stores
-from holdfast.data.manifest import column_file
+from holdfast.data.manifest import PACKED_FILE, column_file
+from holdfast.data.packed import record
 from holdfast.data.store import StoreSource
 from holdfast.ledger import Ledger, MemoryLedger, SqliteLedger
 from holdfast.noise.subset import with_replacement
@@ -53,9 +56,10 @@ def rows(quick: bool = False, data: Path = Path("build/bench")) -> list[dict[str
         ratio = times["one clause", largest, mode] / times["one clause", sizes[-2], mode]
         found.append(goal(f"{mode} text at n = {largest:.0e} against {sizes[-2]:.0e}", ratio, 4, "x"))
     at = tables[len(sizes) - 1]
-    for mode in ("known", "new"):
-        over = times[at[0], at[1], mode] - times[at[0], at[1], "bare"]
-        found.append(goal(f"overhead above the bare count, {mode} text, n = {at[1]:.0e}", over, 150, "us"))
+    for mode, layout in product(("known", "new"), ("records", "columns")):
+        over = times[at[0], at[1], mode] - times[at[0], at[1], f"bare, {layout}"]
+        what = f"overhead above the bare count over {layout}, {mode} text, n = {at[1]:.0e}"
+        found.append(goal(what, over, 150, "us"))
     found.append(goal(f"session.sample, n = {at[1]:.0e}", _samples(at[2], quick), 20_000, "/s", most=False))
     disk = _on_disk(at[2], quick)
     found.append({"measured": f"new text, SQLite ledger, n = {at[1]:.0e}", "value": disk, "unit": "us"})
@@ -102,7 +106,10 @@ def _tasks(
     yield "known", lambda: ask(asked, next(left)), CALLS
     count = asked.estimate.fraction("age > 40", within=WITHIN, mechanism="votes").rows_read
     codes = mapped(source)
-    yield "bare", lambda: bare(codes, count), CALLS
+    yield "bare, columns", lambda: bare(codes, count), CALLS
+    if source.packed:
+        records = mapped_records(source)
+        yield "bare, records", lambda: bare_records(records, count), CALLS
     if scan := _polars(codes, question):
         yield "polars", scan, 5
 
@@ -111,6 +118,11 @@ def mapped(source: StoreSource) -> list[np.ndarray]:
     """The columns as they lie in the store, in a mapping of their own."""
     paths = [source.path / column_file(index) for index in range(len(tuple(source.schema)))]
     return [_map(path, source.schema[name].dtype) for path, name in zip(paths, source.schema, strict=True)]
+
+
+def mapped_records(source: StoreSource) -> np.ndarray:
+    """The records as they lie in the store, in a mapping of their own."""
+    return _map(source.path / PACKED_FILE, record(source.packed, source.schema))
 
 
 @cache
@@ -127,6 +139,15 @@ def bare(codes: list[np.ndarray], count: int) -> int:
     if len(drawn) == 3:
         chosen &= drawn[1] < 25_000
         chosen &= drawn[2] == 1
+    return int(np.count_nonzero(chosen))
+
+
+def bare_records(records: np.ndarray, count: int) -> int:
+    """The same where a row is one record."""
+    drawn = np.take(records, with_replacement(len(records), count), mode="clip")
+    chosen = drawn["age"] > 40
+    chosen &= drawn["income"] < 25_000
+    chosen &= drawn["smoker"] == 1
     return int(np.count_nonzero(chosen))
 
 
@@ -152,9 +173,9 @@ def _row(question: str, source: StoreSource, first: Times, times: Times) -> dict
     n = source.rows
     read = session(source).estimate.fraction("age > 40", within=WITHIN, mechanism="votes").rows_read
     row: dict[str, object] = {"question": question, "n": n, "rows read": read}
-    for mode in ("new", "known", "bare"):
-        row[f"{mode} us"] = round(times[question, n, mode])
-    row["known - bare"] = row["known us"] - row["bare us"]  # type: ignore[operator]
+    for mode in ("new", "known", "bare, records", "bare, columns"):
+        row[f"{mode} us"] = round(times[question, n, mode]) if (question, n, mode) in times else None
+    row["known - bare"] = row["known us"] - (row["bare, records us"] or row["bare, columns us"])  # type: ignore[operator]
     row["very first call"] = round(first[question, n, "new"])
     row["polars us"] = (
         round(times[question, n, "polars"]) if (question, n, "polars") in times else "not installed"
@@ -199,7 +220,8 @@ def plot(found: list[dict[str, Any]], folder: Path) -> list[str]:
     pyplot: Any = import_module("matplotlib.pyplot")
     lines = [row for row in found if row.get("question") == "one clause"]
     figure, axes = pyplot.subplots(figsize=(6.4, 4), layout="constrained")
-    shown = {"new": "holdfast, new text", "known": "holdfast, known text", "bare": "bare gather and count"}
+    shown = {"new": "holdfast, new text", "known": "holdfast, known text"}
+    shown["bare, columns"] = "bare gather and count"
     for mode, label in {**shown, "polars": "Polars, full scan"}.items():
         points = [
             (row["n"], row[f"{mode} us"] / 1e3) for row in lines if not isinstance(row[f"{mode} us"], str)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import stores
-from benchmarks.answers import WITHIN, ask, bare, mapped, session
+from benchmarks.answers import WITHIN, ask, bare, bare_records, mapped, mapped_records, session
 
 ROWS, LISTED = 10**8, 10**7
 TURNS, CALLS = 25, 40
@@ -35,13 +35,14 @@ _WHERE = "age > 40 AND income < 25000 AND smoker = 1"
 def rows(quick: bool = False, data: Path = Path("build/bench")) -> list[dict[str, object]]:
     """One row per system: milliseconds, and how many times a new and a known text's time that is."""
     source = stores.store(data, 10**5 if quick else ROWS, stores.PERSON)
-    codes = mapped(source)
+    codes, records = mapped(source), mapped_records(source)
     asked, texts = session(source), stores.new_texts["three clauses"]
     count = asked.estimate.fraction("age > 40", within=WITHIN, mechanism="votes").rows_read
     tasks: dict[str, tuple[Callable[[], object], int]] = {
         "holdfast, new text": (lambda: ask(asked, next(texts)), CALLS),
         "holdfast, known text": (lambda: ask(asked, next(known)), CALLS),
-        "numpy, bare gather and count": (lambda: bare(codes, count), CALLS),
+        "numpy, bare gather and count over columns": (lambda: bare(codes, count), CALLS),
+        "numpy, bare gather and count over records": (lambda: bare_records(records, count), CALLS),
     }
     peers, missing = _peers(codes)
     tasks |= {name: (call, 1) for name, call in peers}

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from holdfast.data.manifest import read_manifest
 from holdfast.data.packed import packed_columns
 from holdfast.data.save import StoreWriter
 from holdfast.data.source import new_fingerprint
@@ -25,7 +24,7 @@ def store(folder: Path, rows: int, schema: Schema) -> StoreSource:
     for AGE."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{'-'.join(schema)}-{rows}.hf"
-    if path.exists() and packed_columns(schema) != read_manifest(path).packed:
+    if path.exists() and packed_columns(schema) != StoreSource(path).packed:
         shutil.rmtree(path)  # written before stores had records
     if not path.exists():
         rng = np.random.default_rng(rows)
@@ -42,9 +41,9 @@ def _codes(rng: np.random.Generator, schema: Schema, name: str, count: int) -> n
 
 
 def _three_clauses() -> Iterator[str]:
-    for income in range(1, 50_000, 7):
-        for age in range(20, 90):
-            yield f"age > {age} AND income < {income} AND smoker = 'yes'"
+    """No two are equal; the clause on income is another each time, for 49,999 texts."""
+    for place in range(70 * 49_999):
+        yield f"age > {20 + place % 70} AND income < {1 + place * 7919 % 49_999} AND smoker = 'yes'"
 
 
 def _one_clause() -> Iterator[str]:

@@ -59,9 +59,9 @@ class StoreSource:
             name: _mapped(self._path / column_file(index), schema[name].dtype.newbyteorder("<"), rows, name)
             for index, name in enumerate(schema)
         }
-        self._together = frozenset(self._manifest.packed)
+        self._together = frozenset(self.packed)
         if self._together:
-            layout = record(self._manifest.packed, schema)
+            layout = record(self.packed, schema)
             self._columns[_PACKED] = _mapped(self._path / PACKED_FILE, layout, rows, PACKED_FILE)
 
     @property
@@ -81,6 +81,11 @@ class StoreSource:
     def rows_per_unit(self) -> int:
         """How many rows one person may own, as declared when the store was saved."""
         return self._manifest.rows_per_unit
+
+    @property
+    def packed(self) -> tuple[str, ...]:
+        """The columns that lie side by side in records as well; none in an older store."""
+        return self._manifest.packed
 
     @property
     def fingerprint(self) -> str:
@@ -146,7 +151,7 @@ class StoreSource:
             )
 
     def _check_records(self) -> None:
-        names = self._manifest.packed
+        names = self.packed
         for block in self._blocks((_PACKED, *names)):
             for name in names:
                 same = np.array_equal(
