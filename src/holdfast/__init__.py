@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.errors import (
     BudgetError,
     DataError,
+    GatewayError,
     HoldfastError,
     InputError,
     LedgerError,
@@ -22,6 +23,8 @@ from holdfast.errors import (
 
 if TYPE_CHECKING:
     from holdfast import audit, holdout, learn, local, mechanisms, privacy, stream, synthesis, validity
+    from holdfast.client import connect
+    from holdfast.client.magic import load_ipython_extension
     from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema
     from holdfast.session import Answer, Plan, Session, Table, open
 
@@ -31,6 +34,8 @@ __version__ = "0.1.0"
 _HOME = {
     **dict.fromkeys(["Boolean", "Category", "Date", "Integer", "Real", "Schema"], "holdfast.query.schema"),
     **dict.fromkeys(["Answer", "Plan", "Session", "Table", "open"], "holdfast.session"),
+    "connect": "holdfast.client",
+    "load_ipython_extension": "holdfast.client.magic",
 }
 _ROOMS = ("audit", "holdout", "learn", "local", "mechanisms", "privacy", "stream", "synthesis", "validity")
 
@@ -41,6 +46,7 @@ __all__ = [
     "Category",
     "DataError",
     "Date",
+    "GatewayError",
     "HoldfastError",
     "InputError",
     "Integer",
@@ -56,8 +62,10 @@ __all__ = [
     "StoreError",
     "Table",
     "audit",
+    "connect",
     "holdout",
     "learn",
+    "load_ipython_extension",
     "local",
     "mechanisms",
     "open",

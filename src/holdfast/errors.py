@@ -9,7 +9,8 @@
     ├── BudgetError       the budget would be overspent; .requested, .remaining, .within
     ├── MechanismError    the session may not use that mechanism
     ├── NoRuleError       no theorem covers this event in this notion of privacy
-    └── LedgerError       the record of charges cannot be read or written
+    ├── LedgerError       the record of charges cannot be read or written
+    └── GatewayError      a gateway cannot be reached or does not let you in; .code, .status
 
 A message says what was expected, what came, and what to do. What came is a parameter, a name or a piece of
 the question's text; it is never a value from the data.
@@ -78,6 +79,19 @@ class NoRuleError(HoldfastError):
 
 class LedgerError(HoldfastError):
     """The record of charges cannot be read or written."""
+
+
+class GatewayError(HoldfastError):
+    """A gateway cannot be reached, or does not let you in.
+
+    `code` is the gateway's word for it ("unauthorized", "not-found", …) and `status` is HTTP's number; where no
+    reply came they are "unreachable" and None.
+    """
+
+    def __init__(self, message: str, *, code: str = "unreachable", status: int | None = None) -> None:
+        self.code = code
+        self.status = status
+        super().__init__(message)
 
 
 def _pointer(text: str | None, position: int | None) -> str:

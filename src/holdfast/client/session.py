@@ -1,0 +1,247 @@
+"""A session on a gateway's table, with the methods and the results of one in process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from holdfast.client.plain import key_of
+from holdfast.client.plan import RemotePlan, plan_of, price_of
+from holdfast.client.questions import RemoteQuestions, refuse_code
+from holdfast.client.watch import RemoteWatch
+from holdfast.client.weights import RemoteWeights, weights_terms
+from holdfast.client.wire import Wire
+from holdfast.errors import InputError, MechanismError
+from holdfast.ledger import Account
+from holdfast.privacy.filter import UNITS
+from holdfast.query.parse import parse_predicate
+from holdfast.query.schema import Schema
+from holdfast.session import Answer
+from holdfast.session.budget import Amount, budget, budget_of
+from holdfast.session.price import Price
+from holdfast.session.report import Report
+from holdfast.session.selection import Selection
+from holdfast.session.terms import Terms
+
+if TYPE_CHECKING:
+    from holdfast.client.table import RemoteTable
+
+
+class RemoteSession(RemoteQuestions[Answer]):
+    """Ask, and be charged; see `holdfast.Session`, whose guarantees the gateway gives.
+
+    Every charged call may be repeated by the network and counts once (`holdfast.client.wire`). With `confirm`
+    questions that cost much of what is left are asked without a further word. Safe to share by threads.
+    """
+
+    def __init__(self, wire: Wire, table: RemoteTable, *, confirm: bool = False) -> None:
+        self._wire, self._table, self._confirm = wire, table, confirm
+        self._path = f"/v1/datasets/{table.id}"
+        if "limit" not in wire.get(f"{self._path}/budget"):
+            raise InputError(
+                f"you may see {table.id!r} but have no budget to ask it; an owner must admit you to it"
+            )
+        self.name: str = wire.get("/v1/me")["id"]
+        self.estimate = RemoteEstimate(self)
+
+    @property
+    def _schema(self) -> Schema:
+        return self._table.schema
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that may be asked about."""
+        return self._table.schema
+
+    @property
+    def confidence(self) -> float:
+        """The probability with which all intervals hold."""
+        return self._table.confidence
+
+    @property
+    def queries(self) -> int | None:
+        """How many answers the intervals were planned for; None means any number."""
+        return self._table.queries
+
+    @property
+    def currency(self) -> str:
+        """What the budget is counted in: "pure" (epsilon), "zcdp" (rho) or "gdp" (mu squared)."""
+        return str(self._account()["currency"])
+
+    @property
+    def limit(self) -> Amount:
+        """The session's whole share."""
+        return amount_of(self._account()["limit"])
+
+    @property
+    def spent(self) -> Amount:
+        """What the answers so far have cost."""
+        return amount_of(self._account()["spent"])
+
+    @property
+    def remaining(self) -> Amount:
+        """What is left of the session's share, or of the table's limit if that is less."""
+        return amount_of(self._account()["remaining"])
+
+    @property
+    def history(self) -> list[Answer]:
+        """Every answer that was given, oldest first."""
+        return [answer_of(parts) for parts in self._wire.get(f"{self._path}/answers")]
+
+    def report(self) -> Report:
+        """Budget and history, ready to print."""
+        account, table = self._account(), self._table
+        limit, spent, left = (amount_of(account[name]) for name in ("limit", "spent", "remaining"))
+        own = budget_of(Account(self.name, account["currency"], round(limit * UNITS)))
+        own = replace(own, delta=None if own.currency == "pure" else limit.delta)
+        terms = Terms(
+            table.schema, table.rows, table.rows_per_unit, own.filter, budget(**table.budget).filter,
+            table.queries, table.confidence, table.target,
+        )  # fmt: skip
+        return Report(self.name, str(own), spent, left, terms, self.history)
+
+    def sample(self, where: str, *, key: str | None = None) -> bool:
+        """The sampling counting query: one row is read, and its bit is told with probability 3/4.
+
+        Asking again draws a fresh row and is charged again, unless it repeats a `key`.
+        """
+        parse_predicate(where, self._schema)
+        call = None if key is None else key_of("sample", key, where)
+        return bool(self._ask({"kind": "sample", "where": where}, call)["told"])
+
+    def select(self, candidates: Sequence[Any], scores: Sequence[Any] | None = None, **how: Any) -> Selection:
+        """A candidate with a high score, chosen privately: `scores` are conditions, or the candidates are."""
+        told = self._ask(self._choice(candidates, scores, how))
+        names = ("index", "candidates", "loss", "confidence", "epsilon", "mechanism")
+        return Selection(candidates[told["index"]], **{name: told[name] for name in names})
+
+    def sparse_vector(
+        self,
+        threshold: float,
+        hits: int,
+        *,
+        epsilon: float | None = None,
+        rho: float | None = None,
+        delta: float = 0.0,
+        version: str = "best",
+        questions: int | None = None,
+        name: str = "watch",
+    ) -> RemoteWatch:
+        """Open (or come back to) a sparse vector: `.above(where)` tells whether a fraction is above.
+
+        It is charged once, now: epsilon (pure, or with delta), or rho. `hits` answers may be "above".
+        """
+        terms = {"epsilon": epsilon, "rho": rho, "delta": delta, "version": version, "questions": questions}
+        return RemoteWatch(self, name, threshold, hits, **terms)
+
+    def multiplicative_weights(self, columns: Sequence[str], *, queries: int, **how: Any) -> RemoteWeights:
+        """An answerer for very many questions over a few columns: `.fraction(where)`; lazy rounds are free."""
+        return RemoteWeights(self, columns, queries=queries, **how)
+
+    def minimize(self, loss: Any, **how: Any) -> NoReturn:
+        """Refused: a loss of your own does not travel."""
+        refuse_code("minimize")
+
+    def synthesize(self, columns: Sequence[str], queries: Sequence[str], **how: Any) -> NoReturn:
+        """Refused: a gateway offers `multiplicative_weights` for very many questions."""
+        raise MechanismError(
+            "synthetic tables are not made over a gateway; use multiplicative_weights for very many questions"
+        )
+
+    def __repr__(self) -> str:
+        return f"<holdfast session on {self._table.id!r} at {self._wire.place.host}>"
+
+    def _send(self, kind: str, **given: Any) -> list[Answer]:
+        return answers_of(self._ask({"kind": kind} | given))
+
+    def _ask(self, question: dict[str, Any], key: str | None = None) -> dict[str, Any]:
+        """Put a charged question; the reply's parts."""
+        agreed = {"confirm": True} if self._confirm else {}
+        told: dict[str, Any] = self._wire.charge(f"{self._path}/ask", question | agreed, key)
+        return told
+
+    def _planned(self, question: dict[str, Any]) -> list[dict[str, Any]]:
+        """Have a question planned; the plans' parts."""
+        plans: list[dict[str, Any]] = self._wire.post(f"{self._path}/estimate", question)["plans"]
+        return plans
+
+    def _account(self) -> dict[str, Any]:
+        account: dict[str, Any] = self._wire.get(f"{self._path}/budget")
+        return account
+
+    def _choice(
+        self, candidates: Sequence[Any], scores: Sequence[Any] | None, how: dict[str, Any]
+    ) -> dict[str, Any]:
+        """A choice as it travels: the conditions only, since the candidates may be anything."""
+        if "sensitivity" in how:
+            raise MechanismError(
+                "numbers as scores are computed from the rows, which are at the gateway; give conditions"
+            )
+        unknown = set(how) - {"epsilon", "rho", "mechanism"}
+        if unknown:
+            raise InputError(f"expected epsilon=, rho= or mechanism=, got {', '.join(sorted(unknown))}")
+        texts = list(candidates if scores is None else scores)
+        if len(texts) != len(candidates):
+            raise InputError(f"expected a score for each of {len(candidates)} candidates, got {len(texts)}")
+        if not all(isinstance(text, str) for text in texts):
+            raise InputError("expected conditions, got other candidates; give conditions as their scores")
+        for text in texts:
+            parse_predicate(text, self._schema)
+        return {"kind": "select", "candidates": texts} | how
+
+
+class RemoteEstimate(RemoteQuestions[RemotePlan]):
+    """The same questions, planned only: no data is read and nothing is charged."""
+
+    def __init__(self, session: RemoteSession) -> None:
+        self._session = session
+
+    @property
+    def _schema(self) -> Schema:
+        return self._session.schema
+
+    def _send(self, kind: str, **given: Any) -> list[RemotePlan]:
+        return [plan_of(parts) for parts in self._session._planned({"kind": kind} | given)]
+
+    def sample(self, where: str) -> Price:
+        """What `RemoteSession.sample` would cost."""
+        parse_predicate(where, self._schema)
+        return self._price({"kind": "sample", "where": where})
+
+    def select(self, candidates: Sequence[str], **how: Any) -> Price:
+        """What `RemoteSession.select` among conditions would cost."""
+        return self._price(self._session._choice(candidates, None, how))
+
+    def sparse_vector(self, threshold: float, hits: int, **how: Any) -> Price:
+        """What opening `RemoteSession.sparse_vector` would cost."""
+        return self._price({"kind": "sparse-vector", "threshold": threshold, "hits": hits} | how)
+
+    def multiplicative_weights(self, columns: Sequence[str], **how: Any) -> Price:
+        """What all updates of `RemoteSession.multiplicative_weights` may cost."""
+        return self._price({"kind": "multiplicative-weights"} | weights_terms(columns, how))
+
+    def minimize(self, loss: Any, **how: Any) -> NoReturn:
+        """Refused: a loss of your own does not travel."""
+        refuse_code("minimize")
+
+    def _price(self, question: dict[str, Any]) -> Price:
+        return price_of(self._session._planned(question)[0])
+
+
+def answer_of(parts: dict[str, Any], *, repeated: bool = False) -> Answer:
+    """An answer from the JSON that a gateway sends."""
+    return Answer.from_json(json.dumps(parts), repeated=repeated)
+
+
+def answers_of(told: dict[str, Any]) -> list[Answer]:
+    """The answers of a reply."""
+    answers = told["answers"]
+    repeated = told.get("repeated", [False] * len(answers))
+    return [answer_of(parts, repeated=again) for parts, again in zip(answers, repeated, strict=True)]
+
+
+def amount_of(parts: dict[str, Any]) -> Amount:
+    """An amount of budget from the JSON that a gateway sends."""
+    return Amount(parts["amount"], rho=parts["rho"], epsilon=parts["epsilon"], delta=parts["delta"])

@@ -1,0 +1,45 @@
+"""A table that a gateway guards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.client.session import RemoteSession, amount_of
+from holdfast.client.wire import Wire
+from holdfast.query.schema import Schema
+from holdfast.session.budget import Amount
+
+
+@dataclass(frozen=True)
+class RemoteTable:
+    """What its owner declared: all of it is public to its analysts. The rows stay at the gateway."""
+
+    id: str
+    name: str
+    rows: int
+    schema: Schema
+    rows_per_unit: int
+    budget: dict[str, Any]
+    confidence: float
+    queries: int | None
+    target: str
+    _wire: Wire = field(repr=False, compare=False)
+    _confirm: bool = field(default=False, repr=False, compare=False)
+
+    def session(self, *, confirm: bool | None = None) -> RemoteSession:
+        """Your session on the table. Every one is the same share of the budget, given by the owner."""
+        chosen = self._confirm if confirm is None else confirm
+        return RemoteSession(self._wire, self, confirm=chosen)
+
+    @property
+    def spent(self) -> Amount:
+        """What all analysts together have been charged."""
+        return amount_of(self._wire.get(f"/v1/datasets/{self.id}/budget")["table"]["spent"])
+
+
+def table_of(parts: dict[str, Any], wire: Wire, *, confirm: bool) -> RemoteTable:
+    """A table from the JSON that a gateway sends."""
+    names = ("id", "name", "rows", "rows_per_unit", "budget", "confidence", "queries", "target")
+    chosen = {name: parts[name] for name in names}
+    return RemoteTable(**chosen, schema=Schema.from_json(parts["schema"]), _wire=wire, _confirm=confirm)

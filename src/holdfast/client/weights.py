@@ -1,0 +1,64 @@
+"""The multiplicative weights of a session on a gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from holdfast.errors import InputError
+from holdfast.query.universe import universe
+from holdfast.session import Answer
+
+if TYPE_CHECKING:
+    from holdfast.client.session import RemoteSession
+
+_HOW = ("queries", "within", "rho", "epsilon", "delta", "edges", "version", "name")
+
+
+class RemoteWeights:
+    """`fraction(where)`, any number of times up to `queries`; only updates are paid for.
+
+    See `holdfast.session.multiplicative_weights.MultiplicativeWeights`, which stands at the gateway. Products and
+    synthetic rows are not offered over a gateway.
+    """
+
+    def __init__(self, session: RemoteSession, columns: Sequence[str], **how: Any) -> None:
+        self._session, self._terms = session, weights_terms(columns, how)
+        self.universe = universe(session.schema, columns, how.get("edges"))
+        self.queries = int(how["queries"])
+        self.within = float(self._opened()["within"])
+
+    @property
+    def asked(self) -> int:
+        """How many questions were compared with the rows, by all holders of the name together."""
+        return int(self._opened()["asked"])
+
+    @property
+    def updates(self) -> int:
+        """How many updates happened."""
+        return int(self._opened()["updates"])
+
+    @property
+    def updates_left(self) -> int:
+        """How many more may happen."""
+        return int(self._opened()["updates_left"])
+
+    def fraction(self, where: str) -> Answer:
+        """The fraction of all rows whose columns here are all known and satisfy the condition."""
+        return self._session._send("weigh", where=where, **self._terms)[0]
+
+    def _opened(self) -> dict[str, Any]:
+        """Open, or come back; where they stand."""
+        return self._session._ask({"kind": "multiplicative-weights"} | self._terms)
+
+
+def weights_terms(columns: Sequence[str], how: dict[str, Any]) -> dict[str, Any]:
+    """The terms of weights as they travel."""
+    unknown = set(how) - set(_HOW)
+    if unknown:
+        raise InputError(
+            f"expected {', '.join(_HOW)} for weights at a gateway, got {', '.join(sorted(unknown))}"
+        )
+    if isinstance(columns, str):
+        raise InputError("expected a list of columns, got a text")
+    return {"columns": list(columns)} | how
