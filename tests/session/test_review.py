@@ -67,7 +67,7 @@ def test_names_of_sparse_vectors_do_not_collide_with_their_questions() -> None:
 def test_a_standing_charge_is_not_reused_for_another_event() -> None:
     session = open_rows(np.arange(100)).session(epsilon=100.0)
     session.charge("one", hf.privacy.events.PureMechanism(1), key="k")
-    with pytest.raises(hf.LedgerError, match="other terms"):
+    with pytest.raises(hf.InputError, match="other terms"):
         session.charge("another", hf.privacy.events.PureMechanism(50), key="k")
 
 

@@ -17,7 +17,7 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=1e-9, le=1e9)]
 """A budget. Ledgers count in units of 1e-9, and nobody means more than a milliard."""
-Width = Annotated[float, Field(ge=1e-100, le=1e100)]
+Width = Annotated[float, Field(ge=1e-30, le=1e30)]
 Chance = Annotated[float, Field(ge=1e-100, lt=1)]
 Many = Annotated[int, Field(ge=1, le=10**15)]
 Edges = Annotated[list[Number | Annotated[str, Field(max_length=40)]], Field(max_length=10_000)]
@@ -218,7 +218,7 @@ class OpenWeights(Asked):
     name: Name = "weights"
     columns: Columns
     queries: Many
-    within: Width | None = None
+    within: Annotated[float, Field(ge=1e-6, lt=1)] | None = None
     rho: Amount | None = None
     epsilon: Amount | None = None
     delta: Chance | None = None

@@ -16,7 +16,7 @@ import numpy as np
 
 from holdfast.data.frame import FrameSource
 from holdfast.data.store import StoreSource
-from holdfast.errors import BudgetError, LedgerError, MechanismError
+from holdfast.errors import BudgetError, InputError, LedgerError, MechanismError
 from holdfast.ledger import Charge, Entry, Ledger, Stale, While
 from holdfast.ledger.failpoint import reached
 from holdfast.mechanisms.votes import FLIP, vote
@@ -262,7 +262,7 @@ class Session(Questions[Answer]):
             standing = None if key is None else self._ledger.find(self.name, key)
             if standing is not None:
                 if standing.event != text:
-                    raise LedgerError("this was opened on other terms; choose another name")
+                    raise InputError("this was opened on other terms; choose another name")
                 return standing
             try:
                 return self._ledger.reserve(
