@@ -20,6 +20,7 @@ log = logging.getLogger("holdfast.gateway")
 CHARGED = ("/ask", "/submissions", "/scores")
 """POSTs to paths that end so leave at public times, whatever becomes of them."""
 _LARGE = ("/submissions", "/scores")
+_DIGITS = 18
 _HEADERS = [
     (
         b"content-security-policy",
@@ -81,7 +82,7 @@ class Envelope:
         large = scope["path"].endswith(_LARGE)
         most = self._settings.most_prediction_bytes if large else self._settings.most_bytes
         length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > most:
+        if not length.isdigit() or len(length) > _DIGITS or int(length) > most:
             raise Problem("too-large", f"at most {most} bytes are taken here", most=most)
 
     def _note(self, scope: Scope, method: str, status: int, seconds: float) -> None:

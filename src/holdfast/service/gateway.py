@@ -7,10 +7,12 @@ import json
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from holdfast.errors import DataError, LedgerError
 from holdfast.ledger import export, verify
 from holdfast.privacy.filter import UNITS
 from holdfast.query.schema import Schema
@@ -94,7 +96,8 @@ class Gateway:
     def register(self, asker: Person, key: str, path: str, schema: Schema | None, **declared: Any) -> Dataset:
         """Take a table in, by an owner; see `Tables.register`."""
         _only(asker, "owner")
-        return self.tables.register(key, path, schema, **declared)
+        with _declaring():
+            return self.tables.register(key, path, schema, **declared)
 
     def datasets(self, asker: Person) -> list[Dataset]:
         """The tables that somebody may see: owners and auditors all, analysts those they may ask."""
@@ -219,7 +222,8 @@ class Gateway:
     def register_board(self, asker: Person, wanted: Board) -> Board:
         """Take labels in, by an owner."""
         _only(asker, "owner")
-        return self.boards.register(wanted, self.tables.place(wanted.labels))
+        with _declaring():
+            return self.boards.register(wanted, self.tables.place(wanted.labels))
 
     def leaderboard(self, asker: Person, key: str) -> dict[str, Any]:
         """A leaderboard with its standings; what is public, and what the asker's team has left."""
@@ -341,6 +345,19 @@ def _asked(plan: str) -> str:
 def _only(asker: Person, *scopes: str) -> None:
     if asker.scope not in scopes:
         raise Problem("forbidden", f"this needs a token of scope {' or '.join(scopes)}")
+
+
+@contextmanager
+def _declaring() -> Iterator[None]:
+    """What an owner declares wrongly is their mistake. The words of a source are not told: they may hold rows."""
+    try:
+        yield
+    except DataError:
+        raise Problem(
+            "invalid", "nothing there can be read as declared; look at path, schema and column"
+        ) from None
+    except LedgerError as error:
+        raise Problem("taken", str(error)) from None
 
 
 def _databases(settings: Settings) -> tuple[Database, Database]:

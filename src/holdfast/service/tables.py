@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
@@ -94,6 +95,10 @@ class Tables:
         if self._catalog.dataset(key) is not None:
             raise Problem("taken", f"{key!r} is registered already; choose another id")
         place = self.place(path)
+        if known := [one.id for one in self.all() if (one.path, one.relation) == (place, relation)]:
+            raise Problem(
+                "taken", f"those rows are registered already as {known[0]!r}, with one budget for all"
+            )
         seen = look(place, schema, relation)
         cap = budget(**promised["budget"]).account("the table")
         ledger = self._new_ledger(key, place, seen.store, cap)
@@ -192,9 +197,10 @@ class Tables:
         place = Path(path)
         candidates = [place] if place.is_absolute() else [root / place for root in self._settings.roots]
         for candidate in candidates:
-            resolved = candidate.resolve()
-            if any(resolved.is_relative_to(root) for root in self._settings.roots) and resolved.exists():
-                return str(resolved)
+            with suppress(OSError, ValueError):  # no path at all: too long, or with a NUL in it
+                resolved = candidate.resolve()
+                if any(resolved.is_relative_to(root) for root in self._settings.roots) and resolved.exists():
+                    return str(resolved)
         raise InputError(
             "expected a table below the gateway's data folders, got another path or nothing there; move it into "
             "one of them, or start the gateway with --data FOLDER"

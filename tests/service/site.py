@@ -1,0 +1,73 @@
+"""A gateway in this process, and whoever calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi.testclient import TestClient
+from httpx import Response
+
+import holdfast as hf
+from gateway import Running, prepared
+from holdfast.ledger import Ledger, Totals
+
+
+@dataclass(frozen=True)
+class Site:
+    """A gateway and a client of it. Calls are the analyst's unless another token is given."""
+
+    started: Running
+    client: TestClient
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        token: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Response:
+        """One request to /v1."""
+        bearer = {"Authorization": f"Bearer {self.started.analyst if token is None else token}"}
+        return self.client.request(
+            method, f"/v1{path}", json=body, headers=bearer | dict(headers or {})
+        )  # fmt: skip
+
+    def ask(
+        self, question: object, *, table: str = "people", token: str | None = None, key: str | None = None
+    ) -> Response:
+        """Ask a table, under an idempotency key if one is given."""
+        headers = {} if key is None else {"Idempotency-Key": key}
+        return self.call("POST", f"/datasets/{table}/ask", question, token=token, headers=headers)
+
+    def estimate(self, question: object, *, table: str = "people", token: str | None = None) -> Response:
+        """What a question would cost."""
+        return self.call("POST", f"/datasets/{table}/estimate", question, token=token)
+
+    def ledger(self, table: str = "people") -> Ledger:
+        """The ledger behind a table."""
+        return self.started.gateway.tables.ledger(table)
+
+    def totals(self, table: str = "people") -> Totals:
+        """What was charged on a table."""
+        return self.ledger(table).totals()
+
+
+@contextmanager
+def site(tables: Mapping[str, hf.Table] | None = None, **how: Any) -> Iterator[Site]:
+    """A gateway as `prepared` makes it, called without a network."""
+    with prepared(tables, **how) as started, TestClient(started.app) as client:
+        yield Site(started, client)
+
+
+def shape(value: object) -> object:
+    """What JSON looks like when its numbers and truth values are hidden."""
+    if isinstance(value, dict):
+        return {name: shape(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [shape(part) for part in value]
+    return type(value).__name__ if isinstance(value, int | float | bool) else value
