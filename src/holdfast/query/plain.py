@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 
 from holdfast.errors import QueryError
 from holdfast.query.column import Boolean
@@ -53,7 +54,10 @@ def plain_predicate(text: str, schema: Schema) -> Predicate | None:
         return None
     words = _TOKEN.findall(text)
     tokens = [word.lower() if word.lower() in _KEYWORDS else word for word in words]
-    if len(tokens) > MAX_DEPTH < sum(token in ("(", "not") or token[0] == "-" for token in tokens):
+    if (
+        len(tokens) > MAX_DEPTH
+        and sum(token in ("(", "not") or token[0] == "-" for token in tokens) > MAX_DEPTH
+    ):
         return None
     reader = _Reader(tokens, schema)
     try:
@@ -124,35 +128,40 @@ class _Reader:
         return self.clause(positive)
 
     def clause(self, positive: bool) -> Predicate:
-        left = self.operand()
+        left = self.take()
         if sign := _SIGNS.get(self.next):
             self.take()
-            return self.compared(sign, left, self.operand(), positive)
+            return self.compared(sign, left, positive)
         if self.accept("is"):
-            return self.state(left, positive)
+            return self.state(_operand(left, self.schema), positive)
         if self.accept("not"):
             positive = not positive
             if self.next not in ("in", "between"):
                 raise _NotPlain
         if self.accept("between"):
-            low = self.compared(">=", left, self.operand(), positive)
+            low = self.compared(">=", left, positive)
             self.expect("and")
-            high = self.compared("<=", left, self.operand(), positive)
+            high = self.compared("<=", left, positive)
             return conjunction(low, high) if positive else disjunction(low, high)
         if self.accept("in"):
-            parts = [self.compared("=", left, choice, positive) for choice in self.choices()]
+            parts = self.choices(left, positive)
             return disjunction(*parts) if positive else conjunction(*parts)
-        if isinstance(left, bool):
-            return Always() if left == positive else Never()
-        if isinstance(left, Column) and isinstance(self.schema[left.name], Boolean):
-            return comparison("=", left, positive, self.schema)
+        alone = _operand(left, self.schema)
+        if isinstance(alone, bool):
+            return Always() if alone == positive else Never()
+        if isinstance(alone, Column) and isinstance(self.schema[alone.name], Boolean):
+            return comparison("=", alone, positive, self.schema)
         raise _NotPlain
 
-    def choices(self) -> list[Operand]:
+    def compared(self, sign: str, left: str, positive: bool) -> Predicate:
+        return _compared(sign if positive else NEGATED[sign], left, self.take(), self.schema)
+
+    def choices(self, left: str, positive: bool) -> list[Predicate]:
+        """What comes after IN."""
         self.expect("(")
-        found = [self.operand()]
+        found = [self.compared("=", left, positive)]
         while self.accept(","):
-            found.append(self.operand())
+            found.append(self.compared("=", left, positive))
         self.expect(")")
         return found
 
@@ -170,17 +179,20 @@ class _Reader:
             return comparison("=", column, wanted, self.schema)
         return disjunction(comparison("=", column, not wanted, self.schema), IsNull(column.name))
 
-    def compared(self, sign: str, left: Operand, right: Operand, positive: bool) -> Predicate:
-        return comparison(sign if positive else NEGATED[sign], left, right, self.schema)
 
-    def operand(self) -> Operand:
-        token = self.take()
-        if token[:1] == "'":
-            return token[1:-1]
-        if token[-1:].isdecimal() and not token.isidentifier():
-            return Fraction(token) if "." in token else Fraction(int(token))
-        if token in _TRUTHS:
-            return _TRUTHS[token]
-        if token in _KEYWORDS or not token.isidentifier() or token not in self.schema:
-            raise _NotPlain
-        return Column(token)
+@lru_cache(maxsize=4096)
+def _compared(sign: str, left: str, right: str, schema: Schema) -> Predicate:
+    """One comparison; new questions are often made of old ones."""
+    return comparison(sign, _operand(left, schema), _operand(right, schema), schema)
+
+
+def _operand(token: str, schema: Schema) -> Operand:
+    if token[:1] == "'":
+        return token[1:-1]
+    if token[-1:].isdecimal() and not token.isidentifier():
+        return Fraction(token) if "." in token else Fraction(int(token))
+    if token in _TRUTHS:
+        return _TRUTHS[token]
+    if token in _KEYWORDS or not token.isidentifier() or token not in schema:
+        raise _NotPlain
+    return Column(token)
