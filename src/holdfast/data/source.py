@@ -24,6 +24,10 @@ BLOCK_ROWS = 2**17
 DRAW_ROWS = 2**16
 """Row ids in one block of a draw: half a megabyte."""
 
+# Freeing a block that the C library had mapped by itself teaches glibc to keep twice as much for the next
+# call; otherwise the arrays of every draw go back to the system and cost a page fault for each 4 KB.
+np.empty(2**21, dtype=np.uint8)
+
 
 class Measurement(Protocol):
     """What a source needs to know of a question whose answer is a vector of exact integer totals."""
