@@ -1,0 +1,158 @@
+// What a page does beyond its forms: charts, the race, and small comforts. Every page works without it.
+"use strict";
+
+(() => {
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const charts = new Set();
+  const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const short = value => value.toLocaleString("en", {maximumSignificantDigits: 4});
+
+  // A chart that takes its colours from the page, and is drawn anew when they or its width change.
+  class Chart {
+    constructor(place, data, {y, line, fill = false, step = false, share = false, lines = []}) {
+      Object.assign(this, {place, data, y, line, fill, step, share, lines, width: 0});
+      new ResizeObserver(() => place.clientWidth !== this.width && this.draw()).observe(place);
+      charts.add(this);
+      this.draw();
+    }
+
+    draw() {
+      this.plot?.destroy();
+      this.width = this.place.clientWidth;
+      if (!this.width) return;
+      const axis = {stroke: colour("--soft"), grid: {stroke: colour("--line"), width: 1}, ticks: {show: false},
+        font: "12px system-ui, sans-serif"};
+      this.plot = new uPlot({
+        width: this.width, height: 240, cursor: {show: false}, legend: {show: false},
+        scales: {x: {time: false}, y: {range: this.y}},
+        axes: [{...axis, values: (_, ticks) => ticks.map(t => Number.isInteger(t) ? t.toLocaleString("en") : "")},
+          {...axis, size: 48, values: (_, ticks) => ticks.map(t => this.share ? `${Math.round(100 * t)}%` : t.toFixed(1))}],
+        series: [{}, {
+          stroke: colour(this.line), width: 2.5, points: {show: false},
+          fill: this.fill ? colour(this.line) + "22" : undefined,
+          paths: this.step ? uPlot.paths.stepped({align: 1}) : undefined,
+        }],
+        hooks: {draw: [plot => this.lines.forEach(each => this.level(plot, each))]},
+      }, this.data, this.place);
+    }
+
+    // A dashed line across, with its name.
+    level(plot, {at, name, line}) {
+      const y = Math.round(plot.valToPos(at, "y", true)), {left, width} = plot.bbox, pen = plot.ctx;
+      pen.save();
+      pen.strokeStyle = pen.fillStyle = colour(line);
+      pen.lineWidth = 2 * devicePixelRatio;
+      pen.setLineDash([6 * devicePixelRatio, 5 * devicePixelRatio]);
+      pen.beginPath();
+      pen.moveTo(left, y);
+      pen.lineTo(left + width, y);
+      pen.stroke();
+      pen.font = `600 ${12 * devicePixelRatio}px system-ui, sans-serif`;
+      pen.textAlign = "right";
+      pen.fillText(name, left + width - 6 * devicePixelRatio, y - 6 * devicePixelRatio);
+      pen.restore();
+    }
+
+    show(data) {
+      this.data = data;
+      this.plot?.setData(data);
+    }
+  }
+  dark.addEventListener("change", () => charts.forEach(chart => chart.draw()));
+
+  for (const place of document.querySelectorAll("[data-burn]")) {
+    const all = JSON.parse(place.dataset.burn), skip = Math.ceil(all.length / 1500);
+    const kept = all.map((left, charge) => [charge, left]).filter(([charge]) => charge % skip === 0 || charge === all.length - 1);
+    const least = Math.min(...all);
+    new Chart(place, [kept.map(([charge]) => charge), kept.map(([, left]) => left)],
+      {y: [least > 0.8 ? Math.max(0, 1 - 1.4 * (1 - least)) : 0, 1], line: "--kelp", fill: true, step: true, share: true});
+  }
+
+  for (const button of document.querySelectorAll("[data-copy]")) {
+    button.hidden = !navigator.clipboard;
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+      button.textContent = "Copied";
+    });
+  }
+
+  // A sensible accuracy for each kind, until somebody types their own.
+  const ask = document.getElementById("ask"), amount = document.getElementById("amount");
+  if (ask && amount) {
+    let own = amount.value !== "";
+    const suggest = () => { if (!own) amount.value = amount.dataset[ask.elements.kind.value] ?? ""; };
+    amount.addEventListener("input", () => { own = amount.value !== ""; });
+    ask.addEventListener("input", event => { if (event.target.name === "kind") suggest(); }, {capture: true});
+    suggest();
+    document.addEventListener("keydown", event => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.form === ask) ask.requestSubmit();
+    });
+    document.addEventListener("asked", () => requestAnimationFrame(() => document.getElementById("answer")
+      .scrollIntoView({block: "nearest", behavior: still.matches ? "auto" : "smooth"})));
+  }
+
+  const race = document.getElementById("race");
+  if (race) {
+    const by = id => document.getElementById(id), names = ["ordinary", "guarded"];
+    const charts = Object.fromEntries(names.map(name => [name, new Chart(by(`${name}-chart`), [[], []],
+      {y: [0.4, 1], line: name === "ordinary" ? "--noise" : "--kelp"})]));
+    let source = null, ending = null;
+
+    const show = points => names.forEach(name => charts[name].show([points.done, points[name]]));
+
+    const start = () => {
+      source?.close();
+      const points = {done: [], ordinary: [], guarded: []};
+      let of = 0, width = 0;
+      ending = null;
+      by("reveal").disabled = true;
+      by("verdict").textContent = "";
+      names.forEach(name => { charts[name].lines = []; by(`${name}-fresh`).textContent = ""; });
+      source = new EventSource(`/demo/run?attack=${encodeURIComponent(race.elements.attack.value)}`);
+      source.onmessage = ({data}) => {
+        const event = JSON.parse(data);
+        if (event.of) {
+          ({of, width} = event);
+          by("guarded-width").textContent = `± ${short(width)}`;
+        } else if (event.done) {
+          points.done.push(event.done);
+          names.forEach(name => {
+            points[name].push(event[name]);
+            by(`${name}-best`).textContent = event[name].toFixed(3);
+          });
+          by("progress").textContent = `${event.done.toLocaleString("en")} of ${of.toLocaleString("en")} submissions`;
+          if (!still.matches || event.done === of) show(points);
+        } else {
+          source.close();
+          ending = event;
+          by("reveal").disabled = false;
+          by("reveal").classList.remove("quiet");
+          by("progress").textContent = "The attack is over. What are the two winners worth on data that nobody has seen?";
+        }
+      };
+      source.onerror = () => {
+        source.close();
+        by("progress").textContent = "The race was interrupted: others may be watching. Start it again in a few seconds.";
+      };
+    };
+
+    const reveal = () => {
+      if (!ending) return;
+      names.forEach(name => {
+        const truth = ending[`${name}_fresh`];
+        by(`${name}-fresh`).textContent = `On fresh data: ${truth.toFixed(3)}`;
+        charts[name].lines = [{at: truth, name: "fresh data", line: "--ink"}];
+        charts[name].draw();
+      });
+      by("reveal").classList.add("quiet");
+      by("verdict").textContent = `The ordinary board was off by ${Math.abs(+by("ordinary-best").textContent - ending.ordinary_fresh).toFixed(2)}; `
+        + `the guarded one by ${Math.abs(+by("guarded-best").textContent - ending.guarded_fresh).toFixed(2)}. `
+        + `It is not deaf: an honest model of accuracy 0.8 then scored ${ending.honest.toFixed(3)} on it.`;
+    };
+
+    race.addEventListener("submit", event => { event.preventDefault(); start(); });
+    by("reveal").addEventListener("click", reveal);
+    addEventListener("pagehide", () => source?.close());
+  }
+})();
