@@ -1,6 +1,7 @@
 """SQL text into our own trees: sqlglot parses, a short list of node types is converted, all else is refused.
 
-Everyday conditions are read without sqlglot, into the same trees (`holdfast.query.plain`). NOT is pushed down on the way, so that the trees hold no negation. Refusals depend only on text and schema.
+Everyday conditions are read without sqlglot, into the same trees (`holdfast.query.plain`). NOT is pushed down on
+the way, so that the trees hold no negation. Refusals depend only on text and schema.
 """
 
 from __future__ import annotations
