@@ -5,14 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from fastapi.testclient import TestClient
-from httpx import Response
+from gateway import Running, prepared
 
 import holdfast as hf
-from gateway import Running, prepared
 from holdfast.ledger import Ledger, Totals
+
+
+class Reply(Protocol):
+    """What the test client gives, whichever HTTP library it stands on."""
+
+    @property
+    def status_code(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def content(self) -> bytes: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+    def json(self) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -30,7 +43,7 @@ class Site:
         *,
         token: str | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Response:
+    ) -> Reply:
         """One request to /v1."""
         bearer = {"Authorization": f"Bearer {self.started.analyst if token is None else token}"}
         return self.client.request(
@@ -39,12 +52,12 @@ class Site:
 
     def ask(
         self, question: object, *, table: str = "people", token: str | None = None, key: str | None = None
-    ) -> Response:
+    ) -> Reply:
         """Ask a table, under an idempotency key if one is given."""
         headers = {} if key is None else {"Idempotency-Key": key}
         return self.call("POST", f"/datasets/{table}/ask", question, token=token, headers=headers)
 
-    def estimate(self, question: object, *, table: str = "people", token: str | None = None) -> Response:
+    def estimate(self, question: object, *, table: str = "people", token: str | None = None) -> Reply:
         """What a question would cost."""
         return self.call("POST", f"/datasets/{table}/estimate", question, token=token)
 

@@ -26,7 +26,7 @@ Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_le
 class Body(BaseModel):
     """A request's body: nothing beyond what is declared."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Budget(Body):

@@ -32,7 +32,7 @@ WEIGHTS_KEPT = 4
 class Asked(BaseModel):
     """Every question. `confirm` agrees to a cost above the share that the owner lets pass unasked."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
     confirm: bool = False
 
     @abstractmethod
