@@ -67,7 +67,7 @@ class _Board:
             raise InputError(
                 f"expected one prediction for each of {self.rows:,} rows, got an array of shape {array.shape}"
             )
-        listed: list[Any] = array.tolist()
+        listed: list[Any] = (array.astype(np.uint8) if array.dtype == np.bool_ else array).tolist()
         return listed
 
 
