@@ -68,8 +68,7 @@ class Envelope:
         except HoldfastError as error:
             await reply(problem_of(error))(scope, receive, sending)
         except Exception as error:
-            # Its words may hold what was read, so that only its kind and place are told, to the owner.
-            log.error("internal %s at %s", type(error).__name__, _place(error))
+            note_mistake(error)
             if status == 500:
                 await reply(Problem("internal"))(scope, receive, sending)
         finally:
@@ -107,6 +106,11 @@ def reply(problem: Problem) -> JSONResponse:
     return JSONResponse(
         problem.body(), problem.status, headers=headers, media_type="application/problem+json"
     )
+
+
+def note_mistake(error: Exception) -> None:
+    """Tell the owner of a mistake. Its words may hold what was read, so that only its kind and place are told."""
+    log.error("internal %s at %s", type(error).__name__, _place(error))
 
 
 def _missing(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

@@ -103,18 +103,23 @@ def small(value: float) -> str:
     if value == 0 or 1e-3 <= abs(value) < 1e6:
         return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
     digits, _, power = f"{value:.2e}".partition("e")
-    return f"{float(digits):g} × 10{str(int(power)).translate(_RAISED)}"
+    ten = f"10{str(int(power)).translate(_RAISED)}"
+    return ten if float(digits) == 1 else f"{float(digits):g} × {ten}"
+
+
+def exact(value: float) -> str:
+    """An amount of budget to its last unit, a billionth."""
+    return f"{value:,.9f}".rstrip("0").rstrip(".")
 
 
 def percent(share: float) -> str:
-    """A share of a whole, with two digits where it is small."""
-    if share <= 0:
-        return "0%"
-    if share < 1e-6:
-        return "under 0.0001%"
-    if share >= 0.9995:
-        return "100%" if share >= 1 else "99.9%"
-    return f"{100 * share:.{max(0, min(5, 1 - math.floor(math.log10(100 * share))))}f}%"
+    """A share of a whole, with digits enough to tell it from nothing and from all."""
+    if share <= 0 or share >= 1:
+        return "0%" if share <= 0 else "100%"
+    rest = min(share, 1 - share)
+    if rest < 1e-6:
+        return "under 0.0001%" if share < 0.5 else "over 99.9999%"
+    return f"{100 * share:.{max(0, 1 - math.floor(math.log10(100 * rest)))}f}".rstrip("0").rstrip(".") + "%"
 
 
 def bounds(column: ColumnType) -> str:
@@ -146,8 +151,8 @@ def several(count: int, word: str) -> str:
 
 
 FILTERS = {
-    "bars": bars, "bounds": bounds, "kind": kind, "moment": moment, "parts": part_texts, "percent": percent,
-    "quantity": quantity, "several": several, "small": small,
+    "bars": bars, "bounds": bounds, "exact": exact, "kind": kind, "moment": moment, "parts": part_texts,
+    "percent": percent, "quantity": quantity, "several": several, "small": small,
 }  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.staticfiles import StaticFiles
 
 from holdfast.errors import HoldfastError
+from holdfast.service.envelope import note_mistake
 from holdfast.service.page import look
 from holdfast.service.page.visits import Visitor, visitor_of
 from holdfast.service.problem import CODES, Problem, problem_of
@@ -51,6 +52,9 @@ class PageRoute(APIRoute):
             except RequestValidationError as error:
                 # No detail: an address that fits no route's pattern is an address of nothing.
                 return refusal(request, Problem("not-found") if request.method == "GET" else invalid(error))
+            except Exception as error:
+                note_mistake(error)
+                return refusal(request, Problem("internal"))
 
         return handled
 
