@@ -2,136 +2,20 @@
 
 from __future__ import annotations
 
-import http.client
-import json
-import os
-import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
-from gateway import people
-from services import postgres
 
 import holdfast as hf
 from holdfast.ledger import open_ledger, verify
-
-CAP = {"rho": 1.0}
-
-
-class Server:
-    """A `holdfast serve` process over a folder."""
-
-    def __init__(self, folder: Path, *flags: str, **environment: str) -> None:
-        self.folder = folder
-        command = [sys.executable, "-m", "holdfast", "serve", "--folder", str(folder), "--port", "0", *flags]
-        settings = {
-            "HOLDFAST_QUANTUM": "0",
-            "HOLDFAST_REQUESTS_PER_SECOND": "0",
-        }
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            env=os.environ | settings | environment | {"PYTHONUNBUFFERED": "1"},
-        )  # fmt: skip
-        assert self.process.stdout is not None
-        self.said = self.process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)", self.said)
-        self.port = 0 if found is None else int(found.group(1))
-        if self.port:
-            self._wait()
-
-    def _wait(self) -> None:
-        """Come back when it answers."""
-        while True:
-            try:
-                self.call("GET", "/v1/health")
-                return
-            except OSError:
-                assert self.process.poll() is None, "it ended instead of answering"
-                time.sleep(0.02)
-
-    def call(
-        self, method: str, path: str, body: Any = None, token: str = "", **headers: str
-    ) -> tuple[int, Any]:
-        """(status, JSON) of a request."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        connection.request(
-            method, path, None if body is None else json.dumps(body),
-            {"Authorization": f"Bearer {token}", "Content-Type": "application/json"} | headers,
-        )  # fmt: skip
-        reply = connection.getresponse()
-        text = reply.read()
-        connection.close()
-        return reply.status, json.loads(text) if text else None
-
-    def stop(self, how: signal.Signals = signal.SIGTERM) -> str:
-        """Ask it to stop, and wait; the rest of what it said."""
-        if self.process.stdout is None or self.process.stdout.closed:
-            return ""
-        if self.process.poll() is None:
-            self.process.send_signal(how)
-        said = self.process.stdout.read()
-        self.process.wait()
-        self.process.stdout.close()
-        return said
-
-
-def refused(folder: Path, *flags: str, **environment: str) -> str:
-    """What it says when it does not start."""
-    server = Server(folder, *flags, **environment)
-    assert server.process.stdout is not None
-    said = server.said + server.process.stdout.read()
-    assert server.process.wait() == 1, said
-    server.process.stdout.close()
-    return said
-
-
-@contextmanager
-def served(folder: Path, *flags: str, **environment: str) -> Iterator[Server]:
-    server = Server(folder, *flags, **environment)
-    try:
-        yield server
-    finally:
-        server.stop()
-
-
-def token_of(server: Server) -> str:
-    """The owner's token, which the first start prints."""
-    assert server.process.stdout is not None
-    server.process.stdout.readline()
-    return server.process.stdout.readline().strip()
-
-
-def table_in(folder: Path, rows: int = 20_000) -> Path:
-    (folder / "data").mkdir(parents=True)
-    people(rows).save(folder / "data/people.hf")
-    return folder / "data/people.hf"
-
-
-def register(server: Server, owner: str) -> str:
-    """The table `people` under a cap, with an analyst who may spend half of it; her token."""
-    table = {"id": "people", "path": "people.hf", "budget": CAP, "target": "table"}
-    assert server.call("POST", "/v1/datasets", table, owner)[0] == 201
-    _, ann = server.call("POST", "/v1/people", {"name": "ann"}, owner)
-    share = {"rho": CAP["rho"] / 2}
-    assert server.call("PUT", f"/v1/datasets/people/analysts/{ann['id']}", share, owner)[0] == 204
-    return str(server.call("POST", f"/v1/people/{ann['id']}/tokens", {}, owner)[1]["token"])
-
-
-def ask(server: Server, token: str, where: str, **how: Any) -> tuple[int, Any]:
-    body = {"kind": "fraction", "where": where, "rho": 1e-4} | how
-    return server.call("POST", "/v1/datasets/people/ask", body, token)
+from service.process import ask, database_of, refused, register, served, table_in, token_of
 
 
 @pytest.fixture(autouse=True)
@@ -143,13 +27,7 @@ def _around(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def database(request: pytest.FixtureRequest) -> dict[str, str]:
-    """The one setting that chooses where people, tokens and ledgers are kept."""
-    if request.param == "sqlite":
-        return {}
-    name, url = f"serve_{uuid.uuid4().hex}", postgres().url
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return {"HOLDFAST_DATABASE": url.replace("/postgres?", f"/{name}?")}
+    return database_of(request.param)
 
 
 def test_one_budget_for_server_notebook_and_restart(tmp_path: Path, database: dict[str, str]) -> None:

@@ -14,6 +14,7 @@ from holdfast.errors import InputError
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _GRACE_SECONDS = 30
+_BACKLOG = 2048
 
 
 @click.command()
@@ -86,6 +87,7 @@ def _listener(host: str, port: int) -> socket.socket:
         listener = socket.socket(kind)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
+        listener.listen(_BACKLOG)  # who comes before the workers are up waits, and is not turned away
         listener.set_inheritable(True)
         return listener
     except OSError as error:
