@@ -152,6 +152,23 @@ async def charged(request: Request, work: Callable[[], str]) -> Response:
     return Response(body, media_type="application/json")
 
 
+# The busiest routes come first: routes are tried in order.
+
+
+@router.post("/datasets/{dataset}/estimate")
+async def estimate(guard: Guard, asker: Asker, dataset: Id, body: Question) -> JSONResponse:
+    """What a question would cost and how wide its answer would be; nothing is read or charged."""
+    return JSONResponse(guard.estimate(asker, dataset, body))
+
+
+@router.post("/datasets/{dataset}/ask")
+async def ask(
+    request: Request, guard: Guard, asker: Asker, dataset: Id, body: Question, key: Key = None
+) -> Response:
+    """Ask, and be charged. The reply leaves at a public time; an Idempotency-Key makes it repeatable."""
+    return await charged(request, lambda: guard.ask(asker, dataset, body, key))
+
+
 @router.get("/health")
 async def health() -> dict[str, str]:
     """Whether the gateway is there."""
@@ -196,20 +213,6 @@ def analysts(guard: Guard, asker: Asker, dataset: Id) -> list[dict[str, Any]]:
 def admit(guard: Guard, asker: Asker, dataset: Id, person: Id, body: Budget) -> None:
     """Let somebody ask a table, with a budget of their own (owner)."""
     guard.admit(asker, dataset, person, body.given())
-
-
-@router.post("/datasets/{dataset}/estimate")
-async def estimate(guard: Guard, asker: Asker, dataset: Id, body: Question) -> JSONResponse:
-    """What a question would cost and how wide its answer would be; nothing is read or charged."""
-    return JSONResponse(guard.estimate(asker, dataset, body))
-
-
-@router.post("/datasets/{dataset}/ask")
-async def ask(
-    request: Request, guard: Guard, asker: Asker, dataset: Id, body: Question, key: Key = None
-) -> Response:
-    """Ask, and be charged. The reply leaves at a public time; an Idempotency-Key makes it repeatable."""
-    return await charged(request, lambda: guard.ask(asker, dataset, body, key))
 
 
 @router.get("/datasets/{dataset}/answers")
