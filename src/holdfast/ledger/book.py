@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from holdfast.errors import LedgerError
 from holdfast.ledger.entry import Account, Charge, Entry, Totals
 from holdfast.ledger.fact import FIELDS, NOTES, Fact, Value, canonical, digest, genesis, is_salt
 
@@ -15,6 +16,9 @@ Rows = Callable[..., list[Any]]
 
 Stream = Callable[[str], Iterator[Any]]
 """Runs a statement and returns its rows one after the other."""
+
+Note = tuple[str, dict[str, Value]]
+"""The kind and the fields of a note."""
 
 _ENTRY = """SELECT e.place, e.session, e.key, e.plan, e.event, e.session_units, e.table_units, e.queries,
 a.answer, a.secret FROM entries e LEFT JOIN answers a ON a.entry = e.place """
@@ -66,11 +70,15 @@ class Book:
         return _entry(rows[0]) if rows else None
 
     def answer(self, entry: int) -> str | None:
-        rows = self._rows("SELECT answer FROM answers WHERE entry = ?", entry)
-        return str(rows[0][0]) if rows else None
-
-    def reserved(self, entry: int) -> bool:
-        return bool(self._rows("SELECT 1 FROM entries WHERE place = ?", entry))
+        """The answer that stands for a reservation; LedgerError if there is no such reservation."""
+        rows = self._rows(
+            "SELECT a.answer FROM entries e LEFT JOIN answers a ON a.entry = e.place WHERE e.place = ?", entry
+        )
+        if not rows:
+            raise LedgerError(
+                f"expected a reservation, got {entry}, which is none; reserve before the answer"
+            )
+        return None if rows[0][0] is None else str(rows[0][0])
 
     def totals(self, session: str | None = None) -> Totals:
         if session is None:
@@ -89,7 +97,7 @@ class Book:
         where, values = ("", ()) if session is None else ("WHERE e.session = ? ", (session,))
         return (_entry(row) for row in self._rows(_ENTRY + where + "ORDER BY e.place", *values))
 
-    def note(self) -> tuple[str, dict[str, Value]] | None:
+    def note(self) -> Note | None:
         """The kind and the fields of the last note, if there is one."""
         rows = self._rows("SELECT kind, body FROM notes ORDER BY place DESC LIMIT 1")
         return (rows[0][0], json.loads(rows[0][1])) if rows else None

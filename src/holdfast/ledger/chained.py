@@ -200,7 +200,7 @@ class ChainedLedger:
 
 def _note_once(pen: Pen, kind: str, **fields: Value) -> None:
     """A second call does nothing; another note on a closed ledger is refused."""
-    if pen.note() != (kind, fields):
+    if pen.last_note != (kind, fields):
         pen.refuse_unless_open()
         pen.write_note(kind, **fields)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 
 from holdfast.errors import LedgerError
-from holdfast.ledger.book import Book, Rows
+from holdfast.ledger.book import Book, Note, Rows
 from holdfast.ledger.entry import Account, Charge, Entry, Stale, Totals, While, refuse_overspending
 from holdfast.ledger.fact import FIELDS, Value, canonical, digest, link
 from holdfast.ledger.memory import check_account, check_limit
@@ -17,27 +17,30 @@ _INSERT = {
     for kind, table in _TABLES.items()
 }
 
+State = tuple[int, str, Totals, Account | None, Note | None]
+
 
 class Pen(Book):
     """Appends facts, each bound to the one before. Call `sign` at the end, before the commit.
 
-    The tip, the table's totals and its cap are read once and kept: nobody else can change them meanwhile.
+    The tip, the table's totals, its cap and the last note are read once and kept: nobody else can change them
+    meanwhile.
     """
 
     def __init__(self, rows: Rows) -> None:
         super().__init__(rows)
         self.ledger, self.place, self._head = self.tip()
         self.begun = self.place
-        self.total, self.cap = self.totals(), self.limit()
+        self.total, self.cap, self.last_note = self.totals(), self.limit(), self.note()
 
     @property
-    def state(self) -> tuple[int, str, Totals, Account | None]:
+    def state(self) -> State:
         """What has to be put back when an operation fails and its rows are rolled back."""
-        return self.place, self._head, self.total, self.cap
+        return self.place, self._head, self.total, self.cap, self.last_note
 
     @state.setter
-    def state(self, state: tuple[int, str, Totals, Account | None]) -> None:
-        self.place, self._head, self.total, self.cap = state
+    def state(self, state: State) -> None:
+        self.place, self._head, self.total, self.cap, self.last_note = state
 
     @property
     def last(self) -> str:
@@ -51,7 +54,7 @@ class Pen(Book):
 
     def refuse_unless_open(self) -> None:
         """LedgerError if another ledger counts for these rows, or will."""
-        match self.note():
+        match self.last_note:
             case ("moved", {"target": target}):
                 raise LedgerError(
                     f"this ledger was moved to {target}, which counts from now on; open the table with that ledger"
@@ -103,10 +106,6 @@ class Pen(Book):
         standing = self.answer(entry)
         if standing is not None:
             return standing
-        if not self.reserved(entry):
-            raise LedgerError(
-                f"expected a reservation, got {entry}, which is none; reserve before the answer"
-            )
         salt = secrets.token_hex(16)
         fields: dict[str, Value] = {"entry": entry, "secret": int(secret), "digest": digest(salt, answer)}
         self._bind("answered", fields)
@@ -119,6 +118,7 @@ class Pen(Book):
     def write_note(self, kind: str, **fields: Value) -> None:
         """Append what happened to the ledger itself."""
         self._bind(kind, fields)
+        self.last_note = kind, fields
         self._rows(
             "INSERT INTO notes (place, kind, body, head) VALUES (?, ?, ?, ?)",
             self.place, kind, canonical(fields), self._head,

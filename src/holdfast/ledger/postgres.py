@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Lock
@@ -79,8 +80,8 @@ class PostgresDatabase:
         self.address = f"{without_password(url)}#{ledger}"
         self._space = ""
         self._process, self._reading = os.getpid(), Lock()
-        self._reader: Connection[Any] | None = None
-        self._writer: Connection[Any] | None = None
+        self._connections: dict[str, Connection[Any]] = {}
+        self._cleanup = weakref.finalize(self, _close, self._process, self._connections)
         self._attempt(lambda: self._prepare(create))
 
     def read(self, sql: str, *values: object) -> list[Any]:
@@ -95,10 +96,10 @@ class PostgresDatabase:
         self._write("COMMIT")
 
     def rollback(self) -> None:
-        if self._writer is not None:
-            with contextlib.suppress(*_failures()):
-                if not self._writer.closed and self._writer.info.transaction_status.name != "IDLE":
-                    self._writer.execute("ROLLBACK")
+        writer = self._connections.get("writer")
+        with contextlib.suppress(*_failures()):
+            if writer is not None and not writer.closed and writer.info.transaction_status.name != "IDLE":
+                writer.execute("ROLLBACK")
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Stream]:
@@ -112,26 +113,27 @@ class PostgresDatabase:
             connection.close()
 
     def close(self) -> None:
-        for connection in (self._reader, self._writer):
-            if connection is not None and self._process == os.getpid():
-                connection.close()
+        self._cleanup()
         self._url = ""
 
     def _read(self, sql: str, values: tuple[object, ...]) -> list[Any]:
-        if self._reader is None or self._reader.closed:
-            self._reader = self._connect()
-        return _run(self._reader, sql, values)
+        return _run(self._connection("reader"), sql, values)
 
     def _begin(self) -> None:
-        if self._writer is None or self._writer.closed:
-            self._writer = self._connect()
+        writer = self._connection("writer")
         self.rollback()
-        _run(self._writer, "BEGIN ISOLATION LEVEL READ COMMITTED")
-        _run(self._writer, self.LOCK)
+        _run(writer, "BEGIN ISOLATION LEVEL READ COMMITTED")
+        _run(writer, self.LOCK)
+
+    def _connection(self, role: str) -> Connection[Any]:
+        """The connection of this role; a new one if it was lost."""
+        connection = self._connections.get(role)
+        if connection is None or connection.closed:
+            connection = self._connections[role] = self._connect()
+        return connection
 
     def _write(self, sql: str, *values: object) -> list[Any]:
-        writer = self._writer
-        assert writer is not None
+        writer = self._connections["writer"]
         return self._attempt(lambda: _run(writer, sql, values))
 
     def _again(self, action: Callable[[], Result]) -> Result:
@@ -139,7 +141,7 @@ class PostgresDatabase:
         try:
             return action()
         except _failures():
-            if all(c is None or not c.closed for c in (self._reader, self._writer)):
+            if not any(connection.closed for connection in self._connections.values()):
                 raise
         return action()
 
@@ -241,6 +243,12 @@ def _stream(connection: Connection[Any], sql: str) -> Iterator[Any]:
         cursor.itersize = 1000
         cursor.execute(sql)
         yield from cursor
+
+
+def _close(process: int, connections: dict[str, Connection[Any]]) -> None:
+    """Close connections and forget them, except in a forked child: there they belong to the parent."""
+    while process == os.getpid() and connections:
+        connections.popitem()[1].close()
 
 
 def _failures() -> tuple[type[Exception], ...]:
