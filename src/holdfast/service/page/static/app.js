@@ -10,8 +10,9 @@
 
   // A chart that takes its colours from the page, and is drawn anew when they or its width change.
   class Chart {
-    constructor(place, data, {y, line, fill = false, step = false, share = false, lines = []}) {
-      Object.assign(this, {place, data, y, line, fill, step, share, lines, width: 0});
+    // `y` and `x` are the ends of the axes; `digits` those of a percentage, or none; `band` a half-width to shade.
+    constructor(place, data, {y, line, x = null, fill = false, step = false, digits = null}) {
+      Object.assign(this, {place, data, y, line, x, fill, step, digits, band: 0, lines: [], width: 0});
       new ResizeObserver(() => place.clientWidth !== this.width && this.draw()).observe(place);
       charts.add(this);
       this.draw();
@@ -25,16 +26,23 @@
         font: "12px system-ui, sans-serif"};
       this.plot = new uPlot({
         width: this.width, height: 240, cursor: {show: false}, legend: {show: false},
-        scales: {x: {time: false}, y: {range: this.y}},
-        axes: [{...axis, values: (_, ticks) => ticks.map(t => Number.isInteger(t) ? t.toLocaleString("en") : "")},
-          {...axis, size: 48, values: (_, ticks) => ticks.map(t => this.share ? `${Math.round(100 * t)}%` : t.toFixed(1))}],
+        scales: {x: {time: false, range: this.x ?? undefined}, y: {range: this.y}},
+        axes: [{...axis, size: 32, values: (_, ticks) => ticks.map(t => Number.isInteger(t) ? t.toLocaleString("en") : "")},
+          {...axis, size: this.digits > 1 ? 76 : 48, values: (_, ticks) => ticks.map(
+            t => this.digits === null ? t.toFixed(1) : `${(100 * t).toFixed(this.digits)}%`)}],
+        bands: [{series: [2, 3], fill: colour(this.line) + "22"}],
         series: [{}, {
           stroke: colour(this.line), width: 2.5, points: {show: false},
           fill: this.fill ? colour(this.line) + "22" : undefined,
           paths: this.step ? uPlot.paths.stepped({align: 1}) : undefined,
-        }],
+        }, {points: {show: false}}, {points: {show: false}}],
         hooks: {draw: [plot => this.lines.forEach(each => this.level(plot, each))]},
-      }, this.data, this.place);
+      }, this.banded(), this.place);
+    }
+
+    banded() {
+      const [places, values] = this.data, edge = by => this.band ? values.map(value => value + by) : values.map(() => null);
+      return [places, values, edge(this.band), edge(-this.band)];
     }
 
     // A dashed line across, with its name.
@@ -56,7 +64,7 @@
 
     show(data) {
       this.data = data;
-      this.plot?.setData(data);
+      this.plot?.setData(this.banded());
     }
   }
   dark.addEventListener("change", () => charts.forEach(chart => chart.draw()));
@@ -66,7 +74,8 @@
     const kept = all.map((left, charge) => [charge, left]).filter(([charge]) => charge % skip === 0 || charge === all.length - 1);
     const least = Math.min(...all);
     new Chart(place, [kept.map(([charge]) => charge), kept.map(([, left]) => left)],
-      {y: [least > 0.8 ? Math.max(0, 1 - 1.4 * (1 - least)) : 0, 1], line: "--kelp", fill: true, step: true, share: true});
+      {y: [least > 0.8 ? 1 - 1.4 * (1 - least) : 0, 1], line: "--kelp", fill: true, step: true,
+        digits: Math.max(0, Math.min(7, Math.ceil(-Math.log10(100 * (1 - least))) + 1))});
   }
 
   for (const button of document.querySelectorAll("[data-copy]")) {
@@ -96,7 +105,7 @@
   if (race) {
     const by = id => document.getElementById(id), names = ["ordinary", "guarded"];
     const charts = Object.fromEntries(names.map(name => [name, new Chart(by(`${name}-chart`), [[], []],
-      {y: [0.4, 1], line: name === "ordinary" ? "--noise" : "--kelp"})]));
+      {y: [0.3, 1], x: [0, 2000], line: name === "ordinary" ? "--noise" : "--kelp"})]));
     let source = null, ending = null;
 
     const show = points => names.forEach(name => charts[name].show([points.done, points[name]]));
@@ -115,6 +124,7 @@
         if (event.of) {
           ({of, width} = event);
           by("guarded-width").textContent = `± ${short(width)}`;
+          charts.guarded.band = width;
         } else if (event.done) {
           points.done.push(event.done);
           names.forEach(name => {
