@@ -64,6 +64,9 @@ class Schema(Mapping[str, ColumnType]):
     def __getitem__(self, name: str) -> ColumnType:
         return self._columns[name]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
 
