@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import csv
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from fastapi.testclient import TestClient
@@ -78,9 +80,38 @@ def site(tables: Mapping[str, hf.Table] | None = None, **how: Any) -> Iterator[S
 
 
 def shape(value: object) -> object:
-    """What JSON looks like when its numbers and truth values are hidden."""
+    """What JSON looks like when its numbers, dates and truth values are hidden."""
     if isinstance(value, dict):
+        if set(value) == {"date"}:
+            return "date"
         return {name: shape(part) for name, part in value.items()}
     if isinstance(value, list):
         return [shape(part) for part in value]
     return type(value).__name__ if isinstance(value, int | float | bool) else value
+
+
+PLENTY = {"rho": 1000.0}
+
+
+def write_csv(path: Path, columns: Mapping[str, Sequence[object]]) -> None:
+    """Raw values as a file; None is an empty field."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(
+            ["" if value is None else value for value in row] for row in zip(*columns.values(), strict=True)
+        )
+
+
+def register_csv(
+    here: Site, key: str, columns: Mapping[str, Sequence[object]], schema: hf.Schema, **declared: object
+) -> Path:
+    """A table from a file, which the analyst may ask; where it lies."""
+    path = here.started.settings.roots[0] / f"{key}.csv"
+    write_csv(path, columns)
+    body = {"id": key, "path": path.name, "schema": schema.to_json(), "budget": PLENTY} | declared
+    owner, analyst = here.started.owner, here.started.person(here.started.analyst).id
+    assert here.call("POST", "/datasets", body, token=owner).status_code == 201
+    share = here.call("PUT", f"/datasets/{key}/analysts/{analyst}", body["budget"], token=owner)
+    assert share.status_code == 204
+    return path
