@@ -159,17 +159,19 @@ def test_a_kept_connection_that_was_closed_is_no_lost_try(network: Lossy, sessio
 
 
 def test_a_connection_is_given_up_with_the_call_that_was_interrupted(
-    session: RemoteSession, monkeypatch: pytest.MonkeyPatch
+    house: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(connection: HTTPConnection) -> NoReturn:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:
-        patch.setattr(HTTPConnection, "getresponse", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            session.currency
-    assert not session._wire._idle
-    assert session.currency == "zcdp"
+    with hf.connect(house.url, house.analyst) as connection:
+        session = connection.session()
+        with monkeypatch.context() as patch:
+            patch.setattr(HTTPConnection, "getresponse", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                session.currency
+        assert not session._wire._idle
+        assert session.currency == "zcdp"
 
 
 def test_a_reply_that_was_left_would_be_taken_for_the_next(house: Running, session: RemoteSession) -> None:
