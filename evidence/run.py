@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / "evidence" / "diffprivlib.md"
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
-from evidence import plots, tables  # noqa: E402  (the path must be set first)
+from evidence import crashes, plots, tables  # noqa: E402  (the path must be set first)
 from evidence.cache import Cache  # noqa: E402
 from evidence.cells import Job, cells, jobs, run  # noqa: E402
 from evidence.summary import Summary, verdicts  # noqa: E402
@@ -42,7 +42,9 @@ def main(arguments: list[str] | None = None) -> int:
     if PEERS.exists():
         audit += "\n" + PEERS.read_text()
     command = "make evidence" if options.scale == 1.0 else f"python evidence/run.py --scale {options.scale:g}"
-    (options.output / "evidence.md").write_text(tables.document(summaries, audit, command))
+    killed, crashes_failed = _crashes(options)
+    page = f"{tables.document(summaries, audit, command).rstrip()}\n\n{killed}"
+    (options.output / "evidence.md").write_text(page)
     coverage = [s for s in summaries if s.cell.experiment == "coverage"]
     breaking = [s for s in summaries if s.cell.experiment == "breaking"]
     if coverage:
@@ -53,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
     for problem in problems:
         print(problem)
     print(f"wrote {options.output / 'evidence.md'}: {len(summaries)} cells, {len(problems)} problems")
-    return int(bool(problems) or audit_failed)
+    return int(bool(problems) or audit_failed or crashes_failed)
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
@@ -64,7 +66,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--audit", type=float, default=1.0, help="share of the full number of audit runs, 0 for none"
     )
-    parser.add_argument("--only", default="", help="only cells whose name contains this")
+    parser.add_argument(
+        "--only", default="", help="only cells whose name contains this; nobody is killed then"
+    )
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--output", type=Path, default=ROOT / "docs")
     parser.add_argument("--cache", type=Path, default=ROOT / ".evidence")
@@ -102,6 +106,16 @@ def _audit(effort: float, output: Path) -> tuple[str, bool]:
         )
     report.plot(output / "evidence-audit.png")
     return report.to_markdown(), bool(report.exit_status)
+
+
+def _crashes(options: argparse.Namespace) -> tuple[str, bool]:
+    """The section on kills and races, and whether something was wrong; the last one where none is run."""
+    if options.only:
+        return crashes.RECORD.read_text() if crashes.RECORD.exists() else "", False
+    text, failed = crashes.run(max(4, round(1000 * options.scale)), max(4, round(200 * options.scale)))
+    if options.scale == 1.0:
+        crashes.RECORD.write_text(text)
+    return text, failed
 
 
 if __name__ == "__main__":

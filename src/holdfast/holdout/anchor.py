@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from holdfast.errors import LedgerError
+from holdfast.ledger.anchor import flocked
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +94,5 @@ def _answers(mark: Mark) -> int:
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
     """An exclusive lock between processes and threads; the system lets go of it when a process dies."""
-    import fcntl
-
-    with open(path, "a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            fcntl.flock(file, fcntl.LOCK_UN)
+    with open(path, "a") as file, flocked(file.fileno()):
+        yield

@@ -75,13 +75,8 @@ class Anchor:
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Nobody else holds the anchor meanwhile."""
-        import fcntl
-
-        fcntl.flock(self._file, fcntl.LOCK_EX)
-        try:
+        with flocked(self._file):
             yield
-        finally:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def advance(self, mark: Mark) -> None:
         """Write a mark. Call it while `held`."""
@@ -106,6 +101,19 @@ class Anchor:
     def _sync(self) -> None:
         os.fdatasync(self._file)
         self._synced = time.monotonic()
+
+
+@contextlib.contextmanager
+def flocked(file: int) -> Iterator[None]:
+    """An exclusive lock on an open file, between processes and threads that opened it by themselves; the system
+    lets go of it when a process dies."""
+    import fcntl
+
+    fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def anchors_folder(given: Path | None, beside: Path | None) -> Path:
