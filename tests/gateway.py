@@ -132,10 +132,12 @@ def running(tables: Mapping[str, hf.Table] | None = None, **how: Any) -> Iterato
 
 
 @contextmanager
-def serving(app: FastAPI) -> Iterator[str]:
-    """An application served by uvicorn in a thread; its address."""
+def serving(app: FastAPI, **more: Any) -> Iterator[str]:
+    """An application served by uvicorn in a thread, with `more` of its settings; its address."""
     listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(app, log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=5)
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=5, **more
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
@@ -143,7 +145,7 @@ def serving(app: FastAPI) -> Iterator[str]:
         assert thread.is_alive(), "the gateway did not start"
         time.sleep(0.005)
     try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        yield f"{'https' if config.is_ssl else 'http'}://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join()
