@@ -119,7 +119,8 @@ def percent(share: float) -> str:
     rest = min(share, 1 - share)
     if rest < 1e-6:
         return "under 0.0001%" if share < 0.5 else "over 99.9999%"
-    return f"{100 * share:.{max(0, 1 - math.floor(math.log10(100 * rest)))}f}".rstrip("0").rstrip(".") + "%"
+    text = f"{100 * share:.{max(0, 1 - math.floor(math.log10(100 * rest)))}f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text) + "%"
 
 
 def bounds(column: ColumnType) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import secrets
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -96,14 +97,16 @@ def refuse_foreign(request: Request) -> None:
         )
 
 
-async def posted(request: Request, visitor: Signed) -> FormData:
-    """A form that one of our own pages made for this visit."""
+async def posted(request: Request, visitor: Signed) -> AsyncIterator[FormData]:
+    """A form that one of our own pages made for this visit; its files are closed when it was answered."""
     refuse_foreign(request)
-    form = await request.form()
-    token = form.get("form_token")
-    if not isinstance(token, str) or not hmac.compare_digest(token.encode(), visitor.form_token.encode()):
-        raise Problem("forbidden", "this form is not of your visit; open the page again and repeat it there")
-    return form
+    async with request.form() as form:
+        token = form.get("form_token")
+        if not isinstance(token, str) or not hmac.compare_digest(token.encode(), visitor.form_token.encode()):
+            raise Problem(
+                "forbidden", "this form is not of your visit; open the page again and repeat it there"
+            )
+        yield form
 
 
 Posted = Annotated[FormData, Depends(posted)]
