@@ -11,6 +11,7 @@ import click
 
 from holdfast.errors import HoldfastError
 from holdfast.holdout.command import demo_leaderboard, holdout
+from holdfast.ledger.command import ledger
 from holdfast.service.serve import serve
 
 
@@ -188,6 +189,7 @@ def demo(context: click.Context, rows: int) -> None:
 
 
 main.add_command(holdout)
+main.add_command(ledger)
 main.add_command(serve)
 demo.add_command(demo_leaderboard)
 
