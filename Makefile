@@ -3,10 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test check bench evidence format clean
+.PHONY: help setup demo serve test check bench evidence format clean
 
 help:
 	@echo "make demo      set up, then ask a million-row table a few dozen questions"
+	@echo "make serve     set up, then start a gateway with a synthetic table to play with"
 	@echo "make test      set up, then run every test"
 	@echo "make check     formatting, lint, types, import contract"
 	@echo "make bench     measure against others, side by side; writes docs/benchmarks.md"
@@ -15,6 +16,8 @@ help:
 setup: .venv/.ready
 demo: .venv/.ready
 	@$(BIN)/holdfast demo
+serve: .venv/.ready-to-serve
+	@$(BIN)/holdfast serve --demo
 test: .venv/.ready-to-develop
 	$(BIN)/pytest -n 2 --dist loadfile
 check: .venv/.ready-to-develop
@@ -35,6 +38,9 @@ clean:
 .venv/.ready: pyproject.toml constraints.txt tools/setup.sh
 	@PYTHON=$(PYTHON) sh tools/setup.sh "."
 	@touch $@
+.venv/.ready-to-serve: pyproject.toml constraints.txt tools/setup.sh
+	@PYTHON=$(PYTHON) sh tools/setup.sh ".[server]"
+	@touch $@ .venv/.ready
 .venv/.ready-to-develop: pyproject.toml constraints.txt tools/setup.sh
 	@PYTHON=$(PYTHON) sh tools/setup.sh ".[dev]"
-	@touch $@ .venv/.ready
+	@touch $@ .venv/.ready .venv/.ready-to-serve

@@ -28,7 +28,7 @@ fi
 echo "installing holdfast into .venv (a minute or two the first time)"
 .venv/bin/python -m pip install --quiet --constraint constraints.txt --editable "$1"
 
-if [ "$1" != "." ]; then
+if [ "$1" = ".[dev]" ]; then
     ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || debian postgresql
     command -v java >/dev/null || debian default-jre-headless
     command -v chromium >/dev/null || debian chromium fonts-dejavu-core
