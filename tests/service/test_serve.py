@@ -159,6 +159,15 @@ def test_the_example_can_be_asked_at_once(tmp_path: Path) -> None:
         assert board["rows"] == 20_000
 
 
+def test_a_lost_token_is_replaced_at_a_start(tmp_path: Path) -> None:
+    tokens = []
+    for flags in ((), ("--new-token",)):
+        with served(tmp_path / "server", *flags) as server:
+            tokens.append(token_of(server))
+            assert server.call("GET", "/v1/me", token=tokens[-1])[1]["scope"] == "owner"
+    assert len(set(tokens)) == 2
+
+
 def test_the_files_of_a_gateway_are_for_its_user_only(tmp_path: Path) -> None:
     folder = tmp_path / "server"
     with served(folder) as server:

@@ -28,8 +28,9 @@ _BACKLOG = 2048
 @click.option("--quantum", type=float, help="replies leave at whole multiples of so many seconds; 0.05")
 @click.option("--secure-cookies", is_flag=True, default=None, help="the page is reached by https only")
 @click.option("--demo", is_flag=True, help="register a synthetic table and a leaderboard to play with")
+@click.option("--new-token", is_flag=True, help="tell a new token of the owner's, if the first was lost")
 @click.option("--log", type=click.Path(path_type=Path), help="append the log to a file, not the terminal")
-def serve(host: str, port: int, demo: bool, log: Path | None, **flags: Any) -> None:
+def serve(host: str, port: int, demo: bool, new_token: bool, log: Path | None, **flags: Any) -> None:
     """Start a gateway: people with tokens ask registered tables, and every answer is charged to a ledger.
 
     The first start prints a token for the owner, once. Settings may also come from HOLDFAST_… variables.
@@ -42,7 +43,7 @@ def serve(host: str, port: int, demo: bool, log: Path | None, **flags: Any) -> N
 
     refuse_seeds()
     settings = from_environment(**flags | {"data": flags["data"] or None})
-    token = _prepare(settings, demo)
+    token = _prepare(settings, demo, new_token)
     listener = _listener(host, port)
     url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
     click.echo(f"Holdfast gateway at {url}  (its files are in {settings.folder}; Ctrl-C stops it)")
@@ -63,14 +64,18 @@ def serve(host: str, port: int, demo: bool, log: Path | None, **flags: Any) -> N
     Multiprocess(config, sockets=[listener]).run()
 
 
-def _prepare(settings: Any, demo: bool) -> str | None:
+def _prepare(settings: Any, demo: bool, new_token: bool) -> str | None:
     """Refuse what must not start, make the first owner, and register the example; the owner's token if new."""
+    from holdfast.service import auth
     from holdfast.service.gateway import Gateway
 
     gateway = Gateway(settings)
     try:
         gateway.check()
         token = gateway.first_owner()
+        if new_token and token is None:
+            owner = next(person for person in gateway.catalog.people() if person.scope == "owner")
+            token = auth.issue(gateway.catalog, owner.id, label="told at a start")
         if demo:
             from holdfast.service.example import register_example
 
