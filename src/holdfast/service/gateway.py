@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -312,7 +313,12 @@ def shown(plan: Plan | Price) -> dict[str, Any]:
             "target",
             "confidence",
         ]
-    return {name: getattr(plan, name) for name in names}
+    return {name: _finite(getattr(plan, name)) for name in names}
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity: a width without an end is null."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def amount(value: Amount) -> dict[str, float | None]:

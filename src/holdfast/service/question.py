@@ -166,6 +166,9 @@ class Select(Asked):
         names = ("candidate", "index", "candidates", "loss", "confidence", "epsilon", "mechanism")
         return {"kind": "selection"} | {name: getattr(chosen, name) for name in names}
 
+    def known(self, session: Session) -> bool:
+        return session.known.select(self.candidates, **self._how())
+
     def plans(self, session: Session) -> list[Plan | Price]:
         return [session.estimate.select(self.candidates, **self._how())]
 

@@ -65,8 +65,7 @@ def select(
     conditions = _conditions(session, candidates, scores) if counted else None
     numbers = None if counted else _numbers(candidates, scores)
     event: Event = BoundedRange(each) if wanted == "exponential" else PureMechanism(each)
-    identity = f"select {[str(c) for c in conditions or []]} {candidates} {each} {wanted} {sensitivity}"
-    key = None if numbers is not None else blake2b(identity.encode(), digest_size=16).hexdigest()
+    key = None if conditions is None else _key(conditions, candidates, each, wanted)
     entry = session.charge(f"select among {len(candidates)} candidates", event, key=key)
     outcome = entry.answer
     if outcome is None:
@@ -86,6 +85,21 @@ def select(
         rounded=not counted,
     )
     return Selection(candidates[index], index, len(candidates), loss, session.confidence, float(each), wanted)
+
+
+def was_chosen(
+    session: Session, candidates: Sequence[Any], scores: Sequence[Any] | None = None, **how: Any
+) -> bool:
+    """Whether this choice among conditions was made before, so that it costs nothing."""
+    each, wanted = choice_of(session, candidates, **how)
+    key = _key(_conditions(session, candidates, scores), candidates, each, wanted)
+    return session._ledger.find(session.name, key) is not None
+
+
+def _key(conditions: list[Any], candidates: Sequence[Any], epsilon: Fraction, mechanism: str) -> str:
+    """Equal for equal choices among conditions."""
+    identity = f"select {[str(c) for c in conditions]} {candidates} {epsilon} {mechanism} None"
+    return blake2b(identity.encode(), digest_size=16).hexdigest()
 
 
 def choice_of(

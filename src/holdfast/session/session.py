@@ -39,7 +39,7 @@ from holdfast.session.questions import Questions
 from holdfast.session.release import release
 from holdfast.session.report import Report
 from holdfast.session.request import Request
-from holdfast.session.selection import Selection, select
+from holdfast.session.selection import Selection, select, was_chosen
 from holdfast.session.terms import Terms
 from holdfast.session.watch import Watch
 
@@ -465,6 +465,10 @@ class Known(Questions[bool]):
             session._ledger.find(session.name, question_key(statistic, request)) is not None
             for statistic in statistics
         ]
+
+    def select(self, candidates: Sequence[str], **how: Any) -> bool:
+        """Whether `Session.select` among conditions was asked before."""
+        return was_chosen(self._session, candidates, **how)
 
 
 def question_key(statistic: Statistic, request: Request) -> str:
