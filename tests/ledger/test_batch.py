@@ -178,3 +178,37 @@ def test_an_interrupted_leader_leaves_a_working_queue() -> None:
     with pytest.raises(KeyboardInterrupt):
         queue.put(lambda pen: 1)
     assert queue.put(lambda pen: 2) == 2
+
+
+@pytest.mark.parametrize("kind", sorted(HOMES))
+def test_closing_waits_for_what_is_under_way_and_refuses_the_rest(kind: str, tmp_path: Path) -> None:
+    home = HOMES[kind](tmp_path)
+    ledger = home.open()
+    ledger.open(Account("s", "zcdp", 20))
+    closer = threading.Thread(target=ledger.close)
+
+    def slow(pen: Any) -> None:
+        closer.start()
+        while not ledger._batches._closed:
+            threading.Event().wait(0.001)
+        pen.charge("s", "under way", "{}", "{}", Charge(1, 1))
+
+    ledger.adopt(slow)
+    closer.join()
+    with pytest.raises(LedgerError, match="closed"):
+        ledger.reserve("s", "late", "{}", "{}", Charge(1, 1))
+    again = home.open()
+    assert [entry.key for entry in again.entries()] == ["under way"]
+    assert verify(again).totals.entries == 1
+    again.close()
+
+
+def test_a_forked_child_cannot_use_its_parents_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = SqliteLedger(tmp_path / "ledger.sqlite")
+    ledger.open(Account("s", "zcdp", 20))
+    monkeypatch.setattr("os.getpid", lambda: -1)  # as a child sees it
+    with pytest.raises(LedgerError, match="opened in this process"):
+        ledger.reserve("s", "key", "{}", "{}", Charge(1, 1))
+    monkeypatch.undo()
+    ledger.reserve("s", "key", "{}", "{}", Charge(1, 1))
+    ledger.close()

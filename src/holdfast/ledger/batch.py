@@ -44,7 +44,7 @@ class Batches(Generic[Pen]):
         self._run = run
         self._turn = Condition()
         self._waiting: list[Ticket[Pen]] = []
-        self._busy = False
+        self._busy = self._closed = False
 
     def put(self, operation: Callable[[Pen], Result]) -> Result:
         """Have an operation run and committed; returns its result, or raises its error."""
@@ -53,6 +53,8 @@ class Batches(Generic[Pen]):
             self._waiting.append(ticket)
             while self._busy and not ticket.done:
                 self._turn.wait()
+            if self._closed and not ticket.done:
+                raise LedgerError("expected an open ledger, got a closed one; open it again")
             if not ticket.done:
                 self._busy, batch, self._waiting = True, self._waiting, []
         if not ticket.done:
@@ -61,6 +63,13 @@ class Batches(Generic[Pen]):
             raise ticket.error
         result: Result = ticket.result
         return result
+
+    def close(self) -> None:
+        """Wait for what is under way; refuse what comes later."""
+        with self._turn:
+            self._closed = True
+            while self._busy:
+                self._turn.wait()
 
     def _work(self, batch: list[Ticket[Pen]]) -> None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -31,7 +32,7 @@ class ChainedLedger:
     def __init__(
         self, database: Database, anchors: Path | None, beside: Path | None, *, acknowledged: bool = False
     ) -> None:
-        self._database = database
+        self._database, self._process = database, os.getpid()
         self._book = Book(database.read)
         self._batches: Batches[Pen] = Batches(self._commit)
         try:
@@ -123,6 +124,8 @@ class ChainedLedger:
         self._write(write, closed=True)
 
     def close(self) -> None:
+        """Let go, after what is under way; closing twice is allowed."""
+        self._batches.close()
         self._database.close()
         self._anchor.close()
 
@@ -137,10 +140,17 @@ class ChainedLedger:
         return self._batches.put(checked)
 
     def _commit(self, tickets: list[Ticket[Pen]]) -> None:
-        """One transaction for all operations that wait; each succeeds or fails by itself."""
-        rows = self._database.begin()
-        try:
-            with self._anchor.held():
+        """One transaction for all operations that wait; each succeeds or fails by itself.
+
+        The anchor is held all the while. It comes first: processes queue up for it, where SQLite would poll.
+        """
+        if self._process != os.getpid():  # a fork shares the parent's locks, so they keep nobody out
+            raise LedgerError(
+                "expected a ledger that was opened in this process, got its parent's; open it again"
+            )
+        with self._anchor.held():
+            rows = self._database.begin()
+            try:
                 pen, mark = Pen(rows), self._anchor.read()
                 self._refuse_older(pen, mark)
                 for ticket in tickets:
@@ -157,9 +167,9 @@ class ChainedLedger:
                 if pen.place != mark.place:
                     self._anchor.advance(Mark(pen.place, pen.last, pen.total))
                 reached("after anchor")
-        except BaseException:
-            self._database.rollback()
-            raise
+            except BaseException:
+                self._database.rollback()
+                raise
 
     def _refuse_older(self, book: Book, mark: Mark) -> None:
         """LedgerError unless the anchor's place and head are in this database."""
@@ -176,26 +186,28 @@ class ChainedLedger:
 
     def _acknowledge(self) -> None:
         """Go on from this copy: charge what was lost, and note it in the chain; see `acknowledge`."""
-        rows = self._database.begin()
-        try:
-            with self._anchor.held():
-                pen = Pen(rows)
-                try:
-                    mark: Mark | None = self._anchor.read()
-                except LedgerError:  # unreadable: all that was left may have been spent
-                    mark = None
+        with self._anchor.held():
+            try:
+                pen, mark = Pen(self._database.begin()), self._last_mark()
                 if (
                     mark is not None
-                    and pen.head(pen.ledger, mark.place) == mark.head
                     and mark.place <= pen.place
+                    and pen.head(pen.ledger, mark.place) == mark.head
                 ):
                     return
                 _charge_what_was_lost(pen, mark)
                 pen.sign()
                 self._database.commit()
                 self._anchor.renew(Mark(pen.place, pen.last, pen.total))
-        finally:
-            self._database.rollback()
+            finally:
+                self._database.rollback()
+
+    def _last_mark(self) -> Mark | None:
+        """What the anchor remembers, if it can be read."""
+        try:
+            return self._anchor.read()
+        except LedgerError:
+            return None
 
 
 def _note_once(pen: Pen, kind: str, **fields: Value) -> None:
