@@ -123,9 +123,7 @@ class Plan:
         # None of these names the question; they are worked out once for all.
         shared = {"event_text": self.event_text, "_reasons": self._reasons, "_numbers": self._numbers}
         other = object.__new__(Plan)
-        vars(other).update({**vars(self), **shared, "statistic": statistic})
-        for named in ("question", "text", "explanation"):
-            vars(other).pop(named, None)
+        vars(other).update(vars(self) | shared, statistic=statistic, question=str(statistic))
         return other
 
     @cached_property
@@ -137,7 +135,7 @@ class Plan:
     def event_text(self) -> str:
         return json.dumps(to_json(self.event))
 
-    @cached_property
+    @property
     def text(self) -> str:
         """What the ledger keeps: enough to compute the answer once more under the same charge."""
         return f'{{"question": {json.dumps(self.question)}, {self._numbers[1:]}'
@@ -164,7 +162,7 @@ class Plan:
             }
         )
 
-    @cached_property
+    @property
     def explanation(self) -> str:
         """What was chosen, and why, in plain words."""
         return f"{self.question}\n{self._reasons}"
