@@ -101,12 +101,16 @@ async def posted(request: Request, visitor: Signed) -> AsyncIterator[FormData]:
     """A form that one of our own pages made for this visit; its files are closed when it was answered."""
     refuse_foreign(request)
     async with request.form() as form:
-        token = form.get("form_token")
-        if not isinstance(token, str) or not hmac.compare_digest(token.encode(), visitor.form_token.encode()):
+        if not is_own(form, visitor):
             raise Problem(
                 "forbidden", "this form is not of your visit; open the page again and repeat it there"
             )
         yield form
+
+
+def is_own(form: FormData, visitor: Visitor) -> bool:
+    """Whether a form carries the token of this visit; compared in constant time."""
+    return hmac.compare_digest(field(form, "form_token").encode(), visitor.form_token.encode())
 
 
 Posted = Annotated[FormData, Depends(posted)]
