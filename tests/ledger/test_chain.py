@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.errors import LedgerError
 from holdfast.ledger import Account, ChainedLedger, Charge, audit, pen, verify
-from holdfast.ledger.fact import Value, link
+from holdfast.ledger.fact import FIELDS, Value, link
 from holdfast.ledger.tables import FACTS
 from ledger.homes import HOMES, TABLES, Home
 
@@ -162,3 +162,11 @@ def test_bytes_flipped_in_the_file_itself_never_pass(tmp_path: Path) -> None:
     opened = home.open()
     assert verify(opened).place > 0
     opened.close()
+
+
+def test_the_page_names_every_kind_of_fact_and_every_field() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text()
+    for kind, fields in FIELDS.items():
+        assert f"`{kind}`" in page
+        if kind in ("limit", "account", "answered"):
+            assert all(f"`{name}`" in page for name in fields)

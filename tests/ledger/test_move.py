@@ -9,9 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from services import postgres
 
 import holdfast as hf
+from holdfast.cli import main
 from holdfast.errors import InputError, LedgerError
 from holdfast.ledger import (
     Account,
@@ -24,6 +26,7 @@ from holdfast.ledger import (
     move_ledger,
     open_ledger,
     verify,
+    verify_export,
 )
 from holdfast.ledger.copy import _arrive
 from holdfast.ledger.postgres import without_password
@@ -121,6 +124,28 @@ def never_both(folder: Path, order: tuple[int, ...]) -> bool:
 def test_a_crash_leaves_at_most_one_of_the_two_alive(tmp_path: Path) -> None:
     assert never_both(tmp_path, (0, 1, 2))
     assert not never_both(tmp_path, (2, 1))  # the broken twin: copied first, retired later
+
+
+def test_the_command_line_moves_and_verifies_on_a_server(tmp_path: Path) -> None:
+    here, there = homes(tmp_path, "sqlite", "postgres")
+    filled(here.open()).close()
+    anchors = ["--anchors", str(tmp_path)]  # neither has been seen from here
+
+    def run(*words: str) -> tuple[int, str]:
+        result = CliRunner().invoke(main, ["ledger", *words, *anchors])
+        return result.exit_code, result.output
+
+    assert run("move", here.address, there.address) == (0, f"moved to {there.address}\n")
+    url, name = there.address.split("#")
+    for words in (["verify", there.address], ["verify", url, "--ledger", name], ["verify", here.address]):
+        status, text = run(*words)
+        assert (status, "sound" in text) == (0, True)
+    status, lines = run("export", url, "--ledger", name)
+    assert status == 0
+    assert verify_export(lines.splitlines()).totals == Totals(2, 2, 10)
+    assert "a secret" not in lines
+    assert run("verify", url, "--ledger", "nobody's")[0] == 1
+    assert run("verify", url)[0] == 1
 
 
 def test_a_full_ledger_is_no_target(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from holdfast.ledger.audit import Verified, verify
 from holdfast.ledger.chained import ChainedLedger
 from holdfast.ledger.copy import copy_ledger, move_ledger
 from holdfast.ledger.entry import ALWAYS, Account, Charge, Entry, Stale, Totals, While
-from holdfast.ledger.export import export, verify_export
 from holdfast.ledger.memory import MemoryLedger
+from holdfast.ledger.ndjson import export, verify_export
 from holdfast.ledger.open import LEDGER_FILE, acknowledge, open_ledger
 from holdfast.ledger.postgres import PostgresLedger
 from holdfast.ledger.protocol import Ledger

@@ -47,7 +47,8 @@ class Charge:
     queries: int = 1
 
     def __post_init__(self) -> None:
-        if not (_is_count(self.session) and _is_count(self.table) and _is_count(self.queries)):
+        three = self.session, self.table, self.queries
+        if not (type(three[0]) is type(three[1]) is type(three[2]) is int and min(three) >= 0):
             raise InputError(
                 "expected a charge in whole units, none below 0, got another number; round it up"
             )
