@@ -51,7 +51,7 @@ def check(source: Source, columns: Columns) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(SOURCES))
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(ROW, min_size=1, max_size=30))
 def test_every_door_gives_the_same_codes(kind: str, rows: list[dict[str, Any]], tmp_path: Path) -> None:
     columns = columns_of(rows)

@@ -28,7 +28,7 @@ from .questions import SCHEMA, arithmetic, edge_block, questions, rows_of, table
 Block = dict[str, np.ndarray]
 BLOCK = edge_block(300)
 ROWS = rows_of(BLOCK)
-quick = settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+quick = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def parsed(text: str) -> Predicate:

@@ -183,7 +183,7 @@ def refusal(text: str) -> QueryError | None:
     return None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     st.text()
     | st.lists(st.sampled_from(SOUP.split()), max_size=15).map(lambda words: "SELECT " + " ".join(words))
