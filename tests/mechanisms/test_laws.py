@@ -208,7 +208,7 @@ def test_neighbours_stay_within_the_claim(name: str) -> None:
         lambda value: law.run(value, epsilon),
         law.first,
         law.second,
-        runs=8000,
+        runs=4000,
         confidence=1 - 1e-9,
         delta=delta,
     )
@@ -226,7 +226,7 @@ def test_three_times_the_budget_is_caught(name: str) -> None:
         lambda value: law.run(value, 6.0 if name == "SparseVector" else 3.0),
         first,
         second,
-        runs=8000,
+        runs=4000,
         confidence=1 - 1e-9,
     )
     assert found.epsilon_lower > 1.0

@@ -138,7 +138,7 @@ def test_draws_follow_the_law_and_not_its_neighbours(
     mechanism: Callable[..., int], law: Callable[[Fraction], list]
 ) -> None:
     bits, epsilon = ReplayedBits(5), Fraction(2)
-    drawn = [mechanism(np.array(SCORES), epsilon=epsilon, bits=bits) for _ in range(20_000)]
+    drawn = [mechanism(np.array(SCORES), epsilon=epsilon, bits=bits) for _ in range(12_000)]
     counts = np.bincount(drawn, minlength=len(SCORES))
     p_values = [chi_square(counts, [float(p) for p in law(epsilon * k / 10)]) for k in (10, 9, 11)]
     assert p_values[0] > FALSE_ALARM
@@ -208,10 +208,11 @@ def test_the_utility_bound_holds(law: Callable[..., list], beta: float) -> None:
 
 
 def test_a_thirtieth_of_the_utility_bound_is_none() -> None:
+    missed = sum(exponential_law((0,) * 1000 + (1,), Fraction(1, 2))[:-1])
     for beta in (0.5, 0.1, 0.01):
         loss = selection_loss(1001, epsilon=Fraction(1), beta=beta) / 30
         assert loss < 1
-        assert sum(exponential_law((0,) * 1000 + (1,), Fraction(1, 2))[:-1]) > beta
+        assert missed > beta
 
 
 def test_the_utility_bound_knows_ties_monotony_and_rounding() -> None:

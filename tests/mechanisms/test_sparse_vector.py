@@ -156,7 +156,7 @@ def test_gaussian_division_is_the_best_one() -> None:
     ],
 )
 def test_answers_follow_the_law_and_not_its_neighbours(terms: dict, redraw: bool) -> None:
-    values, runs, bits = (1, 0, 4), 6000, ReplayedBits(21)
+    values, runs, bits = (1, 0, 4), 3000, ReplayedBits(21)
     seen: Counter[tuple[bool, ...]] = Counter()
     for _ in range(runs):
         vector, answers = SparseVector(1, hits=2, bits=bits, **terms), []
@@ -277,7 +277,7 @@ def test_numeric_answers_have_their_own_noise() -> None:
 @pytest.mark.parametrize("version", ["best", "lecture", "gaussian"])
 def test_the_half_width_holds_at_its_confidence(version: str) -> None:
     extra = {"delta": 1e-3, "questions": 20} if version == "gaussian" else {}
-    bits, misses, beta, runs = ReplayedBits(8), 0, 0.2, 400
+    bits, misses, beta, runs = ReplayedBits(8), 0, 0.2, 200
     for _ in range(runs):
         vector = SparseVector(0, epsilon=1.0, hits=3, version=version, bits=bits, **extra)  # type: ignore[arg-type]
         h = int(vector.half_width(20, beta))

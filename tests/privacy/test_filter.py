@@ -147,11 +147,11 @@ def test_tiny_charges_never_vanish() -> None:
     assert 4e9 + 1e-9 == 4e9  # the twin: a float would have forgotten every one of these charges
 
 
-def test_a_million_units_are_a_million() -> None:
-    state = Filter.pure(Fraction(1_000_000, UNITS))
-    for _ in range(1_000_000):
+def test_a_hundred_thousand_units_are_as_many() -> None:
+    state = Filter.pure(Fraction(100_000, UNITS))
+    for _ in range(100_000):
         state = state.charge_units(1)
-    assert state.spent_units == state.limit_units == 1_000_000
+    assert state.spent_units == state.limit_units == 100_000
     with pytest.raises(BudgetError):
         state.charge_units(1)
 

@@ -167,7 +167,7 @@ def test_the_square_root_has_a_quarter_of_the_tree_s_noise() -> None:
 
 @pytest.mark.parametrize("terms", METHODS)
 def test_the_half_width_holds_at_its_confidence(terms: dict) -> None:
-    runs, beta, bits, misses = 200, 0.2, ReplayedBits(9), 0
+    runs, beta, bits, misses = 80, 0.2, ReplayedBits(9), 0
     for _ in range(runs):
         counter = Counter(100, bits=bits, **terms)
         total = int(counter.extend([1] * 100)[-1])
