@@ -31,14 +31,14 @@ LIAR = Case("liar", partial(noisy, 1), 0, 2, 1.0, runs=20_000)
 def test_every_mechanism_of_the_package_keeps_its_promise() -> None:
     """With few runs each, so that it is quick; `holdfast audit` takes all of them."""
     cases = [case for case in registry() if case.origin == "holdfast"]
-    report = run_all(cases=cases, effort=0.02, confidence=SURE)
+    report = run_all(cases=cases, effort=0.01, confidence=SURE)
     assert [row.name for row in report if row.violated] == []
     assert len({row.name for row in report}) == len(report) >= 25
     assert report.exit_status == 0
 
 
 def test_every_control_is_caught() -> None:
-    report = run_all(cases=controls(), effort=0.5, confidence=SURE)
+    report = run_all(cases=controls(), effort=0.3, confidence=SURE)
     assert [row.name for row in report if not row.violated] == []
     assert [row.verdict for row in report] == ["caught"] * len(report)
     assert report.exit_status == 0

@@ -154,7 +154,7 @@ def boosting(score: Callable[[np.ndarray], float], rows: int, queries: int, seed
 def test_intervals_hold_under_the_boosting_attack(mode: str) -> None:
     """Every label is a coin, so the truth is 1/2. Seeds are fixed, and the widths leave room to spare."""
     missed = 0
-    for seed in range(20):
+    for seed in range(8):
         labels = np.random.default_rng([3, seed]).integers(0, 2, 2000)
         guarded = ReusableHoldout(labels, queries=101, mode=mode, bits=ReplayedBits(seed))
         answers = []
@@ -172,7 +172,7 @@ def test_intervals_hold_under_the_boosting_attack(mode: str) -> None:
 def test_exact_scores_fail_where_ours_hold() -> None:
     """The broken twin: on the same labels, exact means leave the width that Guess-and-Check keeps."""
     exact_missed = ours_missed = 0
-    for seed in range(3):
+    for seed in range(2):
         labels = np.random.default_rng([3, seed]).integers(0, 2, 400)
         guarded = ReusableHoldout(labels, queries=3001, mode="guess-and-check", failures=6)
         exact = boosting(lambda said, y=labels: float(np.mean(said == y)), 400, 3000, seed)
@@ -180,7 +180,7 @@ def test_exact_scores_fail_where_ours_hold() -> None:
         ours = boosting(lambda said, g=guarded: float(g.score(said, guess=0.52).value), 400, 3000, seed)
         answer = guarded.score(ours, guess=0.52)
         ours_missed += not answer.low <= 0.5 <= answer.high
-    assert (exact_missed, ours_missed) == (3, 0)
+    assert (exact_missed, ours_missed) == (2, 0)
 
 
 def test_half_the_noise_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,7 +330,7 @@ def test_every_error_is_ours() -> None:
     within=st.none() | st.floats(0.01, 0.99),
     mode=st.none() | st.sampled_from(MODES),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_small_holdouts_get_a_design_or_a_clear_refusal(
     rows: int, queries: int, within: float | None, mode: str | None
 ) -> None:

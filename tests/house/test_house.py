@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import re
 import subprocess
@@ -77,10 +78,16 @@ def test_a_question_needs_neither_scipy_nor_pandas() -> None:
         assert heavy not in loaded
 
 
+@functools.cache
+def nodes(path: Path) -> list[ast.AST]:
+    """What a file is made of, the module first."""
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
 def imports(path: Path) -> set[str]:
     """Every module that a file imports, at any depth."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -119,7 +126,7 @@ def test_nothing_is_unpickled_or_evaluated() -> None:
         assert not imports(path) & {"pickle", "marshal", "shelve", "dill"}, path
         calls = {
             node.func.id
-            for node in ast.walk(ast.parse(path.read_text()))
+            for node in nodes(path)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         }
         assert not calls & {"eval", "exec", "compile"}, path
@@ -127,7 +134,8 @@ def test_nothing_is_unpickled_or_evaluated() -> None:
 
 def test_every_module_says_what_it_is() -> None:
     for path in SOURCES:
-        assert ast.get_docstring(ast.parse(path.read_text())), path
+        module = nodes(path)[0]
+        assert isinstance(module, ast.Module) and ast.get_docstring(module), path
 
 
 def test_the_error_tree_is_drawn_as_it_is() -> None:

@@ -75,7 +75,7 @@ def drop(seed: int, spread: float, one: Region, share: float, stretch: float) ->
     return before - divergence(table, weights), moved
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([0.02, 0.2, 2.0]), queries, st.floats(0.05, 1.0))
 def test_an_update_lowers_the_potential_by_twice_the_square_of_the_certified_gap(
     seed: int, spread: float, one: Region, share: float
@@ -130,8 +130,7 @@ def test_the_reach_is_that_of_the_sparse_vectors() -> None:
     assert more == pytest.approx(single, rel=1e-6)
 
 
-@pytest.mark.parametrize("rows", [10**5, 10**6, 10**7])
-@pytest.mark.parametrize("cells", [2**16, 2**20])
+@pytest.mark.parametrize(("rows", "cells"), [(10**5, 2**20), (10**6, 2**16), (10**7, 2**20)])
 def test_the_planner_is_honest_and_ours_certifies_less_than_the_textbook_everywhere(
     rows: int, cells: int
 ) -> None:

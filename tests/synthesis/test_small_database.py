@@ -105,7 +105,7 @@ def test_the_law_is_private_and_a_twin_that_forgets_the_size_is_not() -> None:
 
 def test_the_draws_follow_the_law_and_not_its_neighbours() -> None:
     session = table_of(ROWS).session(epsilon=10.0**6, target="table")
-    bits, epsilon, runs = ReplayedBits(11), 3.0, 6000
+    bits, epsilon, runs = ReplayedBits(11), 3.0, 3500
     drawn: Counter[tuple[int, ...]] = Counter()
     for i in range(runs):
         made = small_database(session, ["a", "b"], QUERIES, epsilon=epsilon, size=3, name=str(i), bits=bits)

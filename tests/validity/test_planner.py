@@ -44,7 +44,7 @@ def dishonest(plan: Plan) -> str | None:
     return None
 
 
-@pytest.mark.parametrize(("rows", "queries", "within", "confidence"), requests(12))
+@pytest.mark.parametrize(("rows", "queries", "within", "confidence"), requests(6))
 def test_the_choice_is_the_least_certified_width(
     rows: int, queries: int, within: float, confidence: float
 ) -> None:
