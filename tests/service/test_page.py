@@ -9,6 +9,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,19 @@ def test_the_cookie_is_for_the_page_alone(here: Site) -> None:
     """The API takes tokens only, so that no form of another site can reach it."""
     window = Window(here.client, here.started.owner)
     assert window.status("/v1/me") == 401
+
+
+def test_a_piece_of_a_page_leads_to_the_door_when_the_visit_has_ended(here: Site) -> None:
+    reply = Window(here.client).send(
+        "/tables/people/estimate", headers={"Origin": "http://testserver", "HX-Request": "true"}
+    )
+    assert (reply.status_code, reply.headers["hx-redirect"]) == (401, "/sign-in")
+
+
+def test_who_is_too_quick_is_told_to_wait() -> None:
+    with site(requests_per_second=0.001, burst=2) as started:
+        window = Window(started.client, started.started.analyst)
+        assert [window.status("/tables") for _ in range(3)] == [200, 200, 429]
 
 
 # Forms
@@ -303,6 +317,10 @@ def test_numbers_are_shown_with_digits_that_tell_them_apart() -> None:
         "0", "1.54", "4.77 × 10⁻⁶", "10⁻⁶", "12,346",
     ]  # fmt: skip
     assert look.exact(1.53926296) == "1.53926296"
+    assert [look.quantity(x) for x in (0.25, 1e4, float("inf"), float("-inf"), float("nan"))] == [
+        "0.25", "10,000", "∞", "−∞", "unknown",
+    ]  # fmt: skip
+    assert look.axis([float("-inf")], [float("inf")]) == look.Axis(-0.06, 1.06)
 
 
 def test_an_interval_is_drawn_from_its_value_outwards() -> None:
@@ -414,6 +432,10 @@ def test_the_ledger_is_verified_and_exported(here: Site) -> None:
     assert json.loads(lines[-1])["kind"] == "tip"
     analyst = Window(here.client, here.started.analyst)
     assert analyst.send("/tables/people/verify", **analyst.own()).status_code == 403
+    shown = here.started.gateway.burn(here.started.person(here.started.analyst), "people", most=3)
+    assert len(shown) <= 5
+    assert shown[0] == (0, 1.0)
+    assert all(first > second for (_, first), (_, second) in pairwise(shown))
     kept = json.loads(analyst.see("/tables/people/answers.json"))
     assert len(kept) == len(here.started.gateway.answers(here.started.person(here.started.analyst), "people"))
 

@@ -187,13 +187,20 @@ class Gateway:
         }  # fmt: skip
         return own | {"table": whole}
 
-    def burn(self, asker: Person, key: str) -> list[float]:
-        """What was left of somebody's budget after each of their charges, as shares of the whole."""
+    def last_answers(self, asker: Person, key: str, last: int) -> tuple[list[Answer], int]:
+        """The last answers that somebody was given, newest first, and how many there are in all."""
+        entries = self.tables.ledger(key).entries(self.tables.session(key, asker).name)
+        texts = [entry.answer for entry in entries if entry.answer and '"recipe"' in entry.plan]
+        return [Answer.from_json(text) for text in texts[: -last - 1 : -1]], len(texts)
+
+    def burn(self, asker: Person, key: str, most: int = 1000) -> list[tuple[int, float]]:
+        """What was left of somebody's budget after which charge, as a share of it; at `most` about so many points."""
         session = self.tables.session(key, asker)
-        entries = self.tables.ledger(key).entries(session.name)
-        spent = accumulate((entry.charge.session for entry in entries), initial=0)
+        charges = (entry.charge.session for entry in self.tables.ledger(key).entries(session.name))
         limit = float(session.limit) * UNITS
-        return [max(0.0, 1.0 - units / limit) for units in spent]
+        left = [max(0.0, 1.0 - units / limit) for units in accumulate(charges, initial=0)]
+        kept = range(0, len(left) - 1, -(-len(left) // most))
+        return [(place, left[place]) for place in (*kept, len(left) - 1)]
 
     def entries(self, asker: Person, key: str, last: int = 50) -> list[dict[str, Any]]:
         """The last charges of a table, newest first, for auditors and owners; no answers."""

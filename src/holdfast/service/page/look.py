@@ -54,8 +54,9 @@ class Axis:
 
 
 def axis(lows: Iterable[float], highs: Iterable[float]) -> Axis:
-    """An axis that holds all of these with a margin."""
-    least, most = min(lows), max(highs)
+    """An axis that holds all of these, as far as they are finite, with a margin."""
+    least = min(filter(math.isfinite, lows), default=0.0)
+    most = max(filter(math.isfinite, highs), default=least + 1.0)
     margin = _MARGIN * ((most - least) or 1.0)
     return Axis(least - margin, most + margin)
 
@@ -94,7 +95,9 @@ def part_texts(answer: Answer) -> list[tuple[str, str]]:
 
 
 def quantity(value: Any) -> str:
-    """A number or a date, as answers print them."""
+    """A number or a date, as answers print them; ends that are nowhere are told as such."""
+    if not isinstance(value, datetime.date) and not math.isfinite(value):
+        return "unknown" if math.isnan(value) else "∞" if value > 0 else "−∞"
     return display.number(value)
 
 

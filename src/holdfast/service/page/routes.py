@@ -126,12 +126,11 @@ async def ask(request: Request, visitor: Signed, form: Posted, key: Id) -> Respo
 def history(request: Request, visitor: Signed, key: Id) -> Response:
     """What was asked, what it was answered, and how the budget went."""
     known = _table(visitor, key)
-    answers = visitor.guard.answers(visitor.person, key) if known["member"] else []
-    left = visitor.guard.burn(visitor.person, key) if known["member"] else []
-    return page(
-        request, "history.html", visitor, answers=answers[: -LAST - 1 : -1], count=len(answers),
-        burn=json.dumps(left), **known,
-    )  # fmt: skip
+    if not known["member"]:
+        return page(request, "history.html", visitor, **known)
+    answers, count = visitor.guard.last_answers(visitor.person, key, LAST)
+    burn = json.dumps(visitor.guard.burn(visitor.person, key))
+    return page(request, "history.html", visitor, answers=answers, count=count, burn=burn, **known)
 
 
 @router.get("/tables/{key}/answers.json")

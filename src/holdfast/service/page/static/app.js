@@ -70,10 +70,8 @@
   dark.addEventListener("change", () => charts.forEach(chart => chart.draw()));
 
   for (const place of document.querySelectorAll("[data-burn]")) {
-    const all = JSON.parse(place.dataset.burn), skip = Math.ceil(all.length / 1500);
-    const kept = all.map((left, charge) => [charge, left]).filter(([charge]) => charge % skip === 0 || charge === all.length - 1);
-    const least = Math.min(...all);
-    new Chart(place, [kept.map(([charge]) => charge), kept.map(([, left]) => left)],
+    const points = JSON.parse(place.dataset.burn), least = Math.min(...points.map(([, left]) => left));
+    new Chart(place, [points.map(([charge]) => charge), points.map(([, left]) => left)],
       {y: [least > 0.8 ? 1 - 1.4 * (1 - least) : 0, 1], line: "--kelp", fill: true, step: true,
         digits: Math.max(0, Math.min(7, Math.ceil(-Math.log10(100 * (1 - least))) + 1))});
   }
