@@ -263,6 +263,16 @@ def test_the_command_line_refuses_acknowledges_and_verifies(tmp_path: Path) -> N
     assert run("verify", str(tmp_path / "nothing"))[0] == 1
 
 
+def test_an_id_that_names_another_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "anchors").mkdir()
+    home = SqliteHome(tmp_path)
+    started(home).close()
+    home.execute("UPDATE tip SET ledger = '../outside'")
+    with pytest.raises(LedgerError, match="its id"):
+        home.open()
+    assert not (tmp_path / "outside.anchor").exists()
+
+
 def test_where_anchors_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HOLDFAST_ANCHORS")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

@@ -9,7 +9,7 @@ from typing import NoReturn
 from holdfast.errors import HoldfastError, LedgerError
 from holdfast.ledger.anchor import Mark
 from holdfast.ledger.entry import LOST, Account, Totals
-from holdfast.ledger.fact import FIELDS, Fact, Value, digest, genesis, is_salt, link
+from holdfast.ledger.fact import FIELDS, Fact, Value, digest, genesis, is_hex, link
 from holdfast.ledger.memory import check_account, check_limit
 from holdfast.ledger.protocol import Ledger
 
@@ -124,7 +124,7 @@ class Walk:
             if not fact.fields["secret"]:
                 self.refuse(fact, "the answer is missing, and it is not a secret one")
         elif (
-            not (is_salt(fact.salt) and isinstance(fact.answer, str))
+            not (is_hex(fact.salt) and isinstance(fact.answer, str))
             or digest(str(fact.salt), fact.answer) != fact.fields["digest"]
         ):
             self.refuse(fact, "the answer is not the one that was committed")

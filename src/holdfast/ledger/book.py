@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.errors import LedgerError
 from holdfast.ledger.entry import Account, Charge, Entry, Totals
-from holdfast.ledger.fact import FIELDS, NOTES, Fact, Value, canonical, digest, genesis, is_salt
+from holdfast.ledger.fact import FIELDS, NOTES, Fact, Value, canonical, digest, genesis, is_hex
 
 Rows = Callable[..., list[Any]]
 """Runs a statement with `?` for each value that follows it, and returns all rows."""
@@ -126,7 +126,7 @@ def _plain(stream: Stream, table: str, kind: str) -> Iterator[Fact]:
 
 def _answered(row: Any) -> Fact:
     place, entry, answer, salt, secret, head = row
-    known = digest(salt, answer) if is_salt(salt) and isinstance(answer, str) else ""
+    known = digest(salt, answer) if is_hex(salt) and isinstance(answer, str) else ""
     return Fact(place, "answered", {"entry": entry, "secret": secret, "digest": known}, head, answer, salt)
 
 

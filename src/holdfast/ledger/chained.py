@@ -13,7 +13,7 @@ from holdfast.ledger.batch import Batches, Ticket
 from holdfast.ledger.book import Book, history
 from holdfast.ledger.database import Database
 from holdfast.ledger.entry import ALWAYS, LOST, Account, Charge, Entry, Totals, While
-from holdfast.ledger.fact import Fact, Value
+from holdfast.ledger.fact import Fact, Value, is_hex
 from holdfast.ledger.failpoint import reached
 from holdfast.ledger.pen import Pen
 
@@ -37,6 +37,8 @@ class ChainedLedger:
         self._batches: Batches[Pen] = Batches(self._commit)
         try:
             self.id, place, head = self._book.tip()
+            if not is_hex(self.id):  # it names a file
+                raise LedgerError("the ledger was changed: its id is none; put the right one back")
             folder = anchors_folder(anchors, beside)
             first = Mark(place, head, self._book.totals())
             self._anchor = Anchor.open(folder / f"{self.id}.anchor", first)

@@ -64,8 +64,8 @@ def digest(salt: str, answer: str) -> str:
     return hashlib.sha256(bytes.fromhex(salt) + answer.encode(errors="backslashreplace")).hexdigest()
 
 
-def is_salt(text: object) -> bool:
-    """Whether this is a salt as it was written: 32 hexadecimal digits."""
+def is_hex(text: object) -> bool:
+    """Whether this is an id or a salt as they are written: 32 hexadecimal digits."""
     return isinstance(text, str) and re.fullmatch("[0-9a-f]{32}", text) is not None
 
 
