@@ -503,6 +503,22 @@ def test_pages_are_the_same_for_a_neighbour_and_without_the_rows(
     assert _shows(started, cookies) == first
 
 
+def test_a_board_is_shown_without_its_labels() -> None:
+    """While it is open. After a restart it cannot be opened without them, and says so."""
+    with site() as started:
+        started.started.register_board("alone")
+        window = Window(started.client, started.started.analyst)
+        before = _seen(window, ["/boards/alone"])
+        (started.started.settings.roots[0] / "alone.npy").unlink()
+        assert _seen(window, ["/boards/alone"]) == before
+        cookie = window.client.cookies[visits.COOKIE]
+        with TestClient(create_app(started.started.settings)) as client:
+            client.cookies.set(visits.COOKIE, cookie)
+            reply = client.get("/boards/alone")
+            assert reply.status_code == 503
+            assert "It cannot be answered now" in reply.text
+
+
 def test_a_page_that_looked_at_the_rows_would_be_noticed(
     asked: tuple[Site, dict[str, str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
