@@ -36,7 +36,9 @@ def at_once(ledger: ChainedLedger, operations: list[Callable[[], Any]]) -> list[
     threads = [threading.Thread(target=run, args=(number,)) for number in range(len(operations))]
     for thread in threads:
         thread.start()
-    while len(ledger._batches._waiting) < len(operations):
+    for _ in range(30_000):
+        if len(ledger._batches._waiting) == len(operations):
+            break
         threading.Event().wait(0.001)
     go.set()
     for thread in [first, *threads]:
