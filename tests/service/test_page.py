@@ -298,6 +298,13 @@ def test_every_kind_is_estimated_asked_and_shown(here: Site, question: dict[str,
     _refuse_nothing_words(reply.text)
 
 
+def test_an_estimate_says_when_its_width_holds(here: Site) -> None:
+    window = Window(here.client, here.started.analyst)
+    mean = QUESTION | {"kind": "mean", "column": "income", "where": "age > 12", "amount": "300"}
+    shown = window.send("/tables/people/estimate", **window.own("/tables/people"), **mean).text
+    assert "if every row qualifies" in shown.split("<details>")[0]
+
+
 def test_a_mistake_is_shown_in_its_place_with_a_caret(here: Site) -> None:
     window = Window(here.client, here.started.analyst)
     reply = window.send(
@@ -314,7 +321,7 @@ def test_numbers_are_shown_with_digits_that_tell_them_apart() -> None:
         "0%", "under 0.0001%", "0.031%", "10%", "50%", "99.9999%", "over 99.9999%", "100%",
     ]  # fmt: skip
     assert [look.small(x) for x in (0.0, 1.54, 4.774e-6, 1e-6, 12345.6)] == [
-        "0", "1.54", "4.77 × 10⁻⁶", "10⁻⁶", "12,346",
+        "0", "1.54", "4.77\u00a0×\u00a010⁻⁶", "10⁻⁶", "12,346",
     ]  # fmt: skip
     assert look.exact(1.53926296) == "1.53926296"
     assert [look.quantity(x) for x in (0.25, 1e4, float("inf"), float("-inf"), float("nan"))] == [

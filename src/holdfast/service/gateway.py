@@ -319,6 +319,7 @@ def shown(plan: Plan | Price) -> dict[str, Any]:
             "population",
             "target",
             "confidence",
+            "scope",
         ]
     return {name: _finite(getattr(plan, name)) for name in names}
 

@@ -107,7 +107,7 @@ def small(value: float) -> str:
         return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
     digits, _, power = f"{value:.2e}".partition("e")
     ten = f"10{str(int(power)).translate(_RAISED)}"
-    return ten if float(digits) == 1 else f"{float(digits):g} × {ten}"
+    return ten if float(digits) == 1 else f"{float(digits):g}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}{ten}"
 
 
 def exact(value: float) -> str:
