@@ -23,6 +23,7 @@ from holdfast.service import auth, create_app, envelope
 from holdfast.service.gateway import Gateway
 from holdfast.service.page import boards, demo, forms, look, owner, routes, visits
 from holdfast.service.page import shell as page_shell
+from holdfast.service.problem import Problem
 from service.site import Site, site
 
 VENDOR = page_shell.FILES / "vendor"
@@ -39,7 +40,7 @@ QUESTION = {"kind": "fraction", "where": "age > 40", "exact": "within", "amount"
 
 @pytest.fixture(scope="module")
 def here() -> Iterator[Site]:
-    """A gateway with a table, a board and hostile names."""
+    """A gateway with a table and a board."""
     with site() as started:
         started.started.register_board("churn")
         yield started
@@ -223,9 +224,7 @@ def test_confirming_one_question_does_not_confirm_another() -> None:
         assert started.totals().entries == 1
 
 
-def test_replies_to_what_is_charged_leave_at_public_times(
-    here: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_replies_to_what_is_charged_leave_at_public_times(monkeypatch: pytest.MonkeyPatch) -> None:
     held: list[float] = []
 
     class Release:
@@ -235,8 +234,6 @@ def test_replies_to_what_is_charged_leave_at_public_times(
         async def wait(self) -> None:
             pass
 
-    window = Window(here.client, here.started.analyst)
-    own = window.own("/tables/people")
     monkeypatch.setattr(envelope, "Release", Release)
     with site(quantum=0.01) as started:
         window = Window(started.client, started.started.analyst)
@@ -348,6 +345,13 @@ def test_an_interval_is_drawn_from_its_value_outwards() -> None:
 )  # fmt: skip
 def test_predictions_are_read_from_files(text: str, said: list[object]) -> None:
     assert forms.predictions(text, 3) == said
+
+
+@pytest.mark.parametrize("text", ["[1, NaN]", "[1e999]", "[[1]]", "[1", "[null]"], ids=str)
+def test_a_list_of_something_else_is_refused(text: str) -> None:
+    with pytest.raises(Problem, match="invalid"):
+        forms.predictions(text, 1)
+    assert forms.predictions("nan\n1e999", 2) == ["nan", "1e999"]
 
 
 def test_a_submission_by_file_is_one_look_and_ties_are_grouped(here: Site) -> None:
@@ -634,7 +638,7 @@ def test_the_demo_is_run_whole_without_scripts_and_by_few_at_a_time(here: Site) 
     assert shown["guarded"] < shown["ordinary"]
     races = demo.Races()
     tickets = [races.start(f"visitor {n}") for n in range(demo.MOST)]
-    with pytest.raises(Exception, match="rate"):
+    with pytest.raises(Problem, match="rate"):
         races.start("one more")
     newer = races.start("visitor 0")
     assert not races.goes_on("visitor 0", tickets[0])

@@ -8,6 +8,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
+from starlette.concurrency import run_in_threadpool
 
 from holdfast.errors import HoldfastError
 from holdfast.service import auth
@@ -39,7 +40,9 @@ async def register(request: Request, visitor: Signed, form: Posted) -> Response:
             column=field(form, "column") or None, metric=field(form, "metric") or "accuracy", queries=queries,
             per_team=per_team, within=number(form, "within"),
         )  # fmt: skip
-        board = visitor.guard.register_board(visitor.person, wanted.board("leaderboard"))
+        board = await run_in_threadpool(
+            visitor.guard.register_board, visitor.person, wanted.board("leaderboard")
+        )
     except (Problem, HoldfastError) as error:
         problem = error if isinstance(error, Problem) else problem_of(error)
         shown = visitor.guard.boards.all("leaderboard")
@@ -62,9 +65,11 @@ async def submit(request: Request, visitor: Signed, form: Posted, key: Id) -> Re
     try:
         text = await forms.uploaded(form, "predictions")
         rows = visitor.guard.boards.board(key, "leaderboard").rows
-        said = forms.predictions(text, rows)
         call = call_of(form, auth.digest(text))
-        body = await charged(request, lambda: visitor.guard.submit(visitor.person, key, said, call))
+        body = await charged(
+            request,
+            lambda: visitor.guard.submit(visitor.person, key, forms.predictions(text, rows), call),
+        )
         scored = Answer.from_json(json.dumps(json.loads(body)["answers"][0]))
     except (Problem, HoldfastError) as error:
         refused = error if isinstance(error, Problem) else problem_of(error)

@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 
 from holdfast.service.page.race import ATTACKS, HONEST, Race
 from holdfast.service.page.shell import PageRoute, page
-from holdfast.service.page.visits import COOKIE, visitor_of
+from holdfast.service.page.visits import visitor_of
 from holdfast.service.problem import Problem
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -60,6 +60,8 @@ async def whole(request: Request, attack: str = "majority-vote") -> Response:
     last: dict[str, float] = {}
     async for event in _race(_visitor(request), _known(attack), 0.0):
         last |= event
+    if "honest" not in last:
+        raise Problem("rate", "you have started a newer race; watch that one", retry_after=10.0)
     return page(request, "demo.html", visitor_of(request), attacks=ATTACKS, whole=last, honest=HONEST)
 
 
@@ -104,8 +106,11 @@ def _known(attack: str) -> str:
 
 
 def _visitor(request: Request) -> str:
-    host = request.client.host if request.client else ""
-    return request.cookies.get(COOKIE) or host
+    """Who watches: a visit, or whoever has not signed in at an address. A cookie that is none counts for nothing."""
+    visitor = visitor_of(request)
+    if visitor is not None:
+        return visitor.form_token
+    return request.client.host if request.client else ""
 
 
 def _line(event: dict[str, float]) -> str:

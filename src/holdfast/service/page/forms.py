@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -62,17 +63,11 @@ def mark(asked: Asked) -> str:
 def predictions(text: str, rows: int) -> list[Any]:
     """The predictions in a file: a JSON list, or one a line (of several columns the last), perhaps with a head."""
     if text.lstrip().startswith("["):
-        try:
-            said = json.loads(text)
-        except ValueError:
-            raise Problem("invalid", "expected a JSON list of predictions, got something else") from None
-        if not all(type(part) in (int, float, str) for part in said):
-            raise Problem("invalid", "expected numbers or labels in the JSON list, got something else")
-        return list(said)
+        return _json_list(text)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) == rows + 1:
         del lines[0]
-    return [_prediction(line.rsplit(",", 1)[-1].strip().strip('"')) for line in lines]
+    return [_value(line.rsplit(",", 1)[-1].strip().strip('"')) for line in lines]
 
 
 async def uploaded(form: FormData, name: str) -> str:
@@ -99,7 +94,7 @@ def _text(form: FormData, name: str) -> dict[str, Any]:
 
 def _edges(form: FormData, name: str) -> dict[str, Any]:
     parts = [part.strip() for part in field(form, name).split(",") if part.strip()]
-    return {name: [_prediction(part) for part in parts]} if parts else {}
+    return {name: [_value(part) for part in parts]} if parts else {}
 
 
 def _number(form: FormData, name: str) -> dict[str, Any]:
@@ -115,11 +110,23 @@ def _exact(form: FormData, name: str) -> dict[str, Any]:
 _READERS = {"edges": _edges, "rank": _number, "exact": _exact}
 
 
-def _prediction(text: str) -> float | str:
+def _value(text: str) -> float | str:
+    """A number if it is one, and finite; otherwise the text itself."""
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return text
+    return number if math.isfinite(number) else text
+
+
+def _json_list(text: str) -> list[Any]:
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        said = [None]
+    if not all(type(part) is str or (type(part) in (int, float) and math.isfinite(part)) for part in said):
+        raise Problem("invalid", "expected a JSON list of numbers or labels, got something else")
+    return list(said)
 
 
 def _missing(error: ValidationError) -> Problem:
