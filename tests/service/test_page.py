@@ -24,7 +24,7 @@ from holdfast.service.gateway import Gateway
 from holdfast.service.page import boards, demo, forms, look, owner, routes, visits
 from holdfast.service.page import shell as page_shell
 from holdfast.service.problem import Problem
-from service.site import Site, site
+from service.site import Site, site, write_csv
 
 VENDOR = page_shell.FILES / "vendor"
 ROUTES = [
@@ -300,6 +300,16 @@ def test_an_estimate_says_when_its_width_holds(here: Site) -> None:
     mean = QUESTION | {"kind": "mean", "column": "income", "where": "age > 12", "amount": "300"}
     shown = window.send("/tables/people/estimate", **window.own("/tables/people"), **mean).text
     assert "if every row qualifies" in shown.split("<details>")[0]
+
+
+def test_how_exactly_must_be_said_unless_the_owner_planned_for_it(here: Site) -> None:
+    vague = QUESTION | {"amount": ""}
+    window = Window(here.client, here.started.analyst)
+    shown = window.send("/tables/people/estimate", **window.own("/tables/people"), **vague).text
+    assert "say how exactly: a half-width" in shown
+    with site(declared={"queries": 50}) as planned:
+        window = Window(planned.client, planned.started.analyst)
+        assert "costs" in window.send("/tables/people/estimate", **window.own("/tables/people"), **vague).text
 
 
 def test_a_mistake_is_shown_in_its_place_with_a_caret(here: Site) -> None:
@@ -584,6 +594,29 @@ def test_no_page_says_none_and_none_has_a_script_or_a_style_of_its_own(here: Sit
         "i",
         "img",
     ]
+
+
+def test_hostile_tables_and_columns_are_only_text(here: Site) -> None:
+    window = Window(here.client, here.started.owner)
+    write_csv(here.started.settings.roots[0] / "odd.csv", {HOSTILE: [HOSTILE] * 50})
+    column = {"name": HOSTILE, "type": "category", "labels": [HOSTILE, "other"]}
+    new = {"id": "odd", "name": HOSTILE, "path": "odd.csv", "schema": json.dumps({"columns": [column]})}
+    assert window.send("/register", **window.own(), **new, rho="1").status_code == 303
+    person = here.started.person(here.started.analyst).id
+    window.send("/tables/odd/analysts", **window.own(), person=person, rho="0.5")
+    window = Window(here.client, here.started.analyst)
+    asked = QUESTION | {"kind": "histogram", "column": HOSTILE, "where": "", "exact": "rho", "amount": "0.1"}
+    reply = window.send("/tables/odd/ask", **window.own("/tables/odd"), **asked)
+    assert reply.status_code == 200
+    for text in (
+        reply.text,
+        window.see("/tables"),
+        window.see("/tables/odd"),
+        window.see("/tables/odd/history"),
+    ):
+        assert Tags(text).found == []
+        assert "<img src=x" not in text
+        assert "&lt;img src=x" in text
 
 
 def test_hostile_names_are_only_text(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:

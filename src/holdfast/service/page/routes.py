@@ -31,7 +31,7 @@ from holdfast.service.page.visits import (
     visitor_of,
 )
 from holdfast.service.problem import Problem, problem_of
-from holdfast.service.question import Asked
+from holdfast.service.question import Asked, Statistic
 from holdfast.service.tables import Dataset
 from holdfast.session import Answer
 
@@ -97,7 +97,8 @@ async def estimate(request: Request, visitor: Signed, form: Posted, key: Id) -> 
     """What a question would cost, while it is typed. Unfinished questions are no errors here."""
     known: dict[str, Any] = {"estimate": None, "problem": None}
     try:
-        known["estimate"] = visitor.guard.estimate(visitor.person, key, forms.question(form))
+        asked = _question(visitor, key, form)
+        known["estimate"] = visitor.guard.estimate(visitor.person, key, asked)
     except (Problem, HoldfastError) as error:
         known["problem"] = told(_problem(error))
     return page(request, "_estimate.html", visitor, **known)
@@ -108,8 +109,7 @@ async def ask(request: Request, visitor: Signed, form: Posted, key: Id) -> Respo
     """Ask, and be charged; a question sent twice by one form is charged once."""
     known, status = _unasked(), 200
     try:
-        asked = forms.question(form)
-        known["asked"] = asked
+        asked = known["asked"] = _question(visitor, key, form)
         known["result"] = await charged(request, lambda: _answer(visitor, key, asked, form))
     except (Problem, HoldfastError) as error:
         problem = _problem(error)
@@ -171,6 +171,15 @@ def _table(visitor: Visitor, key: str) -> dict[str, Any]:
 
 def _unasked() -> dict[str, Any]:
     return {"asked": None, "result": None, "problem": None, "mark": None, "typed": forms.DEFAULTS}
+
+
+def _question(visitor: Visitor, key: str, form: FormData) -> Asked:
+    """The question of a form. How exactly must be said, unless the owner planned for a number of questions."""
+    asked = forms.question(form)
+    vague = isinstance(asked, Statistic) and not (asked.within or asked.rho or asked.epsilon)
+    if vague and visitor.guard.dataset(visitor.person, key).queries is None:
+        raise Problem("invalid", "say how exactly: a half-width, or what it may cost")
+    return asked
 
 
 def _answer(visitor: Visitor, key: str, asked: Asked, form: FormData) -> dict[str, Any]:
