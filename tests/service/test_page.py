@@ -19,6 +19,7 @@ from fastapi.testclient import TestClient
 from gateway import LABELS, labels
 
 import holdfast as hf
+from holdfast.errors import DataError
 from holdfast.service import auth, create_app, envelope
 from holdfast.service.gateway import Gateway
 from holdfast.service.page import boards, demo, forms, look, owner, routes, visits
@@ -198,6 +199,32 @@ def test_one_form_is_charged_once_however_often_it_is_sent(here: Site) -> None:
     assert once.entries == before.entries + 1
     window.send("/tables/people/ask", **window.own("/tables/people"), **sample)
     assert here.totals().entries == once.entries + 1
+
+
+def test_what_was_paid_for_and_not_answered_is_resumed_by_the_form_that_is_shown(
+    here: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control is a form that forgets its call: it pays twice."""
+    window = Window(here.client, here.started.analyst)
+    own, sample = window.own("/tables/people"), {"kind": "sample", "where": "age > 33"}
+    rows, before = here.started.gateway.tables.table("people")._source, here.totals().entries
+
+    def gone(*_: object) -> object:
+        raise DataError("the rows are away")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(type(rows), "draw", gone)
+        broken.setattr(type(rows), "gather", gone)
+        failed = window.send("/tables/people/ask", **own, **sample)
+    assert failed.status_code == 503
+    assert here.totals().entries == before + 1
+    shown = re.findall(r'name="call" value="(\w+)"', failed.text)[0]
+    again = window.send("/tables/people/ask", **own | {"call": shown}, **sample)
+    assert again.status_code == 200
+    assert here.totals().entries == before + 1
+    assert re.findall(r'name="call" value="(\w+)"', again.text) != [shown]
+    window.send("/tables/people/ask", **own | {"call": "another"}, **sample)
+    assert here.totals().entries == before + 2
 
 
 def test_a_form_that_was_changed_and_sent_again_is_another_question(here: Site) -> None:

@@ -15,7 +15,7 @@ from holdfast.service import auth
 from holdfast.service.api import Id, NewBoard
 from holdfast.service.page import forms, look
 from holdfast.service.page.owner import declared
-from holdfast.service.page.routes import call_of, charged, new_call
+from holdfast.service.page.routes import call_of, charged, new_call, next_call
 from holdfast.service.page.shell import PageRoute, page, told
 from holdfast.service.page.visits import Posted, Signed, Visitor, field, number
 from holdfast.service.problem import Problem, problem_of
@@ -74,9 +74,8 @@ async def submit(request: Request, visitor: Signed, form: Posted, key: Id) -> Re
     except (Problem, HoldfastError) as error:
         refused = error if isinstance(error, Problem) else problem_of(error)
         problem, status = told(refused), refused.status
-    return page(
-        request, "board.html", visitor, status=status, **_board(visitor, key), scored=scored, problem=problem
-    )
+    shown = _board(visitor, key) | next_call(form, done=problem is None)
+    return page(request, "board.html", visitor, status=status, **shown, scored=scored, problem=problem)
 
 
 def _board(visitor: Visitor, key: str) -> dict[str, Any]:

@@ -116,8 +116,9 @@ async def ask(request: Request, visitor: Signed, form: Posted, key: Id) -> Respo
         known["problem"], status = told(problem), problem.status
         known["mark"] = forms.mark(known["asked"]) if problem.code == "confirm" else None
     known |= {"typed": forms.typed(form)}
+    shown = _table(visitor, key) | next_call(form, done=known["problem"] is None) | known
     template = "_answered.html" if is_piece(request) else "table.html"
-    reply = page(request, template, visitor, status=status, **_table(visitor, key), **known)
+    reply = page(request, template, visitor, status=status, **shown)
     reply.headers["HX-Trigger"] = "asked"
     return reply
 
@@ -157,6 +158,11 @@ def call_of(form: FormData, what: str) -> str:
 def new_call() -> str:
     """What makes a form that is shown now different from all others."""
     return secrets.token_hex(16)
+
+
+def next_call(form: FormData, *, done: bool) -> dict[str, str]:
+    """The call of the form that is shown next: while one is not answered the same, so that asking again resumes."""
+    return {"call": new_call() if done else field(form, "call")[:64]}
 
 
 def _table(visitor: Visitor, key: str) -> dict[str, Any]:
