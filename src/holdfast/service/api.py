@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Path, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Header, Path, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field
 
 from holdfast.errors import InputError
@@ -116,7 +117,7 @@ class ProblemBody(BaseModel):
 
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ProblemBody, "content": {"application/problem+json": {}}, "description": "refused"}
+    status: {"model": ProblemBody, "description": "refused"}
     for status in sorted({status for status, _ in CODES.values()})
 }
 router = APIRouter(prefix="/v1", responses=_REFUSALS)
@@ -127,11 +128,15 @@ async def gateway_of(request: Request) -> Gateway:
     return request.app.state.gateway  # type: ignore[no-any-return]
 
 
-async def asker_of(request: Request, authorization: Annotated[str | None, Header()] = None) -> Person:
+_bearer = HTTPBearer(auto_error=False, description="a token that an owner has issued")
+
+
+async def asker_of(
+    request: Request, sent: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+) -> Person:
     """Who asks: the owner of the bearer token."""
-    kind, _, token = (authorization or "").partition(" ")
     guard: Gateway = request.app.state.gateway
-    person = guard.who(token.strip()) if kind.lower() == "bearer" else None
+    person = None if sent is None else guard.who(sent.credentials.strip())
     if person is None:
         raise Problem("unauthorized", "send the header Authorization: Bearer TOKEN")
     wait = request.app.state.rate.wait(person.id)
@@ -228,11 +233,17 @@ def budget(guard: Guard, asker: Asker, dataset: Id) -> dict[str, Any]:
     return guard.budget(asker, dataset)
 
 
-@router.get("/datasets/{dataset}/ledger")
-def ledger(guard: Guard, asker: Asker, dataset: Id) -> StreamingResponse:
+class Lines(StreamingResponse):
+    """One JSON value in each line."""
+
+    media_type = "application/x-ndjson"
+
+
+@router.get("/datasets/{dataset}/ledger", response_class=Lines)
+def ledger(guard: Guard, asker: Asker, dataset: Id) -> Lines:
     """The table's ledger as NDJSON, for auditors and owners; check it with `holdfast ledger verify FILE`."""
     lines = guard.export(asker, dataset)
-    return StreamingResponse((f"{line}\n" for line in lines), media_type="application/x-ndjson")
+    return Lines(f"{line}\n" for line in lines)
 
 
 @router.get("/people")
@@ -319,11 +330,30 @@ async def score(
     return await charged(request, lambda: guard.score(asker, board, body.predictions, body.train_score, key))
 
 
-@router.get("/metrics")
+@router.get("/metrics", response_class=PlainTextResponse)
 def metrics(request: Request, guard: Guard, asker: Asker) -> PlainTextResponse:
     """What this worker has counted (owner), in Prometheus' text format."""
     guard.people(asker)
     return PlainTextResponse(request.app.state.metrics.text())
+
+
+def describe(app: FastAPI) -> None:
+    """Let /openapi.json say that a refusal is application/problem+json, whatever a route else tells."""
+    plain = app.openapi
+
+    def document() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            for path in plain()["paths"].values():
+                for operation in path.values():
+                    for status, response in operation["responses"].items():
+                        if status >= "400":
+                            response["content"] = {_PROBLEM: response["content"].popitem()[1]}
+        return plain()
+
+    app.openapi = document  # type: ignore[method-assign]
+
+
+_PROBLEM = "application/problem+json"
 
 
 def _person(person: Person) -> dict[str, str]:

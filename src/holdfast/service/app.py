@@ -49,6 +49,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(api.router)
     for kind, handler in _HANDLERS.items():
         app.add_exception_handler(kind, handler)
+    api.describe(app)
     page.install(app)
     app.add_middleware(Envelope, settings=chosen, metrics=metrics)
     return app
