@@ -53,8 +53,9 @@ def gateway(folder: Path, *, workers: int, quantum: float) -> Iterator[Running]:
         "HOLDFAST_ANSWERING_THREADS": "48", "PYTHONUNBUFFERED": "1",
     }  # fmt: skip
     token = _registered(folder)
+    flags = ["--workers", str(workers), "--quantum", str(quantum)]
     process = subprocess.Popen(
-        [sys.executable, *f"-m holdfast serve --folder {folder} --port 0 --workers {workers} --quantum {quantum}".split()],
+        [sys.executable, "-m", "holdfast", "serve", "--folder", str(folder), "--port", "0", *flags],
         env=environment, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stdout is not None

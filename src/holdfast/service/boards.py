@@ -7,8 +7,12 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
+import numpy as np
+
+from holdfast.errors import HoldfastError
 from holdfast.holdout import Leaderboard, ReusableHoldout
 from holdfast.holdout.column import read_column
+from holdfast.holdout.fingerprint import labels_array
 from holdfast.service.catalog import Catalog
 from holdfast.service.problem import Problem
 from holdfast.service.settings import Settings
@@ -47,7 +51,8 @@ class Board:
 class Boards:
     """Opens each board once in this process; its looks are kept in the gateway's folder, shared by all workers.
 
-    Guarantee: that of `Leaderboard` and `ReusableHoldout`. Teams, not accounts, hold the looks.
+    Guarantee: that of `Leaderboard` and `ReusableHoldout`. Teams, not accounts, hold the looks. One folder has the
+    states of all boards, each known by its labels: two boards over the same labels share their looks.
     """
 
     def __init__(self, catalog: Catalog, settings: Settings) -> None:
@@ -56,12 +61,22 @@ class Boards:
         self._opened: dict[str, tuple[Board, Leaderboard | ReusableHoldout]] = {}
 
     def register(self, wanted: Board, place: str) -> Board:
-        """Take labels in from a place, fix the terms, and remember the declaration."""
+        """Take labels in from a place, fix the terms, and remember the declaration.
+
+        The gateway keeps a copy of the labels: a file that is changed or removed later changes no score.
+        """
         if self._catalog.board(wanted.id) is not None:
             raise Problem("taken", f"{wanted.id!r} is registered already; choose another id")
-        rows = len(read_column(Path(place), wanted.column))
-        board = replace(wanted, labels=place, rows=rows)
-        opened = self._open(board)
+        labels = labels_array(read_column(Path(place), wanted.column))
+        kept = self._state / f"{wanted.id}.npy"
+        self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        np.save(kept, labels)
+        board = replace(wanted, labels=str(kept), column=None, rows=len(labels))
+        try:
+            opened = self._open(board)
+        except HoldfastError:
+            kept.unlink()
+            raise
         self._catalog.add_board(board.id, board.record())
         with self._lock:
             self._opened[board.id] = (board, opened)
@@ -131,7 +146,7 @@ class Boards:
 
     def _open(self, board: Board) -> Leaderboard | ReusableHoldout:
         labels = read_column(Path(board.labels), board.column)
-        state = self._state / board.id
+        state = self._state
         anchors = None if self._anchors is None else self._anchors / "boards"
         if board.kind == "holdout":
             return ReusableHoldout(
@@ -145,6 +160,4 @@ class Boards:
 
 
 def _array(predictions: list[Any]) -> Any:
-    import numpy as np
-
     return np.asarray(predictions)
