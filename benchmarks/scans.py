@@ -3,7 +3,8 @@
 The scans of Polars and DuckDB (integer codes in memory) have no privacy; they are what a gateway runs before
 it adds noise. opendp takes Python lists: it gets 1e7 rows and its time is not scaled up, so its ratio is a lower
 bound. diffprivlib gets the whole column. All take turns, and the best turn counts: of one call for a scan, the
-median of forty for an answer. Known and new text as in *answers*.
+median of forty for an answer. Known and new text as in *answers*. A busy machine flatters the ratios, because a
+scan needs both cores and an answer one: on a calm one (load 1.3) Polars took 24 ms and DuckDB 98 ms.
 """
 
 from __future__ import annotations
