@@ -61,6 +61,12 @@ texts = st.one_of(
     st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8),
 )
 
+# What generated texts hardly ever are: infinite, or just too long for a machine's integer.
+EDGE_TEXTS: list[str | None] = [
+    *(sign + text for sign in ("", "+", "-") for text in ("inf", "Infinity", "1e400", "9" * 18, "9" * 19)),
+    *(sign + text for sign in ("", "+", "-") for text in ("9" * 38, "9" * 40, "9" * 41, "0" * 41 + "7")),
+]
+
 
 @pytest.fixture(scope="module")
 def connection() -> duckdb.DuckDBPyConnection:
@@ -118,6 +124,7 @@ def readable(column: ColumnType, kind: str) -> bool:
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.none() | texts, min_size=1, max_size=60))
+@example(EDGE_TEXTS)
 def test_texts(connection: duckdb.DuckDBPyConnection, values: list[str | None]) -> None:
     for column in DECLARED:
         check(connection, column, values, "VARCHAR", objects(values))
