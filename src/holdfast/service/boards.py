@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.errors import HoldfastError
+from holdfast.errors import DataError, HoldfastError, InputError
 from holdfast.holdout import Leaderboard, ReusableHoldout
 from holdfast.holdout.column import read_column
 from holdfast.holdout.fingerprint import labels_array
@@ -67,7 +67,7 @@ class Boards:
         """
         if self._catalog.board(wanted.id) is not None:
             raise Problem("taken", f"{wanted.id!r} is registered already; choose another id")
-        labels = labels_array(read_column(Path(place), wanted.column))
+        labels = labels_array(_labels(place, wanted.column))
         kept = self._state / f"{wanted.id}.npy"
         self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
         np.save(kept, labels)
@@ -145,7 +145,7 @@ class Boards:
             return self._opened[key][1]
 
     def _open(self, board: Board) -> Leaderboard | ReusableHoldout:
-        labels = read_column(Path(board.labels), board.column)
+        labels = _labels(board.labels, board.column)
         state = self._state
         anchors = None if self._anchors is None else self._anchors / "boards"
         if board.kind == "holdout":
@@ -157,6 +157,16 @@ class Boards:
             labels, board.metric, queries=board.queries, per_team=board.per_team, within=board.within,
             confidence=board.confidence, mode=board.mode, state=state, anchors=anchors,
         )  # fmt: skip
+
+
+def _labels(place: str, column: str | None) -> Any:
+    """The labels. A file without a header has values for names, so that its names are not told."""
+    try:
+        return read_column(Path(place), column)
+    except InputError:
+        raise DataError(
+            "expected labels in one column of a file; name the column, or look at the file"
+        ) from None
 
 
 def _array(predictions: list[Any]) -> Any:
