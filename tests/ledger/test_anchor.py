@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,7 @@ from click.testing import CliRunner
 
 from holdfast.cli import main
 from holdfast.errors import BudgetError, LedgerError
-from holdfast.ledger import Account, ChainedLedger, Charge, SqliteLedger, Totals, acknowledge, verify
+from holdfast.ledger import Account, ChainedLedger, Charge, SqliteLedger, Totals, acknowledge, chained, verify
 from holdfast.ledger.anchor import Anchor, Mark, anchors_folder
 from ledger.homes import HOMES, Home, SqliteHome
 
@@ -263,6 +266,61 @@ def test_the_command_line_refuses_acknowledges_and_verifies(tmp_path: Path) -> N
     assert run("verify", str(tmp_path / "nothing"))[0] == 1
 
 
+class ReadsByTheSharedFile(SqliteLedger):
+    """The broken twin: reading unlocks what a commit holds."""
+
+    def anchored(self) -> Mark:
+        with self._anchor.held():
+            return self._anchor.read()
+
+
+def stays_held(
+    Ledger: type[SqliteLedger], folder: Path, monkeypatch: pytest.MonkeyPatch, patience: float
+) -> bool:
+    """Whether the anchor is still held when somebody asks for it between a commit and its end."""
+    ledger = Ledger(folder / "ledger.sqlite", folder)
+    ledger.open(Account("s", "zcdp", 40))
+    committed, asked = threading.Event(), threading.Event()
+
+    def reached(step: str) -> None:
+        if step == "after commit":
+            committed.set()
+            asked.wait()
+
+    monkeypatch.setattr(chained, "reached", reached)
+    with ThreadPoolExecutor(2) as threads:
+        charged = threads.submit(charge, ledger, "first")
+        committed.wait()
+        told = threads.submit(ledger.anchored)
+        wait([told], timeout=patience)  # only the twin comes to an end here
+        with open(ledger._anchor.path) as other:
+            try:
+                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                held = False
+            except BlockingIOError:
+                held = True
+        asked.set()
+        charged.result()
+        told.result()
+    monkeypatch.undo()
+    ledger.close()
+    return held
+
+
+def test_reading_an_anchor_does_not_unlock_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert stays_held(SqliteLedger, tmp_path, monkeypatch, 0.2)
+    (tmp_path / "mutant").mkdir()
+    assert not stays_held(ReadsByTheSharedFile, tmp_path / "mutant", monkeypatch, 60)
+
+
+def test_an_anchor_that_went_away_is_told(tmp_path: Path) -> None:
+    ledger = SqliteLedger(tmp_path / "ledger.sqlite", tmp_path)
+    ledger._anchor.path.unlink()
+    with pytest.raises(LedgerError, match="cannot be opened"):
+        ledger.anchored()
+    ledger.close()
+
+
 def test_an_id_that_names_another_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "anchors").mkdir()
     home = SqliteHome(tmp_path)
@@ -302,8 +360,6 @@ def test_two_holders_of_an_anchor_take_turns(tmp_path: Path) -> None:
     holder = subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True)
     assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
-    import fcntl
-
     anchor = Anchor(path)
     with pytest.raises(BlockingIOError):
         fcntl.flock(anchor._file, fcntl.LOCK_EX | fcntl.LOCK_NB)

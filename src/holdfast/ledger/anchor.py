@@ -60,8 +60,21 @@ class Anchor:
                 "HOLDFAST_ANCHORS or anchors="
             ) from None
 
+    def latest(self) -> Mark:
+        """The last mark, once nobody holds the anchor; for any thread.
+
+        The file is opened for this alone: a lock belongs to an opening, so by the shared one a reader would let
+        go of what a commit of another thread holds.
+        """
+        try:
+            own = Anchor(self.path)
+        except OSError as error:
+            raise LedgerError(f"the anchor {self.path} cannot be opened: {error.strerror}") from None
+        with own.held():
+            return own.read()
+
     def read(self) -> Mark:
-        """The last mark. LedgerError if the file is no anchor."""
+        """The last mark. LedgerError if the file is no anchor. Call it while `held`."""
         record = os.pread(self._file, _SIZE + 1, 0)
         body = record[: _RECORD.size]
         if len(record) != _SIZE or record[_RECORD.size :] != hashlib.sha256(body).digest():
@@ -74,7 +87,7 @@ class Anchor:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Nobody else holds the anchor meanwhile."""
+        """Nobody else holds the anchor meanwhile. One thread at a time: the lock is the opening's."""
         with flocked(self._file):
             yield
 

@@ -91,8 +91,7 @@ class ChainedLedger:
 
     def anchored(self) -> Mark:
         """What the anchor remembers."""
-        with self._anchor.held():
-            return self._anchor.read()
+        return self._anchor.latest()
 
     def moved(self) -> str | None:
         """Where this ledger was moved to, if it was."""
