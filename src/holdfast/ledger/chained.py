@@ -219,14 +219,16 @@ def _note_once(pen: Pen, kind: str, **fields: Value) -> None:
 
 
 def _charge_what_was_lost(pen: Pen, mark: Mark | None) -> None:
-    """Count as spent what the anchor has seen and this copy has not; and all that each session had left,
-    because the anchor does not know which of them was charged."""
-    here, cap = pen.total, pen.cap
+    """Count as spent all that the anchor has seen, on top of what this copy has; and all that each session had
+    left, because the anchor does not know which of them was charged.
+
+    What both have is counted twice. That this copy is the past of what the anchor saw, and was not charged
+    elsewhere since, cannot be proved: a hash says nothing of the heads before it, and those are lost.
+    """
+    cap = pen.cap
     if mark is None:
-        units, queries = (0 if cap is None else cap.limit - here.units), 0
-    elif mark.place > pen.place and mark.totals.units >= here.units:
-        units, queries = mark.totals.units - here.units, mark.totals.answers - here.answers
-    else:  # not the past of what the anchor saw, but another way from some earlier moment
+        units, queries = (0 if cap is None else cap.limit - pen.total.units), 0
+    else:
         units, queries = mark.totals.units, mark.totals.answers
     standing = list(pen.accounts())
     lost_place, lost_head = (-1, "") if mark is None else (mark.place, mark.head)

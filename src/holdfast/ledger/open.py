@@ -45,9 +45,10 @@ def open_ledger(
 def acknowledge(place: str | Path, *, name: str | None = None, anchors: Path | str | None = None) -> None:
     """Go on from an older copy, because the answers given after it are lost for good.
 
-    What it means: the table is charged what the anchor had seen and the copy has not, and each session all
-    that it had left (the anchor does not know which was charged); raise a session's limit, or open another, to
-    go on. The chain keeps a fact `restored`. The lost answers themselves cannot be given again, and a question
-    asked again gets fresh noise, which is paid for. A ledger that agrees with its anchor stays as it is.
+    What it means: the table is charged all that the anchor had seen, on top of what the copy has (which may
+    have been charged elsewhere since), and each session all that it had left (the anchor does not know which was
+    charged); raise a limit, or open another session, to go on. The chain keeps a fact `restored`. The lost
+    answers themselves cannot be given again, and a question asked again gets fresh noise, which is paid for. A
+    ledger that agrees with its anchor stays as it is.
     """
     open_ledger(place, name=name, anchors=anchors, create=False, acknowledged=True).close()
