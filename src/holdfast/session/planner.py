@@ -12,6 +12,7 @@ from holdfast.ledger import Charge, Totals, While
 from holdfast.mechanisms.accuracy import most_noise
 from holdfast.mechanisms.values import round_down, round_up
 from holdfast.mechanisms.votes import FLIP
+from holdfast.noise.parameter import LARGEST_SCALE
 from holdfast.privacy.conversion import pure_to_zcdp
 from holdfast.privacy.event import (
     BoundedRange,
@@ -42,6 +43,13 @@ PAYS = 32
 NEARLY_EQUAL = 2.5
 """Costs within this factor count as near-equal; then the plan that reads the fewest rows wins."""
 
+_MOST_NOISE = {
+    "gaussian": Fraction(LARGEST_SCALE**2),
+    "laplace": Fraction(LARGEST_SCALE),
+    "subsampled-laplace": Fraction(LARGEST_SCALE),
+}
+"""The largest variance or scale that the samplers take; the other mechanisms take any."""
+
 
 @dataclass(frozen=True, slots=True)
 class Moment:
@@ -71,7 +79,12 @@ def plan(statistic: Statistic, request: Request, moment: Moment, terms: Terms) -
 
 
 def finish(totals: Workload, recipe: Recipe, promise: Promise, terms: Terms) -> Plan:
-    """Everything that follows from the choice of a recipe and a promise."""
+    """Everything that follows from the choice of a recipe and a promise.
+
+    InputError, before anything is charged, if its noise is larger than can be drawn.
+    """
+    for span in spans(totals) if recipe.per_span else (1,):
+        refuse_undrawable(recipe.mechanism, recipe.noise * span**2)
     event = _event(totals, recipe, terms.rows)
     if terms.rows_per_unit > 1:
         event = Group(event, terms.rows_per_unit)
@@ -99,6 +112,15 @@ def finish(totals: Workload, recipe: Recipe, promise: Promise, terms: Terms) -> 
         confidence=terms.confidence,
         scope=scope,
     )
+
+
+def refuse_undrawable(mechanism: str, noise: Fraction) -> None:
+    """InputError if the samplers do not reach so far."""
+    if noise > _MOST_NOISE.get(mechanism, math.inf):
+        raise InputError(
+            f"so little budget needs noise beyond 2^{LARGEST_SCALE.bit_length() - 1} steps, which cannot be drawn; "
+            "give more, or have the column declared in a narrower range or coarser steps"
+        )
 
 
 def affordable(statistic: Statistic, moment: Moment, terms: Terms, remaining: int) -> float | None:
@@ -295,6 +317,9 @@ def _within(
     if mechanism in ("gaussian", "laplace"):
         if cap < terms.rows:
             return None
+        largest = Recipe(mechanism, _MOST_NOISE[mechanism], terms.rows)
+        if wide(largest) <= within:
+            return largest
         start = 4.0 * spans(totals)[0] ** (2 if mechanism == "gaussian" else 1)
         noise = most_noise(lambda noise: wide(Recipe(mechanism, noise, terms.rows)), within, start)
         recipe = Recipe(mechanism, noise, terms.rows)
@@ -328,6 +353,9 @@ def _subsample(
     least = _fewest(lambda m: wide(sampling(m, Fraction(1, 1000))) <= 0.6 * within, cap)
     if least is None:
         return None
+    largest = sampling(least, _MOST_NOISE["subsampled-laplace"])
+    if wide(largest) <= within:
+        return largest
     scale = most_noise(lambda scale: wide(sampling(least, scale)), within, 4.0 * sensitivity)
     recipe = sampling(least, scale)
     return recipe if scale > 0 and wide(recipe) <= within else None

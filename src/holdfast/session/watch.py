@@ -13,6 +13,7 @@ from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.privacy.event import Nothing
 from holdfast.query.measurement import Measurement
 from holdfast.query.parse import parse_predicate
+from holdfast.session.planner import refuse_undrawable
 from holdfast.session.request import positive
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Watch:
             raise InputError(f"expected a threshold as a fraction of the rows, at most 1, got {threshold!r}")
         count = round(Fraction(level) * self._rows)
         fresh = SparseVector(count, sensitivity=1, hits=hits, **terms)
+        refuse_undrawable(fresh.allocation.noise, fresh.allocation.question)
         entry = session.charge(f"sparse vector {name!r}", fresh.event, key=self._key("opened"))
         state = json.loads(session.record(entry, json.dumps(fresh.to_json()), secret=True))
         if state["terms"] != fresh.to_json()["terms"]:
