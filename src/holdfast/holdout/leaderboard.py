@@ -13,6 +13,7 @@ from holdfast.holdout.predictions import Predictions
 from holdfast.holdout.reusable import AnyMetric, ReusableHoldout
 from holdfast.holdout.rungs import MOVES, Rungs
 from holdfast.holdout.standing import Standing, ranked
+from holdfast.holdout.state import State
 from holdfast.holdout.summary import Summary
 from holdfast.noise.bits import Bits
 from holdfast.session.answer import Answer
@@ -69,6 +70,11 @@ class Leaderboard:
             greater_is_better=self.metric.greater_is_better,
             only=MOVES if mode in LADDERS else None,
         )
+
+    @property
+    def state(self) -> State:
+        """The record of looks."""
+        return self._holdout.state
 
     @property
     def width(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
@@ -51,6 +51,10 @@ class Overspent(Exception):
         super().__init__("no looks left")
 
 
+def _nothing() -> None:
+    """Wait for nothing."""
+
+
 class State:
     """The record of looks at one holdout.
 
@@ -64,6 +68,8 @@ class State:
     def __init__(self, path: Path | None, anchor: Anchor | None = None, lock: Path | None = None) -> None:
         self._lock = RLock()
         self._anchor = anchor
+        self.before_settling: Callable[[], None] = _nothing
+        """Called before an answer is committed; a server waits there for a public time."""
         self._alone = path.with_suffix(".lock") if lock is None and path is not None else lock
         try:
             self._db = sqlite3.connect(
@@ -211,6 +217,7 @@ class State:
 
         The anchor knows of the answer before it is returned.
         """
+        self.before_settling()
         with self._anchored():
             known = self._rows("SELECT answer FROM answers WHERE look = ?", look)
             if known:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
+import json
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, FastAPI, Header, Path, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from holdfast.errors import InputError
 from holdfast.query.schema import Schema
@@ -22,6 +22,10 @@ from holdfast.service.question import Amount, Chance, Many, Name, Question
 Id = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 NewId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
+
+
+BYTES_A_ROW = 256
+"""More than any number takes, and any text that a prediction may be."""
 
 
 class Body(BaseModel):
@@ -37,9 +41,15 @@ class Budget(Body):
     delta: Chance | None = None
     rho: Amount | None = None
 
-    def given(self) -> dict[str, float]:
+    def given(self) -> dict[str, Any]:
         """The amounts that were given."""
         return self.model_dump(exclude_none=True)
+
+
+class Share(Budget):
+    """An analyst's part of a table: a budget, and perhaps how many of the table's answers they may use up."""
+
+    queries: Annotated[int, Field(ge=1)] | None = None
 
 
 class NewDataset(Body):
@@ -106,6 +116,41 @@ class Scoring(Predictions):
     train_score: Annotated[float, Field(allow_inf_nan=False)] | None = None
 
 
+Told = TypeVar("Told", bound=Predictions)
+
+
+def _large(model: type[BaseModel]) -> dict[str, Any]:
+    """A body that is read only after the token was looked at, and beside the event loop."""
+    content = {"application/json": {"schema": model.model_json_schema()}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+async def _body(request: Request, board: Board) -> bytes:
+    """The bytes of predictions for a board: refused unread if they are far too many for its rows."""
+    if int(request.headers.get("content-length", "0")) > 4096 + BYTES_A_ROW * board.rows:
+        raise Problem("too-large", f"that is far more than {board.rows:,} predictions")
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise Problem("media")
+    return await request.body()
+
+
+def _read(text: bytes, model: type[Told]) -> Told:
+    """Predictions from their JSON. The list is looked at by `as_array`, which is quick."""
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Problem("invalid", "body: expected JSON") from None
+    if not isinstance(body, dict) or not isinstance(body.get("predictions"), list):
+        raise Problem("invalid", 'body: expected {"predictions": [...]}')
+    said = body["predictions"]
+    try:
+        checked = model.model_validate(body | {"predictions": [0.0]})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise Problem("invalid", f"body.{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    return checked.model_copy(update={"predictions": said})
+
+
 class ProblemBody(BaseModel):
     """What every refusal looks like (RFC 9457)."""
 
@@ -152,18 +197,16 @@ Asker = Annotated[Person, Depends(asker_of)]
 
 async def charged(request: Request, work: Callable[[], str]) -> Response:
     """Do charged work beside the event loop. Its reply, good or bad, leaves at a public time."""
-    loop = asyncio.get_running_loop()
-    body = await asyncio.shield(loop.run_in_executor(request.app.state.pool, work))
-    return Response(body, media_type="application/json")
+    return Response(await request.app.state.work.charged(request, work), media_type="application/json")
 
 
 # The busiest routes come first: routes are tried in order.
 
 
 @router.post("/datasets/{dataset}/estimate")
-async def estimate(guard: Guard, asker: Asker, dataset: Id, body: Question) -> JSONResponse:
+async def estimate(request: Request, guard: Guard, asker: Asker, dataset: Id, body: Question) -> JSONResponse:
     """What a question would cost and how wide its answer would be; nothing is read or charged."""
-    return JSONResponse(guard.estimate(asker, dataset, body))
+    return JSONResponse(await request.app.state.work.planned(lambda: guard.estimate(asker, dataset, body)))
 
 
 @router.post("/datasets/{dataset}/ask")
@@ -215,8 +258,8 @@ def analysts(guard: Guard, asker: Asker, dataset: Id) -> list[dict[str, Any]]:
 
 
 @router.put("/datasets/{dataset}/analysts/{person}", status_code=204)
-def admit(guard: Guard, asker: Asker, dataset: Id, person: Id, body: Budget) -> None:
-    """Let somebody ask a table, with a budget of their own (owner)."""
+def admit(guard: Guard, asker: Asker, dataset: Id, person: Id, body: Share) -> None:
+    """Let somebody ask a table, with a share of their own (owner)."""
     guard.admit(asker, dataset, person, body.given())
 
 
@@ -294,12 +337,13 @@ def leaderboard(guard: Guard, asker: Asker, board: Id) -> dict[str, Any]:
     return guard.leaderboard(asker, board)
 
 
-@router.post("/leaderboards/{board}/submissions")
-async def submit(
-    request: Request, guard: Guard, asker: Asker, board: Id, body: Predictions, key: Key = None
-) -> Response:
+@router.post("/leaderboards/{board}/submissions", openapi_extra=_large(Predictions))
+async def submit(request: Request, guard: Guard, asker: Asker, board: Id, key: Key = None) -> Response:
     """Submit predictions for your team."""
-    return await charged(request, lambda: guard.submit(asker, board, body.predictions, key))
+    text = await _body(request, guard.boards.board(board, "leaderboard"))
+    return await charged(
+        request, lambda: guard.submit(asker, board, _read(text, Predictions).predictions, key)
+    )
 
 
 @router.get("/holdouts")
@@ -322,12 +366,16 @@ def holdout(guard: Guard, asker: Asker, board: Id) -> dict[str, Any]:
     return guard.holdout(asker, board)
 
 
-@router.post("/holdouts/{board}/scores")
-async def score(
-    request: Request, guard: Guard, asker: Asker, board: Id, body: Scoring, key: Key = None
-) -> Response:
+@router.post("/holdouts/{board}/scores", openapi_extra=_large(Scoring))
+async def score(request: Request, guard: Guard, asker: Asker, board: Id, key: Key = None) -> Response:
     """Score predictions, or check a training score."""
-    return await charged(request, lambda: guard.score(asker, board, body.predictions, body.train_score, key))
+    text = await _body(request, guard.boards.board(board, "holdout"))
+
+    def work() -> str:
+        body = _read(text, Scoring)
+        return guard.score(asker, board, body.predictions, body.train_score, key)
+
+    return await charged(request, work)
 
 
 @router.get("/metrics", response_class=PlainTextResponse)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -20,6 +19,7 @@ from holdfast.service.limits import Rate
 from holdfast.service.metrics import Metrics
 from holdfast.service.problem import Problem, problem_of
 from holdfast.service.settings import Settings, from_environment, refuse_seeds
+from holdfast.service.work import Work
 
 _BY_STATUS = {
     401: "unauthorized", 403: "forbidden", 404: "not-found", 405: "method", 413: "too-large", 415: "media",
@@ -31,20 +31,20 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     refuse_seeds()
     chosen = from_environment() if settings is None else settings
     gateway, metrics = Gateway(chosen), Metrics()
-    pool = ThreadPoolExecutor(chosen.answering_threads, thread_name_prefix="answering")
+    work = Work(chosen.answering_threads)
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         yield
         # What was charged is answered before the ledgers close: nothing paid for is left half done.
-        pool.shutdown(wait=True)
+        work.close()
         gateway.close()
 
     app = FastAPI(
         title="Holdfast", version=__version__, lifespan=life, docs_url=None, redoc_url=None,
         description="Ask a dataset as often as you like: every answer is private, and its interval is honest.",
     )  # fmt: skip
-    app.state.gateway, app.state.pool, app.state.metrics = gateway, pool, metrics
+    app.state.gateway, app.state.work, app.state.metrics = gateway, work, metrics
     app.state.rate = Rate(chosen.requests_per_second, chosen.burst)
     app.include_router(api.router)
     for kind, handler in _HANDLERS.items():

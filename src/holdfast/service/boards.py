@@ -8,17 +8,22 @@ from threading import RLock
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from holdfast.errors import DataError, HoldfastError, InputError
 from holdfast.holdout import Leaderboard, ReusableHoldout
 from holdfast.holdout.column import read_column
 from holdfast.holdout.fingerprint import labels_array
 from holdfast.service.catalog import Catalog
+from holdfast.service.clock import wait_to_record
 from holdfast.service.problem import Problem
 from holdfast.service.settings import Settings
 from holdfast.session import Answer
 
 KINDS = ("leaderboard", "holdout")
+LONGEST_TEXT = 200
+MOST_CHARACTERS = 2**26
+"""How long one text may be, and how many characters an array of them may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +111,15 @@ class Boards:
         assert isinstance(opened, ReusableHoldout)
         return opened
 
-    def submit(self, key: str, team: str, predictions: list[Any], call: str) -> Answer:
+    def submit(self, key: str, team: str, said: NDArray[Any], call: str) -> Answer:
         """Score a submission, charged to the team."""
-        return self.leaderboard(key).submit(team, _array(predictions), key=call)
+        return self.leaderboard(key).submit(team, said, key=call)
 
     def score(
-        self, key: str, team: str, predictions: list[Any], train_score: float | None, call: str
+        self, key: str, team: str, said: NDArray[Any], train_score: float | None, call: str
     ) -> dict[str, Any]:
         """A score on a holdout; with a training score, whether that is fine."""
-        holdout, said = self.holdout(key), _array(predictions)
+        holdout = self.holdout(key)
         if train_score is None:
             return {"kind": "answers", "answers": [holdout.score(said, key=call, team=team)]}
         verdict = holdout.check(train_score, said, key=call, team=team)
@@ -148,15 +153,19 @@ class Boards:
         labels = _labels(board.labels, board.column)
         state = self._state
         anchors = None if self._anchors is None else self._anchors / "boards"
+        opened: Leaderboard | ReusableHoldout
         if board.kind == "holdout":
-            return ReusableHoldout(
+            opened = ReusableHoldout(
                 labels, metric=board.metric, queries=board.queries, within=board.within,
                 confidence=board.confidence, mode=board.mode, state=state, anchors=anchors,
             )  # fmt: skip
-        return Leaderboard(
-            labels, board.metric, queries=board.queries, per_team=board.per_team, within=board.within,
-            confidence=board.confidence, mode=board.mode, state=state, anchors=anchors,
-        )  # fmt: skip
+        else:
+            opened = Leaderboard(
+                labels, board.metric, queries=board.queries, per_team=board.per_team, within=board.within,
+                confidence=board.confidence, mode=board.mode, state=state, anchors=anchors,
+            )  # fmt: skip
+        opened.state.before_settling = wait_to_record
+        return opened
 
 
 def _labels(place: str, column: str | None) -> Any:
@@ -169,5 +178,25 @@ def _labels(place: str, column: str | None) -> Any:
         ) from None
 
 
-def _array(predictions: list[Any]) -> Any:
-    return np.asarray(predictions)
+def as_array(predictions: list[Any], rows: int) -> NDArray[Any]:
+    """One prediction for each row: numbers throughout, or texts throughout."""
+    if len(predictions) != rows:
+        raise InputError(f"expected {rows:,} predictions, one for each row, got {len(predictions):,}")
+    kinds = set(map(type, predictions))
+    if kinds <= {int, float, bool}:
+        try:
+            said = np.array(predictions, dtype=np.float64)
+        except OverflowError:
+            raise InputError("expected predictions that a float can hold, got a larger one") from None
+        if not np.isfinite(said).all():
+            raise InputError("expected finite predictions, got another")
+        return said
+    if kinds != {str}:
+        raise InputError("expected predictions that are all numbers or all texts, got something else")
+    longest = max(map(len, predictions))
+    # An array of texts is as wide as its longest, in every row.
+    if longest > LONGEST_TEXT or longest * rows > MOST_CHARACTERS:
+        raise Problem(
+            "too-large", f"the longest of the predictions has {longest} characters; shorten the names"
+        )
+    return np.array(predictions, dtype=np.str_)

@@ -27,8 +27,12 @@ _TABLES = (
 )
 _REPLIES = (
     "CREATE TABLE IF NOT EXISTS replies (person TEXT NOT NULL, place TEXT NOT NULL, key TEXT NOT NULL,"
-    " digest TEXT NOT NULL, status INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (person, place, key))",
+    " digest TEXT NOT NULL, body TEXT NOT NULL, kept DOUBLE PRECISION NOT NULL, PRIMARY KEY (person, place, key))",
+    "CREATE INDEX IF NOT EXISTS replies_by_age ON replies (person, kept)",
 )
+REPLIES_KEPT, LARGEST_REPLY = 1000, 65_536
+"""How many replies are kept for each person, and how long one may be. Another is computed again, from the ledger."""
+_TIDY_EVERY = 50
 
 SCOPES = ("owner", "analyst", "auditor")
 
@@ -64,7 +68,7 @@ class Catalog:
     """
 
     def __init__(self, records: Database, replies: Database) -> None:
-        self._db, self._replies = records, replies
+        self._db, self._replies, self._written = records, replies, 0
         for database, tables in ((records, _TABLES), (replies, _REPLIES)):
             with database.write():
                 for statement in tables:
@@ -188,24 +192,28 @@ class Catalog:
         rows = self._db.rows("SELECT budget FROM members WHERE dataset = ? AND person = ?", dataset, person)
         return json.loads(rows[0][0]) if rows else None
 
-    def reply(self, person: str, place: str, key: str) -> tuple[str, int, str] | None:
-        """(digest of the request, status, body) that was sent under an idempotency key."""
+    def reply(self, person: str, place: str, key: str) -> tuple[str, str] | None:
+        """(digest of the request, body) that was sent under an idempotency key; a body too long to keep is empty."""
         rows = self._replies.rows(
-            "SELECT digest, status, body FROM replies WHERE person = ? AND place = ? AND key = ?",
-            person, place, key,
-        )  # fmt: skip
+            "SELECT digest, body FROM replies WHERE person = ? AND place = ? AND key = ?", person, place, key
+        )
         return tuple(rows[0]) if rows else None
 
-    def keep_reply(self, person: str, place: str, key: str, digest: str, status: int, body: str) -> str:
-        """Keep the first reply to a key; returns the one that stands."""
+    def keep_reply(self, person: str, place: str, key: str, digest: str, body: str) -> None:
+        """Keep the first reply to a key, among the last of this person."""
+        kept = body if len(body) <= LARGEST_REPLY else ""
         with self._replies.write():
             self._replies.rows(
                 "INSERT INTO replies VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                person, place, key, digest, status, body,
+                person, place, key, digest, kept, time.time(),
             )  # fmt: skip
-            standing = self.reply(person, place, key)
-        assert standing is not None
-        return standing[2]
+            self._written += 1
+            if self._written % _TIDY_EVERY == 0:
+                self._replies.rows(
+                    "DELETE FROM replies WHERE person = ? AND kept < (SELECT kept FROM replies WHERE person = ?"
+                    f" ORDER BY kept DESC LIMIT 1 OFFSET {REPLIES_KEPT})",
+                    person, person,
+                )  # fmt: skip
 
     def close(self) -> None:
         """Let go of both databases."""

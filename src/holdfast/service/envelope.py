@@ -50,6 +50,7 @@ class Envelope:
         path, method, start = scope["path"], scope["method"], time.perf_counter()
         charged = method == "POST" and path.endswith(CHARGED)
         release = Release(self._settings.quantum if charged else 0.0)
+        scope.setdefault("state", {})["release"] = release
         status = 500
 
         async def sending(message: Message) -> None:

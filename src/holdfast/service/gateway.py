@@ -13,12 +13,14 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from holdfast.errors import DataError, LedgerError
+from numpy.typing import NDArray
+
+from holdfast.errors import BudgetError, DataError, LedgerError
 from holdfast.ledger import export, verify
 from holdfast.privacy.filter import UNITS
 from holdfast.query.schema import Schema
 from holdfast.service import auth
-from holdfast.service.boards import Board, Boards
+from holdfast.service.boards import Board, Boards, as_array
 from holdfast.service.catalog import Catalog, Person, Token
 from holdfast.service.database import Database, PostgresDatabase, SqliteDatabase
 from holdfast.service.problem import Problem
@@ -114,8 +116,12 @@ class Gateway:
             raise Problem("not-found")
         return self.tables.dataset(key)
 
-    def admit(self, asker: Person, key: str, person: str, budget: dict[str, float]) -> None:
-        """Let somebody ask a table with a budget of their own, by an owner; or change that budget."""
+    def admit(self, asker: Person, key: str, person: str, share: dict[str, Any]) -> None:
+        """Let somebody ask a table with a share of their own, by an owner; or change that share.
+
+        A share is a budget and perhaps `queries`: how many answers of those that the table's intervals are
+        promised for.
+        """
         _only(asker, "owner")
         self.tables.dataset(key)
         somebody = self.catalog.person(person)
@@ -123,8 +129,11 @@ class Gateway:
             raise Problem("not-found")
         if somebody.scope == "auditor":
             raise Problem("invalid", "an auditor reads the ledger and asks no questions; admit an analyst")
-        self.tables.check_budget(key, somebody, budget)
-        self.catalog.set_member(key, person, budget)
+        self.tables.check_share(key, somebody, share)
+        self.catalog.set_member(key, person, share)
+        self.tables.session(
+            key, somebody, anew=True
+        )  # the ledger knows the new share before anybody asks by it
 
     def analysts(self, asker: Person, key: str) -> list[dict[str, Any]]:
         """Who may ask a table, their budgets and what they have spent, for owners and auditors."""
@@ -165,7 +174,10 @@ class Gateway:
         what = asked.model_dump_json(exclude={"confirm"})
 
         def answer(name: str) -> Released:
-            self._refuse_unconfirmed(session, asked)
+            if not asked.known(session):
+                plans = asked.plans(session)
+                self._refuse_beyond_share(session, key, asker, sum(map(answers_of, plans)))
+                self._refuse_unconfirmed(session, asked, sum(plan.cost for plan in plans))
             return asked.put(session, name)
 
         return self._once(asker, f"table {key}", what, call, answer)
@@ -250,25 +262,25 @@ class Gateway:
     def submit(self, asker: Person, key: str, predictions: list[Any], call: str | None) -> str:
         """Score a submission of the asker's team."""
         _only(asker, "analyst", "owner")
-        self.boards.board(key, "leaderboard")
+        said = as_array(predictions, self.boards.board(key, "leaderboard").rows)
 
         def answer(name: str) -> Released:
-            scored = self.boards.submit(key, asker.team, predictions, f"{asker.id} {name}")
+            scored = self.boards.submit(key, asker.team, said, f"{asker.id} {name}")
             return {"kind": "answers", "answers": [scored]}
 
-        return self._once(asker, f"board {key}", json.dumps(predictions), call, answer)
+        return self._once(asker, f"board {key}", _mark(said), call, answer)
 
     def score(
         self, asker: Person, key: str, predictions: list[Any], train_score: float | None, call: str | None
     ) -> str:
         """Score predictions on a holdout, or check a training score against it."""
         _only(asker, "analyst", "owner")
-        self.boards.board(key, "holdout")
+        said = as_array(predictions, self.boards.board(key, "holdout").rows)
 
         def answer(name: str) -> Released:
-            return self.boards.score(key, asker.team, predictions, train_score, f"{asker.id} {name}")
+            return self.boards.score(key, asker.team, said, train_score, f"{asker.id} {name}")
 
-        return self._once(asker, f"holdout {key}", json.dumps([predictions, train_score]), call, answer)
+        return self._once(asker, f"holdout {key}", f"{train_score} {_mark(said)}", call, answer)
 
     def close(self) -> None:
         """Let go of everything."""
@@ -276,12 +288,21 @@ class Gateway:
         self.boards.close()
         self.catalog.close()
 
-    def _refuse_unconfirmed(self, session: Session, asked: Asked) -> None:
+    def _refuse_beyond_share(self, session: Session, key: str, asker: Person, wanted: int) -> None:
+        """One analyst shall not use up the answers that the table's intervals were promised for."""
+        most = (self.catalog.member(key, asker.id) or {}).get("queries")
+        used = 0 if most is None else self.tables.ledger(key).totals(session.name).answers
+        if most is not None and used + wanted > most:
+            raise BudgetError(
+                f"your share is {most:,} answers; {used:,} are given and this needs {wanted:,}",
+                requested=wanted,
+                remaining=most - used,
+            )
+
+    def _refuse_unconfirmed(self, session: Session, asked: Asked, cost: float) -> None:
         """One careless question shall not burn an analyst's budget."""
-        if asked.confirm or asked.known(session):
-            return
-        cost, left = sum(plan.cost for plan in asked.plans(session)), float(session.remaining)
-        if self.settings.confirm * left < cost <= left:
+        left = float(session.remaining)
+        if not asked.confirm and self.settings.confirm * left < cost <= left:
             raise Problem(
                 "confirm",
                 f"it costs {cost:.4g} of {left:.4g} that is left; ask again with confirm, or less exactly",
@@ -298,11 +319,25 @@ class Gateway:
         digest = hashlib.sha256(what.encode()).hexdigest()
         standing = self.catalog.reply(asker.id, place, call)
         if standing is None:
-            body = self.catalog.keep_reply(asker.id, place, call, digest, 200, _json(answer(call)))
-            standing = self.catalog.reply(asker.id, place, call) or (digest, 200, body)
+            body = _json(answer(call))
+            self.catalog.keep_reply(asker.id, place, call, digest, body)
+            standing = self.catalog.reply(asker.id, place, call) or (
+                digest,
+                body,
+            )  # another may have been first
         if standing[0] != digest:
             raise Problem("idempotency", "use a new Idempotency-Key for another question")
-        return standing[2]
+        return standing[1] or _json(answer(call))
+
+
+def _mark(said: NDArray[Any]) -> str:
+    """What stands for predictions where two requests are compared."""
+    return f"{said.dtype} {hashlib.sha256(said.tobytes()).hexdigest()}"
+
+
+def answers_of(plan: Plan | Price) -> int:
+    """How many of the promised answers it uses up."""
+    return plan.charge.queries if isinstance(plan, Plan) else plan.answers
 
 
 def shown(plan: Plan | Price) -> dict[str, Any]:

@@ -220,7 +220,7 @@ class OpenWeights(Asked):
     kind: Literal["multiplicative-weights"]
     name: Name = "weights"
     columns: Columns
-    queries: Many
+    queries: Annotated[int, Field(ge=1, le=10**6)]
     within: Annotated[float, Field(ge=1e-6, lt=1)] | None = None
     rho: Amount | None = None
     epsilon: Amount | None = None

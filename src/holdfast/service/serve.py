@@ -25,7 +25,7 @@ _BACKLOG = 2048
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", default=8765, show_default=True, help="0 takes a free one")
 @click.option("--workers", type=int, help="processes that answer; 1 unless said")
-@click.option("--quantum", type=float, help="replies leave at whole multiples of so many seconds; 0.05")
+@click.option("--quantum", type=float, help="replies leave at whole multiples of so many seconds; 0.1")
 @click.option("--secure-cookies", is_flag=True, default=None, help="the page is reached by https only")
 @click.option("--demo", is_flag=True, help="register a synthetic table and a leaderboard to play with")
 @click.option("--new-token", is_flag=True, help="tell a new token of the owner's, if the first was lost")

@@ -25,7 +25,7 @@ class Settings:
     """Folders from which owners may register tables and labels; empty means the folder `data` in `folder`."""
     anchors: Path | None = None
     """Where the anchors of ledgers lie; put it on another disk than the backups. None: the user's state folder."""
-    quantum: float = 0.05
+    quantum: float = 0.1
     """Replies to charged calls leave at whole multiples of so many seconds after they came; 0 turns it off."""
     confirm: float = 0.25
     """A question that costs more than this part of what an analyst has left must be confirmed."""

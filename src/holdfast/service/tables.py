@@ -13,6 +13,7 @@ from holdfast.ledger import LEDGER_FILE, Account, Ledger, SqliteLedger, move_led
 from holdfast.ledger.chained import ChainedLedger
 from holdfast.query.schema import Schema
 from holdfast.service.catalog import Catalog, Person
+from holdfast.service.held import HeldLedger
 from holdfast.service.problem import Problem
 from holdfast.service.settings import Settings
 from holdfast.session import Session, Table
@@ -128,7 +129,7 @@ class Tables:
         """Every registered table."""
         return [Dataset.of(key, record) for key, record in self._catalog.datasets()]
 
-    def session(self, key: str, person: Person) -> Session:
+    def session(self, key: str, person: Person, *, anew: bool = False) -> Session:
         """The session of an analyst on a table; `not-found` if they may not ask it."""
         share = self._catalog.member(key, person.id)
         if share is None:
@@ -137,18 +138,18 @@ class Tables:
         terms = repr(sorted(share.items()))
         with self._lock:
             known = self._sessions.get((key, person.id))
-            if known is None or known[0] != terms:
+            if anew or known is None or known[0] != terms:
                 session = table.session(
-                    **share, confidence=dataset.confidence, queries=dataset.queries, target=dataset.target,
+                    **_budget(share), confidence=dataset.confidence, queries=dataset.queries, target=dataset.target,
                     name=person.id,
                 )  # fmt: skip
                 known = self._sessions[key, person.id] = (terms, session)
             return known[1]
 
-    def check_budget(self, key: str, person: Person, amount: dict[str, Any]) -> None:
+    def check_share(self, key: str, person: Person, share: dict[str, Any]) -> None:
         """Refuse a budget that is none, that is counted otherwise than the table's, or that is spent already."""
         dataset, table = self._opened(key)
-        wanted, cap = budget(**amount), budget(**dataset.budget)
+        wanted, cap = budget(**_budget(share)), budget(**dataset.budget)
         if wanted.currency != cap.currency:
             raise InputError(
                 f"the table's budget is counted in {cap.currency}; give an analyst's in the same notion: "
@@ -188,7 +189,7 @@ class Tables:
 
     def _table(self, dataset: Dataset, ledger: ChainedLedger) -> Table:
         source = DeferredSource(dataset.schema, dataset.rows, dataset.path, dataset.relation)
-        return Table(source, ledger, dataset.rows_per_unit)
+        return Table(source, HeldLedger(ledger), dataset.rows_per_unit)
 
     def place(self, path: str) -> str:
         """A path below one of the roots, or a database's address."""
@@ -231,3 +232,8 @@ class Tables:
         folder = self._settings.folder / "ledgers"
         folder.mkdir(parents=True, exist_ok=True)
         return SqliteLedger(folder / f"{key}.sqlite", anchors)
+
+
+def _budget(share: dict[str, Any]) -> dict[str, Any]:
+    """The budget in a share."""
+    return {name: part for name, part in share.items() if name != "queries"}

@@ -29,6 +29,8 @@ class Price:
     mechanism: str
     cost: float
     explanation: str
+    answers: int = 0
+    """How many of the session's promised answers it uses up."""
 
     def explain(self) -> str:
         """What it would be, in plain words."""
@@ -83,7 +85,7 @@ def of_weights(
         f"{question}\nanswers {queries:,} questions within {terms.within:.4g} of the table; at most "
         f"{terms.updates:,} updates cost {each:.4g} each, the rest is free."
     )
-    return Price(question, "multiplicative-weights", each * terms.updates, explanation)
+    return Price(question, "multiplicative-weights", each * terms.updates, explanation, queries)
 
 
 def _price(session: Session, question: str, mechanism: str, event: Event, words: str) -> Price:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import secrets
 from collections.abc import Callable
@@ -98,7 +97,9 @@ async def estimate(request: Request, visitor: Signed, form: Posted, key: Id) -> 
     known: dict[str, Any] = {"estimate": None, "problem": None}
     try:
         asked = _question(visitor, key, form)
-        known["estimate"] = visitor.guard.estimate(visitor.person, key, asked)
+        known["estimate"] = await request.app.state.work.planned(
+            lambda: visitor.guard.estimate(visitor.person, key, asked)
+        )
     except (Problem, HoldfastError) as error:
         known["problem"] = told(_problem(error))
     return page(request, "_estimate.html", visitor, **known)
@@ -143,8 +144,8 @@ def answers(visitor: Signed, key: Id) -> Response:
 
 async def charged(request: Request, work: Callable[[], Result]) -> Result:
     """Do charged work beside the event loop; it goes on if the browser goes away."""
-    loop = asyncio.get_running_loop()
-    return await asyncio.shield(loop.run_in_executor(request.app.state.pool, work))
+    done: Result = await request.app.state.work.charged(request, work)
+    return done
 
 
 def call_of(form: FormData, what: str) -> str:
