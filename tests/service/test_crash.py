@@ -106,11 +106,9 @@ def test_killed_at_random_moments_under_load(tmp_path: Path, kind: str) -> None:
     def load(server: Server, thread: int, moment: int) -> None:
         for number in range(10**6):
             key = f"{moment} {thread} {number}"
-            questions[key] = {
-                "kind": "fraction",
-                "where": f"age > {len(questions) % 90} AND income > 0.{len(questions)}",
-            }
-            questions[key]["rho"] = 1e-6
+            serial = next(serials)
+            where = f"age > {serial % 90} AND income > {serial // 90}"  # no two are the same question
+            questions[key] = {"kind": "fraction", "where": where, "rho": 1e-6}
             try:
                 status, text = put(server, ann, questions[key], key)
             except (OSError, http.client.HTTPException):
