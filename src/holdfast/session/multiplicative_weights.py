@@ -29,7 +29,9 @@ from holdfast.session.weights_terms import WeightsTerms
 if TYPE_CHECKING:
     from holdfast.session.session import Session
 
-_REMEMBERED = 1 << 16
+_REMEMBERED, _REGIONS = 1 << 16, 1 << 13
+_SHORT = 500
+"""Longer conditions are not remembered: who writes them is anybody."""
 
 
 class MultiplicativeWeights:
@@ -136,7 +138,7 @@ class MultiplicativeWeights:
         known = self._regions.get(where) if isinstance(where, str) else None
         if known is None:
             known = region(self.universe, where)
-            if len(self._regions) < _REMEMBERED:
+            if _is_small(where, known) and len(self._regions) < _REGIONS:
                 self._regions[where] = known
         return self._ask(known)
 
@@ -194,7 +196,7 @@ class MultiplicativeWeights:
             return None
         if not above:
             self._asked, self._run = self._asked + 1, run
-            if len(self._lazy) < _REMEMBERED:
+            if len(query.text) <= _SHORT and len(self._lazy) < _REMEMBERED:
                 self._lazy[query.text] = guess
             return self._answer(query, guess, "answered by the weights; nothing new was paid", 0.0)
         # Counted when it is complete: a draw that fails is left to the next _catch_up.
@@ -317,6 +319,13 @@ class MultiplicativeWeights:
 
     def _key(self, kind: str, number: int) -> str:
         return f"weights {self._name} {kind} {number}"
+
+
+def _is_small(where: object, known: Region) -> bool:
+    """Whether a condition may be kept; one with a value for each cell is as large as the weights."""
+    return (
+        isinstance(where, str) and len(where) <= _SHORT and known.boxes is not None and len(known.boxes) <= 8
+    )
 
 
 def projection(p: float, move: float, *, counting: bool) -> float:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
 from itertools import count
@@ -25,6 +26,7 @@ from holdfast.privacy.event import Event, Group, Votes, to_json
 from holdfast.privacy.filter import UNITS, Filter
 from holdfast.query.evaluate import compile_predicate
 from holdfast.query.parse import parse_predicate
+from holdfast.query.predicate import Always
 from holdfast.query.predicate import columns as predicate_columns
 from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic, workload
@@ -49,6 +51,10 @@ if TYPE_CHECKING:
     from holdfast.session.multiplicative_weights import MultiplicativeWeights
 
 _PLANS_KEPT = 4096
+_SIZE_KEPT = 1 << 15
+"""How large all kept plans of a session may be together, in groups and letters: about 4 MB."""
+_SHORT = 500
+"""Longer conditions are not kept: who writes them is anybody."""
 
 
 class Session(Questions[Answer]):
@@ -69,6 +75,7 @@ class Session(Questions[Answer]):
         self._source, self._ledger, self._budget, self._terms = source, ledger, budget, terms
         self._lock = RLock()
         self._plans: dict[object, tuple[While, Plan]] = {}
+        self._plans_size = 0
         self._samples = map(f"sample {uuid.uuid4().hex} {{}}".format, count())
         self._anytime = While(currency=terms.table.currency)
         # Arrays and stores fetch one row at once; the others draw ahead of the questions.
@@ -136,7 +143,7 @@ class Session(Questions[Answer]):
         asking again draws a fresh row and is charged again, unless it repeats a `key`.
         """
         test = compile_predicate(parse_predicate(where, self._schema), self._schema)
-        columns, text, charge = self._vote(where)
+        columns, text, charge = (self._vote if len(where) <= _SHORT else self._priced_vote)(where)
         entry = self._sampling(where, key, text, charge)
         if entry.answer is not None:
             return bool(json.loads(entry.answer))
@@ -347,10 +354,21 @@ class Session(Questions[Answer]):
         planned = plan(statistic, request, moment, self._terms)
         holding = holds(planned, moment, self._terms)
         self._refuse_beyond_the_promise(planned, moment)
-        if len(self._plans) >= _PLANS_KEPT:
-            self._plans.clear()
-        self._plans[shape] = (holding, planned)
+        self._keep(shape, planned, holding)
         return planned, holding
+
+    def _keep(self, shape: object, planned: Plan, holding: While) -> None:
+        """Remember a plan, without its condition; all of them together stay small, whatever is asked."""
+        bare = replace(planned.statistic, where=Always())
+        size = len(str(bare)) + sum(0 if groups is None else groups.size for groups in (bare.by, bare.bins))
+        if size > _SIZE_KEPT:
+            return
+        with self._lock:
+            if len(self._plans) >= _PLANS_KEPT or self._plans_size + size > _SIZE_KEPT:
+                self._plans.clear()
+                self._plans_size = 0
+            self._plans_size += 0 if shape in self._plans else size
+            self._plans[shape] = (holding, planned.about(bare))
 
     def _still(self, holding: While, planned: Plan, moment: Moment) -> bool:
         charge = planned.charge
