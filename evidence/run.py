@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / "evidence" / "diffprivlib.md"
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
-from evidence import crashes, plots, tables  # noqa: E402  (the path must be set first)
+from evidence import crashes, gateway, plots, tables  # noqa: E402  (the path must be set first)
 from evidence.cache import Cache  # noqa: E402
 from evidence.cells import Job, cells, jobs, run  # noqa: E402
 from evidence.summary import Summary, verdicts  # noqa: E402
@@ -43,7 +43,8 @@ def main(arguments: list[str] | None = None) -> int:
         audit += "\n" + PEERS.read_text()
     command = "make evidence" if options.scale == 1.0 else f"python evidence/run.py --scale {options.scale:g}"
     killed, crashes_failed = _crashes(options)
-    page = f"{tables.document(summaries, audit, command).rstrip()}\n\n{killed}"
+    attacked, gateway_failed = _gateway(options)
+    page = f"{tables.document(summaries, audit, command).rstrip()}\n\n{killed.rstrip()}\n{attacked}"
     (options.output / "evidence.md").write_text(page)
     coverage = [s for s in summaries if s.cell.experiment == "coverage"]
     breaking = [s for s in summaries if s.cell.experiment == "breaking"]
@@ -55,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
     for problem in problems:
         print(problem)
     print(f"wrote {options.output / 'evidence.md'}: {len(summaries)} cells, {len(problems)} problems")
-    return int(bool(problems) or audit_failed or crashes_failed)
+    return int(bool(problems) or audit_failed or crashes_failed or gateway_failed)
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
@@ -115,6 +116,15 @@ def _crashes(options: argparse.Namespace) -> tuple[str, bool]:
     text, failed = crashes.run(max(4, round(1000 * options.scale)), max(4, round(200 * options.scale)))
     if options.scale == 1.0:
         crashes.RECORD.write_text(text)
+    return text, failed
+
+
+def _gateway(options: argparse.Namespace) -> tuple[str, bool]:
+    """The section on the gateway, and whether something was wrong; only a whole run attacks it anew."""
+    if options.only or options.scale < 1.0:
+        return gateway.RECORD.read_text() if gateway.RECORD.exists() else "", False
+    text, failed = gateway.run(gateway.REQUESTS, gateway.EXAMPLES)
+    gateway.RECORD.write_text(text)
     return text, failed
 
 

@@ -32,7 +32,7 @@ def table(person: bool, owned: int) -> dict[str, Any]:
 
     words = np.full(2 * owned, "no", dtype="U2").astype(object)
     if person:
-        words[:owned] = [f"{i:0400d}" for i in range(owned)]
+        words[:owned] = [f"{i:0200d}" for i in range(owned)]
     return {"word": pa.array(words, pa.string()), "place": np.zeros(2 * owned, dtype=np.int64)}
 
 

@@ -31,7 +31,7 @@ CHOSEN = [
     "response_schema_conformance",
     "negative_data_rejection",
 ]
-EXAMPLES = int(os.environ.get("HOLDFAST_FUZZ", "8"))
+EXAMPLES = int(os.environ.get("HOLDFAST_FUZZ", "5"))
 """How many requests are made to each operation and as each role; `make evidence` sends more."""
 
 
