@@ -121,7 +121,10 @@ def test_killed_at_random_moments_under_load(tmp_path: Path, kind: str) -> None:
         threads = [threading.Thread(target=load, args=(server, thread, moment)) for thread in range(6)]
         for thread in threads:
             thread.start()
-        time.sleep(draw.uniform(0.05, 0.5))
+        before = len(delivered)
+        while len(delivered) == before and any(thread.is_alive() for thread in threads):
+            time.sleep(0.001)
+        time.sleep(draw.uniform(0.0, 0.4))
         server.process.send_signal(signal.SIGKILL)
         server.stop()
         for thread in threads:
