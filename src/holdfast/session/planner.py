@@ -445,15 +445,15 @@ def _impossible(totals: Workload, request: Request, moment: Moment, terms: Terms
     """Says what could be certified instead."""
     nearest = None
     if request.within is not None:
-        wider = request.within
-        for _ in range(60):
-            wider *= 1.25
-            if any(
-                _plan_by(mechanism, totals, Request(within=wider), moment, terms) is not None
-                for mechanism in _mechanisms(totals, Request(within=wider), terms)[:1]
-            ):
-                nearest = wider
-                break
+        mechanism = _mechanisms(totals, Request(within=request.within), terms)[0]
+
+        def wider(times: int) -> Request:
+            return Request(within=float(request.within or 0) * 1.25**times)
+
+        times = _fewest(
+            lambda times: _plan_by(mechanism, totals, wider(times), moment, terms) is not None, 300
+        )
+        nearest = None if times is None else wider(times).within
     what = f"within={request.within:g}" if request.within is not None else "this request"
     advice = "no width can be certified" if nearest is None else f"about within={nearest:.3g} can be"
     return f"{what} cannot be certified for the {terms.target} with {terms.rows:,} rows; {advice}"

@@ -99,25 +99,51 @@ def best(
 def _cheapest(
     rows: int, points: int, questions: int, within: float, failure: float, answer: str, shares: list[float]
 ) -> WeightsTerms:
-    options = [_best(rows, points, questions, within, failure, answer, share) for share in shares]
+    """The least costly of the shares that can be certified; InputError if none can."""
+    tried = (_best(rows, points, questions, within, failure, answer, share) for share in shares)
+    options = [terms for terms in tried if terms is not None]
+    if not options:
+        raise InputError(
+            f"within={within:g} is less than noise in steps of 1/{GRID:,} row can certify on {rows:,} rows; ask "
+            "for a wider promise"
+        )
     return min(options, key=lambda t: t.rho if answer == "gaussian" else t.epsilon)
 
 
 def _best(
     rows: int, points: int, questions: int, within: float, failure: float, answer: str, share: float
-) -> WeightsTerms:
+) -> WeightsTerms | None:
+    """The terms with a reach of `share` of the width; None where that is less than rounding takes."""
     unit = rows * GRID
     reach = math.floor(share * within * unit)
     alpha0 = within - 2 * share * within
+    farthest = math.floor(alpha0 / 2 * unit)
+    if reach < _ROUNDING or farthest < 1:
+        return None
     c = max(1, math.floor(math.log(points) / (2 * alpha0**2) * (1 + 1e-12)))
-    epsilon = Fraction(1)
-    for _ in range(4):
-        epsilon = round_up(epsilon * Fraction(run_reach(epsilon, c, questions, failure) + 1, max(1, reach)))
-    while run_reach(epsilon, c, questions, failure) > reach:
-        epsilon = round_up(epsilon * Fraction(1001, 1000))
-    noise, distance = _answer_noise(answer, epsilon, failure / (3 * c), math.floor(alpha0 / 2 * unit))
+    epsilon = _run_epsilon(reach, c, questions, failure)
+    noise, distance = _answer_noise(answer, epsilon, failure / (3 * c), farthest)
     threshold = math.floor(within * unit) - reach
     return WeightsTerms("best", within, alpha0, c, questions, threshold, epsilon, answer, noise, distance)
+
+
+def _run_epsilon(reach: int, updates: int, questions: int, failure: float) -> Fraction:
+    """About the least epsilon of a run whose noise stays within `reach` steps, at least `_ROUNDING`."""
+
+    def fits(epsilon: Fraction) -> bool:
+        return run_reach(epsilon, updates, questions, failure) <= reach
+
+    high = Fraction(1)
+    for _ in range(4):
+        high = round_up(high * Fraction(run_reach(high, updates, questions, failure) + 1, max(1, reach)))
+    # Far from rounding this is all but it, and one step of a thousandth suffices; near it the steps grow.
+    low, step = high, Fraction(1001, 1000)
+    while not fits(high):
+        low, high, step = high, round_up(high * step), round_up(step**2)
+    while high > low * Fraction(1002, 1000):
+        middle = round_up((low + high) / 2)
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high
 
 
 def run_reach(epsilon: Fraction, updates: int, questions: int, failure: float) -> int:
@@ -151,17 +177,23 @@ def best_within(
 ) -> WeightsTerms:
     """The terms of `best` with the smallest certified error that the budget affords; InputError if none."""
     answer = "laplace" if rho is None else "gaussian"
+
+    def fits(within: float) -> bool:
+        try:
+            terms = _cheapest(rows, points, questions, within, failure, answer, _SHARES[::3])
+        except InputError:  # too narrow for any budget
+            return False
+        return terms.rho <= rho if rho is not None else terms.epsilon <= (epsilon or 0)
+
     low, high = 1e-7, 1.0
-    for _ in range(30):
-        middle = math.sqrt(low * high)
-        terms = _cheapest(rows, points, questions, middle, failure, answer, _SHARES[::3])
-        fits = terms.rho <= rho if rho is not None else terms.epsilon <= (epsilon or 0)
-        low, high = (low, middle) if fits else (middle, high)
-    if high >= 1.0:
+    if not fits(high * (1 - 2.0**-20)):
         raise InputError(
             f"this budget certifies no error below 1 for {questions:,} questions on {rows:,} rows and "
             f"{points:,} points; give more budget, fewer columns, or ask independently"
         )
+    for _ in range(30):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if fits(middle) else (middle, high)
     return best(rows, points, questions, high, failure, answer)
 
 
