@@ -11,6 +11,7 @@ import pytest
 import holdfast as hf
 from holdfast.errors import BudgetError, InputError, LedgerError
 from holdfast.query.region import GRID, Region, factors, region
+from holdfast.session import multiplicative_weights
 from holdfast.session.answer import Answer
 from holdfast.session.multiplicative_weights import MultiplicativeWeights
 from holdfast.session.session import Session
@@ -206,3 +207,97 @@ def test_a_product_of_many_numbers_is_wider_by_all_their_rounding() -> None:
     assert off <= Fraction(4, GRID)
     assert weights.product(values).noise == weights.within + 4 / GRID
     assert weights.fraction(NEAR).noise == weights.within
+
+
+def open_while(session: Session, meanwhile: Any, monkeypatch: pytest.MonkeyPatch) -> MultiplicativeWeights:
+    """Open weights; `meanwhile` happens each time between their plan and their charge."""
+    real, under_way = multiplicative_weights.plan_weights, []
+
+    def planned(*asked: Any, **how: Any) -> Any:
+        terms = real(*asked, **how)
+        if not under_way:
+            under_way.append(True)
+            meanwhile()
+            under_way.clear()
+        return terms
+
+    with monkeypatch.context() as patch:
+        patch.setattr(multiplicative_weights, "plan_weights", planned)
+        return session.multiplicative_weights(["c0", "c1"], queries=100, rho=1.0, name="last")
+
+
+def busy_session(target: str) -> Session:
+    schema = hf.Schema(**{name: hf.Boolean() for name in DATA})
+    return hf.open(DATA, schema).session(rho=500.0, target=target)  # type: ignore[arg-type]
+
+
+def widths(target: str, monkeypatch: pytest.MonkeyPatch, *, together: bool) -> list[float]:
+    """What three weights certify, opened one after the other or all planned before any is charged."""
+    session, found = busy_session(target), []
+
+    def open_others() -> None:
+        for name in ("first", "second")[len(found) :]:
+            others = session.multiplicative_weights(["c0", "c1"], queries=100, rho=1.0, name=name)
+            found.append(others.within)
+
+    if not together:
+        open_others()
+    last = open_while(session, open_others, monkeypatch)
+    return [*found, last.within]
+
+
+def charge_whatever_happened(self: Session, last: int, *what: Any, **how: Any) -> Any:
+    """The broken twin does not look who took the places meanwhile."""
+    return real_charge_by(self, 1 << 60, *what, **how)
+
+
+real_charge_by = Session.charge_by
+
+
+@pytest.mark.parametrize("target", ["table", "population"])
+def test_weights_planned_at_the_same_moment_share_the_promise(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = widths(target, monkeypatch, together=False)
+    assert honest == sorted(set(honest))  # later places have smaller shares, so the widths grow
+
+    def keeps_the_promise() -> bool:
+        return all(w >= h for w, h in zip(widths(target, monkeypatch, together=True), honest, strict=True))
+
+    assert keeps_the_promise()
+    monkeypatch.setattr(Session, "charge_by", charge_whatever_happened)
+    assert not keeps_the_promise()
+
+
+def test_a_busy_table_does_not_keep_weights_from_opening(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, plans = busy_session("table"), []
+
+    def ask_others() -> None:
+        plans.append(session.answered)
+        for number in range(20):
+            session.count("c0", rho=1e-6 * (1 + number + 20 * len(plans)))
+
+    weights = open_while(session, ask_others, monkeypatch)
+    assert 2 <= len(plans) <= 6
+    place = session.answered - 100 + 1  # its first place; its plan was for that one or a later one
+    assert place > plans[-1] + 1
+    fresh = busy_session("table")
+    assert weights.within > fresh.multiplicative_weights(["c0", "c1"], queries=100, rho=1.0).within
+
+
+def test_openings_of_one_name_at_the_same_moment_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second plan differs, because the ledger moved; the opening that stands counts."""
+    session, others = busy_session("table"), []
+
+    def open_the_same() -> None:
+        session.count("c0", rho=1e-6)
+        others.append(session.multiplicative_weights(["c0", "c1"], queries=100, rho=1.0, name="last"))
+
+    second = open_while(session, open_the_same, monkeypatch)
+    assert [second.terms] == [other.terms for other in others]
+    assert session.answered == 101
+    with monkeypatch.context() as patch:  # a twin that compares the plans, and not what was asked for
+        patch.setattr(Session, "charge_by", lambda self, last, *what, **how: self.charge(*what, **how))
+        session = busy_session("table")
+        with pytest.raises(InputError, match="other terms"):
+            open_while(session, open_the_same, monkeypatch)

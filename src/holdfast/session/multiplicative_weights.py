@@ -10,7 +10,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import BudgetError, InputError
-from holdfast.ledger import Entry
+from holdfast.ledger import Entry, Stale
 from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.noise.bits import Bits
 from holdfast.noise.gaussian import gaussian
@@ -74,31 +74,19 @@ class MultiplicativeWeights:
             session._schema, columns, edges, most=MAX_CELLS if device == "numpy" else 2**32
         )
         self.queries = whole("queries", queries)
-        asked = {"universe": self.universe.identity(), "queries": self.queries, "version": version}
-        asked |= {"within": within, "rho": rho, "epsilon": epsilon, "delta": delta}
+        wanted = {"version": version, "within": within, "rho": rho, "epsilon": epsilon, "delta": delta}
+        asked = {"universe": self.universe.identity(), "queries": self.queries} | wanted
         self._opening = json.loads(json.dumps(asked))
-        first = session._ledger.find(session.name, self._key("round", 0))
-        if first is None:
-            self.terms = plan_weights(
-                session,
-                self.universe.size + 1,
-                self.queries,
-                version=version,
-                within=within,
-                rho=rho,
-                epsilon=epsilon,
-                delta=delta,
-            )
-        else:
-            self.terms = self._opened(first)
         self.weights = Weights(self.universe, array_module(device))
+        first = self._open(**wanted)
+        self.terms = self._opened(first)
         self._run: SparseVector | None = None
         self._updates, self._asked = 0, 0
         self.potential = math.log(self.weights.support)
         self._released: dict[str, float] = {}
         self._lazy: dict[str, float] = {}
         self._regions: dict[str, Region] = {}
-        if first is None:
+        if first.answer is None:
             self._open_run()
         self._secret = CellCounts(session._source, self.universe)
         self._catch_up()
@@ -231,6 +219,26 @@ class MultiplicativeWeights:
         self._released[query.text] = min(1.0, max(0.0, steps / unit))
         self._lazy.clear()
 
+    def _open(self, **wanted: Any) -> Entry:
+        """The opening of this name that stands, or a new one, charged with its first run.
+
+        It takes the next places of the session's promise. If others took them meanwhile it is planned again,
+        with ever more room for them, so that a busy table does not keep it waiting for ever.
+        """
+        session, key, room = self._session, self._key("round", 0), 0
+        while (standing := session._ledger.find(session.name, key)) is None:
+            after = session.answered + (room if session.queries is None else 0)
+            terms = plan_weights(session, self.universe.size + 1, self.queries, after=after, **wanted)
+            opening = json.dumps({"asked": self._opening, "terms": terms.to_json()})
+            label = f"weights {self._name!r} opens: {opening}"
+            try:
+                return session.charge_by(
+                    after + self.queries, label, terms.event, queries=self.queries, key=key
+                )
+            except Stale:
+                room = 2 * room + 4
+        return standing
+
     def _open_run(self) -> SparseVector:
         """The run under way, or the next one, which is charged first. BudgetError when none is left."""
         if self._run is not None:
@@ -243,14 +251,7 @@ class MultiplicativeWeights:
                 remaining=0,
             )
         key = self._key("round", self._updates)
-        queries = self.queries if self._updates == 0 else 0
-        label = f"weights {self._name!r} runs"
-        if self._updates == 0:
-            opening = {"asked": self._opening, "terms": terms.to_json()}
-            label = f"weights {self._name!r} opens: {json.dumps(opening)}"
-        entry = session.charge(label, terms.event, queries=queries, key=key)
-        if self._updates == 0:
-            self.terms = terms = self._opened(entry)  # another may have opened the name meanwhile
+        entry = session.charge(f"weights {self._name!r} runs", terms.event, key=key)
         if entry.answer is None:
             vector = SparseVector(
                 terms.threshold,

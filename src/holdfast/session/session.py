@@ -246,25 +246,8 @@ class Session(Questions[Answer]):
         how many intervals the release promises; more than the session's are refused. Rows owned in groups
         are charged as groups. A mechanism with a delta of its own is refused: sessions count none.
         """
-        if self._terms.fixed is not None:
-            raise MechanismError(
-                "this session answers by its one planned mechanism only; open another for this"
-            )
-        terms = self._terms
-        if terms.rows_per_unit > 1:
-            event = Group(event, terms.rows_per_unit)
-        if Filter.zcdp(1).delta_cost(event) > 0:
-            raise MechanismError(
-                "this mechanism has a delta of its own, and sessions count none; use another version"
-            )
-        cost = Charge(terms.session.cost(event), terms.table.cost(event), queries)
-        text, plan_text = json.dumps(to_json(event)), json.dumps({"question": label})
-        most = terms.queries if queries else None
-        holding = While(
-            session_answers=most if terms.target == "table" else None,
-            table_answers=most if terms.target == "population" else None,
-            currency=terms.table.currency,
-        )
+        plan_text, text, cost = self._priced(label, event, queries)
+        holding = self._until(self._terms.queries if queries else None)
         while True:
             standing = None if key is None else self._ledger.find(self.name, key)
             if standing is not None:
@@ -278,6 +261,45 @@ class Session(Questions[Answer]):
             except Stale:
                 # Too many intervals are refused here; otherwise the key was reserved meanwhile, and is found.
                 self._refuse_more_than_promised(queries, self._moment())
+
+    def charge_by(self, last: int, label: str, event: Event, *, queries: int, key: str) -> Entry:
+        """The same for a release whose intervals were planned for places of the promise up to `last`.
+
+        Stale if others took some of these places meanwhile, or the key: look, and plan again.
+        """
+        plan_text, text, cost = self._priced(label, event, queries)
+        holding = self._until(last if self._terms.queries is None else self._terms.queries)
+        return self._ledger.reserve(self.name, key, plan_text, text, cost, holding)
+
+    @property
+    def answered(self) -> int:
+        """How many places of the promise are taken: by the session's answers, or by all on the table."""
+        return self._ledger.totals(self.name if self._terms.target == "table" else None).answers
+
+    def _priced(self, label: str, event: Event, queries: int) -> tuple[str, str, Charge]:
+        """What the ledger keeps of a charge, and its cost; refused where a session cannot count it."""
+        terms = self._terms
+        if terms.fixed is not None:
+            raise MechanismError(
+                "this session answers by its one planned mechanism only; open another for this"
+            )
+        if terms.rows_per_unit > 1:
+            event = Group(event, terms.rows_per_unit)
+        if Filter.zcdp(1).delta_cost(event) > 0:
+            raise MechanismError(
+                "this mechanism has a delta of its own, and sessions count none; use another version"
+            )
+        cost = Charge(terms.session.cost(event), terms.table.cost(event), queries)
+        return json.dumps({"question": label}), json.dumps(to_json(event)), cost
+
+    def _until(self, last: int | None) -> While:
+        """While no place of the promise after `last` is needed."""
+        terms = self._terms
+        return While(
+            session_answers=last if terms.target == "table" else None,
+            table_answers=last if terms.target == "population" else None,
+            currency=terms.table.currency,
+        )
 
     def record(self, entry: Entry, outcome: str, *, secret: bool = False) -> str:
         """Commit the outcome of a charge, once; returns the outcome that stands. A `secret` one holds what must

@@ -95,8 +95,12 @@ def plan_weights(
     rho: float | None,
     epsilon: float | None,
     delta: float | None,
+    after: int | None = None,
 ) -> WeightsTerms:
     """The terms that were asked for. BudgetError if the session could not pay for every update.
+
+    The answers take the places of the session's promise that follow `after` (now: those already answered); their
+    confidence holds in any earlier places as well, because these have larger shares.
 
     "best" takes within=, or the budget of all updates (rho=, or epsilon= in a pure session); the others take
     epsilon= and delta=.
@@ -106,22 +110,22 @@ def plan_weights(
     if session.currency == "gdp":
         raise MechanismError("the sparse vector is not Gaussian noise, and this session is Gaussian-only")
     n, pure = session._terms.rows, session.currency == "pure"
+    failure = _failure(session, queries, session.answered if after is None else after)
     budget = epsilon if pure else rho
     if version != "best":
         if epsilon is None or within is not None or rho is not None:
             raise InputError(f"the {version} version is planned from epsilon= and delta=; give these")
         delta = 0.0 if delta is None else probability("delta", delta)
         named = lecture if version == "lecture" else textbook
-        terms = named(n, points, queries, positive("epsilon", epsilon), delta, _failure(session, queries))
+        terms = named(n, points, queries, positive("epsilon", epsilon), delta, failure)
     elif within is not None and rho is None and epsilon is None:
         answer = "laplace" if pure else "gaussian"
-        terms = best(n, points, queries, probability("within", within), _failure(session, queries), answer)
+        terms = best(n, points, queries, probability("within", within), failure, answer)
     elif within is None and budget is not None:
         # One person's rows cost as a group: rows_per_unit times epsilon, or its square times rho.
         amount = positive("epsilon" if pure else "rho", budget) / session._terms.rows_per_unit ** (
             1 if pure else 2
         )
-        failure = _failure(session, queries)
         if pure:
             terms = best_within(n, points, queries, failure, epsilon=amount)
         else:
@@ -144,14 +148,13 @@ def shares(queries: int | None, place: int, count: int) -> float:
     return total
 
 
-def _failure(session: Session, queries: int) -> float:
+def _failure(session: Session, queries: int, answered: int) -> float:
     """The chance of a miss on the table that the session's promise leaves for all these answers together.
 
     For the population: at the first miss the overshoot is at most 1, and it happens with at most this chance,
     which is the allowance of the answers' shares at every level that the table may yet reach.
     """
-    terms, moment = session._terms, session._moment()
-    answered = (moment.session if terms.target == "table" else moment.table).answers
+    terms = session._terms
     if terms.queries is not None and answered + queries > terms.queries:
         raise BudgetError(
             f"the intervals were promised for {terms.queries:,} queries, {answered:,} are answered and these "
@@ -160,7 +163,7 @@ def _failure(session: Session, queries: int) -> float:
             remaining=terms.queries - answered,
         )
     weight = shares(terms.queries, answered + 1, queries)
-    spent = total_rho(moment.table.units, terms)
+    spent = total_rho(session._moment().table.units, terms)
     levels = promises(terms.target, terms.rows, 1 - terms.confidence, weight, spent)
     return min(promise.allowance for promise in islice(levels, _LEVELS))
 
