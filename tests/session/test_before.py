@@ -11,6 +11,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.session.deferred import DeferredSource, look
+from holdfast.session.watch import Watch
 
 CANDIDATES = ["age > 10", "age > 50"]
 RELEASES: dict[str, tuple[Callable[[Any], Any], Callable[[hf.Session], object]]] = {
@@ -94,6 +95,38 @@ def test_a_repeated_call_of_a_sparse_vector_uses_no_second_hit(tmp_path: Path, t
     assert later.hits_left == 1
     assert later.above("age >= 0")  # without its name it is another question
     assert later.halted
+
+
+class IgnoresTheCondition(Watch):
+    """The broken twin: what a call was told is told to any question."""
+
+    def _told(self, call: str, asked: str) -> bool:
+        return self._calls[call][1]
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_call_is_bound_to_its_condition(table: hf.Table, restarted: bool) -> None:
+    session = table.session(rho=5.0, target="table")
+
+    def hold(kind: type[Watch] = Watch) -> Watch:
+        return kind(session, "watch", 0.5, 3, rho=0.5)
+
+    first = hold()
+    assert first.above("age >= 0", call="KEY")
+    watch = hold() if restarted else first
+    with pytest.raises(hf.InputError, match="another condition"):
+        watch.above("age > 98", call="KEY")
+    assert watch.above("age > -1", call="KEY")  # the same condition in other words
+    assert (watch.asked, watch.hits_left) == (1, 2)
+    assert hold(IgnoresTheCondition).above("age > 98", call="KEY")
+    assert not watch.above("age > 98", call="another")
+
+
+def test_a_sample_of_another_condition_is_another_draw(table: hf.Table) -> None:
+    session = table.session(rho=1.0, target="table")
+    for where in ("age > 49", "age > 98"):
+        session.sample(where, key="KEY")
+    assert session._ledger.totals(session.name).entries == 2
 
 
 def test_rows_are_looked_for_when_they_are_needed(tmp_path: Path, table: hf.Table) -> None:

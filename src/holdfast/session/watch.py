@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from fractions import Fraction
+from hashlib import blake2b
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -39,25 +40,28 @@ class Watch:
         fresh = SparseVector(count, sensitivity=1, hits=hits, **terms)
         refuse_undrawable(fresh.allocation.noise, fresh.allocation.question)
         entry = session.charge(f"sparse vector {name!r}", fresh.event, key=self._key("opened"))
-        state = json.loads(session.record(entry, json.dumps(fresh.to_json()), secret=True))
+        state = json.loads(entry.answer or session.record(entry, json.dumps(fresh.to_json()), secret=True))
         if state["terms"] != fresh.to_json()["terms"]:
             raise InputError(f"sparse vector {name!r} was opened on other terms; choose another name")
         self._vector, self._number = SparseVector.from_json(state), 0
-        self._calls: dict[str, bool] = {}
+        self._calls: dict[str, tuple[str | None, bool]] = {}
+        """What each call asked, as a digest, and what it was told."""
         self._catch_up()
         self.threshold = level
 
     def above(self, where: str, *, call: str | None = None) -> bool:
         """Whether the fraction is about above the threshold. BudgetError once it has halted.
 
-        A `call` names this question: the same call, repeated after a crash, gets the same answer.
+        A `call` names this question: the same call, repeated after a crash, gets the same answer. InputError if
+        it was made for another condition.
         """
         condition = parse_predicate(where, self._session._schema)
+        asked = blake2b(str(condition).encode(), digest_size=16).hexdigest()
         with self._lock:
             while True:
                 self._catch_up()
                 if call is not None and call in self._calls:
-                    return self._calls[call]
+                    return self._told(call, asked)
                 if self._vector.halted:
                     self._vector.above(0)  # raises, and says why
                 key, trial = self._key(self._number), SparseVector.from_json(self._vector.to_json())
@@ -67,7 +71,13 @@ class Watch:
                 value = int(self._session._source.totals(Measurement(self._session._schema, condition))[0])
                 answer = trial.above(value)
                 told = json.dumps(
-                    {"by": self._holder, "above": answer, "call": call, "state": trial.to_json()}
+                    {
+                        "by": self._holder,
+                        "above": answer,
+                        "call": call,
+                        "asked": asked,
+                        "state": trial.to_json(),
+                    }
                 )
                 if self._session.record(entry, told, secret=True) == told:
                     self._catch_up()
@@ -95,17 +105,30 @@ class Watch:
     def _key(self, place: object) -> str:
         return json.dumps(["sparse vector", self._name, place])
 
+    def _told(self, call: str, asked: str) -> bool:
+        """What a call was told before."""
+        condition, above = self._calls[call]
+        if condition not in (None, asked):  # None: written before conditions were kept
+            raise InputError("this call was made for another condition; give each question a call of its own")
+        return above
+
+    def catch_up(self) -> None:
+        """Take over what was answered since, by others too."""
+        with self._lock:
+            self._catch_up()
+
     def _catch_up(self) -> None:
         """Take over what other holders of this sparse vector, or an earlier process, have answered.
 
         Only what stands in the ledger counts: an answer that did not become the record is never told.
         """
-        while True:
-            entry = self._session._ledger.find(self._session.name, self._key(self._number))
-            if entry is None or entry.answer is None:
-                return
-            told = json.loads(entry.answer)
-            self._vector = SparseVector.from_json(told["state"])
-            if told.get("call") is not None:
-                self._calls[told["call"]] = told["above"]
-            self._number += 1
+        state, find = None, self._session._ledger.find
+        try:
+            while (entry := find(self._session.name, self._key(self._number))) is not None and entry.answer:
+                told = json.loads(entry.answer)
+                if told.get("call") is not None:
+                    self._calls[told["call"]] = told.get("asked"), told["above"]
+                state, self._number = told["state"], self._number + 1
+        finally:  # the state goes with the number, also when the ledger fails halfway
+            if state is not None:
+                self._vector = SparseVector.from_json(state)
