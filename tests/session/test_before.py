@@ -129,6 +129,46 @@ def test_a_sample_of_another_condition_is_another_draw(table: hf.Table) -> None:
     assert session._ledger.totals(session.name).entries == 2
 
 
+def lookups(session: hf.Session, kept: bool) -> list[int]:
+    """How often the ledger is read for each of some questions that come back to their sparse vector."""
+    read, real = [0], session._ledger.find
+
+    def find(name: str, key: str) -> Any:
+        read[-1] += 1
+        return real(name, key)
+
+    session._ledger.find = find  # type: ignore[method-assign, assignment]
+    for number in range(30):
+        if not kept:
+            session._watches.clear()
+        session.sparse_vector(0.9, 3, rho=0.5).above(f"age > {50 + number}")
+        read.append(0)
+    return read[:-1]
+
+
+def test_coming_back_to_a_sparse_vector_reads_only_what_is_new(table: hf.Table) -> None:
+    counts = lookups(table.session(rho=1.0, target="table"), kept=True)
+    assert max(counts[1:]) <= 5
+    grows = lookups(table.session(rho=1.0, target="table"), kept=False)  # the broken twin
+    assert grows[-1] > grows[1] + 20
+
+
+def test_a_kept_sparse_vector_knows_what_others_answered(table: hf.Table) -> None:
+    session = table.session(rho=1.0, name="ann", target="table")
+    watch = session.sparse_vector(0.1, 2, rho=0.5)
+    other = table.session(rho=1.0, name="ann", target="table").sparse_vector(0.1, 2, rho=0.5)
+    assert other is not watch and other.above("age >= 0")
+    again = session.sparse_vector(0.1, 2, rho=0.5)
+    assert (again.asked, again.hits_left) == (1, 1)
+    with pytest.raises(hf.InputError, match="other terms"):
+        session.sparse_vector(0.2, 2, rho=0.5)
+    for number in range(40):
+        session.sparse_vector(0.1, 2, rho=1e-4, name=f"number {number}")
+    assert len(session._watches) <= 16
+    late = session.sparse_vector(0.1, 2, rho=0.5)
+    assert (late.asked, late.hits_left) == (1, 1)
+
+
 def test_rows_are_looked_for_when_they_are_needed(tmp_path: Path, table: hf.Table) -> None:
     place = str(tmp_path / "people.hf")
     table.save(place)

@@ -14,6 +14,7 @@ import holdfast as hf
 from holdfast.mechanisms.accuracy import sample_reach
 from holdfast.session import table as table_module
 from holdfast.session.quantile import select_bins
+from holdfast.session.watch import Watch
 
 SCHEMA = hf.Schema(x=hf.Integer(0, 1023))
 
@@ -26,7 +27,7 @@ def test_two_holders_of_one_sparse_vector_share_its_hits() -> None:
     session = open_rows(np.ones(5000, dtype=int)).session(epsilon=2.0)
     hits = 0
     for _ in range(20):
-        watch = session.sparse_vector(0.3, 1, epsilon=1.0, name="w")
+        watch = Watch(session, "w", 0.3, 1, epsilon=1.0)
         try:
             watch.above("x = 0 AND x = 1")
             hits += watch.above("x = 1")
@@ -39,7 +40,7 @@ def test_two_holders_of_one_sparse_vector_share_its_hits() -> None:
 
 def test_interleaved_holders_never_tell_each_others_answers() -> None:
     session = open_rows(np.arange(5000) % 1024).session(epsilon=5.0)
-    first, second = (session.sparse_vector(0.5, 3, epsilon=2.0, name="w") for _ in range(2))
+    first, second = (Watch(session, "w", 0.5, 3, epsilon=2.0) for _ in range(2))
     assert [
         first.above("x < 10"),
         second.above("x < 1000"),

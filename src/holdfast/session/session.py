@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 _PLANS_KEPT = 4096
 _SIZE_KEPT = 1 << 15
 """How large all kept plans of a session may be together, in groups and letters: about 4 MB."""
+_WATCHES_KEPT = 16
 _SHORT = 500
 """Longer conditions are not kept: who writes them is anybody."""
 
@@ -76,6 +77,7 @@ class Session(Questions[Answer]):
         self._lock = RLock()
         self._plans: dict[object, tuple[While, Plan]] = {}
         self._plans_size = 0
+        self._watches: dict[str, Watch] = {}
         self._samples = map(f"sample {uuid.uuid4().hex} {{}}".format, count())
         self._anytime = While(currency=terms.table.currency)
         # Arrays and stores fetch one row at once; the others draw ahead of the questions.
@@ -207,9 +209,22 @@ class Session(Questions[Answer]):
         """Open (or come back to) a sparse vector: `.above(where)` tells whether a fraction is above.
 
         It is charged once, now: epsilon (pure, or with delta), or rho. `hits` answers may be "above".
+        The last few are kept, so that coming back reads only what was answered since.
         """
         terms = {"epsilon": epsilon, "rho": rho, "delta": delta, "version": version, "questions": questions}
-        return Watch(self, name, threshold, hits, **terms)
+        asked = repr((name, threshold, hits, terms))
+        with self._lock:
+            watch = self._watches.pop(asked, None)
+            if watch is not None:
+                self._watches[asked] = watch  # the last one used is the last to go
+        if watch is not None:
+            watch.catch_up()
+            return watch
+        watch = Watch(self, name, threshold, hits, **terms)
+        with self._lock:
+            while len(self._watches) >= _WATCHES_KEPT:
+                del self._watches[next(iter(self._watches))]
+            return self._watches.setdefault(asked, watch)
 
     def multiplicative_weights(
         self, columns: Sequence[str], *, queries: int, **how: Any
