@@ -7,7 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from holdfast.query.universe import universe
+from holdfast.query.parse import parse_predicate
+from holdfast.query.region import region
+from holdfast.query.universe import Universe, universe
 from holdfast.session import Answer, Plan, Session
 from holdfast.session.price import Price
 from holdfast.session.watch import Watch
@@ -209,7 +211,12 @@ class Above(OpenSparseVector):
     kind: Literal["above"]  # type: ignore[assignment]
     where: Text
 
+    def plans(self, session: Session) -> list[Plan | Price]:
+        parse_predicate(self.where, session.schema)
+        return super().plans(session)
+
     def put(self, session: Session, call: str) -> Released:
+        parse_predicate(self.where, session.schema)  # before the opening is charged
         watch = self._watch(session)
         return {"kind": "above", "above": watch.above(self.where, call=call)} | _state(watch)
 
@@ -253,7 +260,13 @@ class Weigh(OpenWeights):
     kind: Literal["weigh"]  # type: ignore[assignment]
     where: Text
 
+    def plans(self, session: Session) -> list[Plan | Price]:
+        region(_refuse_too_large(session, self), self.where)
+        return super().plans(session)
+
     def put(self, session: Session, call: str) -> Released:
+        if not self.known(session):  # before the opening is charged
+            region(_refuse_too_large(session, self), self.where)
         return released([_weights(session, self).fraction(self.where)])
 
 
@@ -283,12 +296,15 @@ def _weights(session: Session, asked: OpenWeights) -> Any:
     _refuse_too_large(session, asked)
     opened = session.__dict__.setdefault("_weights_opened", {})
     terms = asked.model_dump_json(exclude={"kind", "where", "confirm"})
-    if terms not in opened:
-        while len(opened) >= WEIGHTS_KEPT:
-            opened.pop(next(iter(opened)), None)
-        opened[terms] = session.multiplicative_weights(asked.columns, name=asked.name, **asked._how())
-    return opened[terms]
+    weights = opened.get(terms)
+    if weights is None:
+        weights = session.multiplicative_weights(asked.columns, name=asked.name, **asked._how())
+        for oldest in list(opened)[: max(0, len(opened) - WEIGHTS_KEPT + 1)]:
+            opened.pop(oldest, None)
+        opened[terms] = weights
+    return weights
 
 
-def _refuse_too_large(session: Session, asked: OpenWeights) -> None:
-    universe(session.schema, asked.columns, asked.edges, most=MOST_CELLS)
+def _refuse_too_large(session: Session, asked: OpenWeights) -> Universe:
+    """What the weights would be over."""
+    return universe(session.schema, asked.columns, asked.edges, most=MOST_CELLS)
