@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
-from gateway import SHARE, prepared
+from gateway import BUDGET, SHARE, prepared
+from services import postgres
 
 from holdfast.service import api, catalog, clock
 from holdfast.service.clock import Release
@@ -212,3 +213,29 @@ def test_one_person_does_not_take_all_threads() -> None:
             go.set()
             for thread in many:
                 thread.join()
+
+
+def test_tables_by_address_are_for_gateways_that_allow_them(here: Site) -> None:
+    body = {
+        "id": "far", "path": "postgresql://nobody@localhost/none", "relation": "t", "budget": {"rho": 1.0},
+        "schema": {"columns": [{"name": "a", "type": "boolean"}]},
+    }  # fmt: skip
+    reply = here.call("POST", "/datasets", body, token=here.started.owner)
+    assert reply.status_code == 422
+    assert "--postgres-tables" in reply.json()["detail"]
+
+
+def test_a_table_of_a_postgres_server_is_asked_through_a_gateway_that_allows_it() -> None:
+    postgres().execute(
+        "CREATE TABLE far_people AS SELECT i % 100 AS age FROM generate_series(1, 5000) AS s(i)"
+    )
+    schema = {"columns": [{"name": "age", "type": "integer", "lo": 0, "hi": 99}]}
+    body = {"id": "far", "path": postgres().url, "relation": "far_people", "budget": BUDGET, "schema": schema}
+    with site({}, postgres_tables=True) as made:
+        reply = made.call("POST", "/datasets", body, token=made.started.owner)
+        assert reply.status_code == 201, reply.text
+        assert reply.json()["rows"] == 5_000
+        assert "path" not in reply.json()
+        bob = made.started.somebody("bob")
+        answer = made.ask(QUESTION | {"rho": 0.01}, table="far", token=bob).json()["answers"][0]
+        assert answer["low"] <= 0.59 <= answer["high"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import RLock
@@ -73,16 +74,17 @@ class Boards:
         if self._catalog.board(wanted.id) is not None:
             raise Problem("taken", f"{wanted.id!r} is registered already; choose another id")
         labels = labels_array(_labels(place, wanted.column))
-        kept = self._state / f"{wanted.id}.npy"
+        # A name that no other registration has: two at once must not overwrite each other's.
+        kept = self._state / f"{wanted.id}-{secrets.token_hex(8)}.npy"
         self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
         np.save(kept, labels)
         board = replace(wanted, labels=str(kept), column=None, rows=len(labels))
         try:
             opened = self._open(board)
+            self._catalog.add_board(board.id, board.record())
         except HoldfastError:
             kept.unlink()
             raise
-        self._catalog.add_board(board.id, board.record())
         with self._lock:
             self._opened[board.id] = (board, opened)
         return board

@@ -21,6 +21,9 @@ _BACKLOG = 2048
 @click.option("--folder", type=click.Path(path_type=Path), help="where the gateway keeps its own files")
 @click.option("--data", type=click.Path(exists=True, path_type=Path), multiple=True, help="where tables lie")
 @click.option("--database", help="postgresql://… for people, tokens and ledgers, instead of SQLite files")
+@click.option(
+    "--postgres-tables", is_flag=True, default=None, help="owners may register postgresql:// tables"
+)
 @click.option("--anchors", type=click.Path(path_type=Path), help="where anchors lie; best on another disk")
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", default=8765, show_default=True, help="0 takes a free one")

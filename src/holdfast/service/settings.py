@@ -23,6 +23,8 @@ class Settings:
     """postgresql://… keeps people, tokens and ledgers in PostgreSQL; None keeps them in SQLite files."""
     data: tuple[Path, ...] = ()
     """Folders from which owners may register tables and labels; empty means the folder `data` in `folder`."""
+    postgres_tables: bool = False
+    """Whether owners may register tables of PostgreSQL servers by address: it is reached as the gateway's user."""
     anchors: Path | None = None
     """Where the anchors of ledgers lie; put it on another disk than the backups. None: the user's state folder."""
     quantum: float = 0.1

@@ -194,6 +194,10 @@ class Tables:
     def place(self, path: str) -> str:
         """A path below one of the roots, or a database's address."""
         if path.startswith(URLS):
+            if not self._settings.postgres_tables:
+                raise InputError(
+                    "this gateway takes no tables by a postgresql:// address; start it with --postgres-tables"
+                )
             return path
         place = Path(path)
         candidates = [place] if place.is_absolute() else [root / place for root in self._settings.roots]
