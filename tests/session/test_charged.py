@@ -129,3 +129,11 @@ def test_an_estimate_reads_the_condition_too() -> None:
             wrong.plans(session)
     assert question.Above(**ABOVE, where="age > 5").plans(session)[0].cost > 0
     assert question.Weigh(**WEIGH, where="smoker = 'yes'").plans(session)[0].cost > 0
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "subsampled-laplace"])
+def test_a_column_of_one_value_is_refused(mechanism: str) -> None:
+    session = hf.open({"one": np.zeros(9, dtype=int)}, hf.Schema(one=hf.Integer(0, 0))).session(rho=1.0)
+    with pytest.raises(hf.InputError, match="above zero"):
+        session.sum("one", within=3000.0, mechanism=mechanism)
+    assert session.spent == 0

@@ -251,7 +251,7 @@ def charge_whatever_happened(self: Session, last: int, *what: Any, **how: Any) -
     return real_charge_by(self, 1 << 60, *what, **how)
 
 
-real_charge_by = Session.charge_by
+real_charge_by = Session._charge_by
 
 
 @pytest.mark.parametrize("target", ["table", "population"])
@@ -265,7 +265,7 @@ def test_weights_planned_at_the_same_moment_share_the_promise(
         return all(w >= h for w, h in zip(widths(target, monkeypatch, together=True), honest, strict=True))
 
     assert keeps_the_promise()
-    monkeypatch.setattr(Session, "charge_by", charge_whatever_happened)
+    monkeypatch.setattr(Session, "_charge_by", charge_whatever_happened)
     assert not keeps_the_promise()
 
 
@@ -273,13 +273,13 @@ def test_a_busy_table_does_not_keep_weights_from_opening(monkeypatch: pytest.Mon
     session, plans = busy_session("table"), []
 
     def ask_others() -> None:
-        plans.append(session.answered)
+        plans.append(session._answered)
         for number in range(20):
             session.count("c0", rho=1e-6 * (1 + number + 20 * len(plans)))
 
     weights = open_while(session, ask_others, monkeypatch)
     assert 2 <= len(plans) <= 6
-    place = session.answered - 100 + 1  # its first place; its plan was for that one or a later one
+    place = session._answered - 100 + 1  # its first place; its plan was for that one or a later one
     assert place > plans[-1] + 1
     fresh = busy_session("table")
     assert weights.within > fresh.multiplicative_weights(["c0", "c1"], queries=100, rho=1.0).within
@@ -295,9 +295,9 @@ def test_openings_of_one_name_at_the_same_moment_agree(monkeypatch: pytest.Monke
 
     second = open_while(session, open_the_same, monkeypatch)
     assert [second.terms] == [other.terms for other in others]
-    assert session.answered == 101
+    assert session._answered == 101
     with monkeypatch.context() as patch:  # a twin that compares the plans, and not what was asked for
-        patch.setattr(Session, "charge_by", lambda self, last, *what, **how: self.charge(*what, **how))
+        patch.setattr(Session, "_charge_by", lambda self, last, *what, **how: self.charge(*what, **how))
         session = busy_session("table")
         with pytest.raises(InputError, match="other terms"):
             open_while(session, open_the_same, monkeypatch)

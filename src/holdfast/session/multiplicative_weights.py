@@ -227,12 +227,12 @@ class MultiplicativeWeights:
         """
         session, key, room = self._session, self._key("round", 0), 0
         while (standing := session._ledger.find(session.name, key)) is None:
-            after = session.answered + (room if session.queries is None else 0)
+            after = session._answered + (room if session.queries is None else 0)
             terms = plan_weights(session, self.universe.size + 1, self.queries, after=after, **wanted)
             opening = json.dumps({"asked": self._opening, "terms": terms.to_json()})
             label = f"weights {self._name!r} opens: {opening}"
             try:
-                return session.charge_by(
+                return session._charge_by(
                     after + self.queries, label, terms.event, queries=self.queries, key=key
                 )
             except Stale:

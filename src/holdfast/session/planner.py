@@ -356,7 +356,7 @@ def _subsample(
     largest = sampling(least, _MOST_NOISE["subsampled-laplace"])
     if wide(largest) <= within:
         return largest
-    scale = most_noise(lambda scale: wide(sampling(least, scale)), within, 4.0 * sensitivity)
+    scale = most_noise(lambda scale: wide(sampling(least, scale)), within, 4.0 * max(1, sensitivity))
     recipe = sampling(least, scale)
     return recipe if scale > 0 and wide(recipe) <= within else None
 

@@ -277,7 +277,7 @@ class Session(Questions[Answer]):
                 # Too many intervals are refused here; otherwise the key was reserved meanwhile, and is found.
                 self._refuse_more_than_promised(queries, self._moment())
 
-    def charge_by(self, last: int, label: str, event: Event, *, queries: int, key: str) -> Entry:
+    def _charge_by(self, last: int, label: str, event: Event, *, queries: int, key: str) -> Entry:
         """The same for a release whose intervals were planned for places of the promise up to `last`.
 
         Stale if others took some of these places meanwhile, or the key: look, and plan again.
@@ -287,7 +287,7 @@ class Session(Questions[Answer]):
         return self._ledger.reserve(self.name, key, plan_text, text, cost, holding)
 
     @property
-    def answered(self) -> int:
+    def _answered(self) -> int:
         """How many places of the promise are taken: by the session's answers, or by all on the table."""
         return self._ledger.totals(self.name if self._terms.target == "table" else None).answers
 

@@ -110,7 +110,7 @@ def plan_weights(
     if session.currency == "gdp":
         raise MechanismError("the sparse vector is not Gaussian noise, and this session is Gaussian-only")
     n, pure = session._terms.rows, session.currency == "pure"
-    failure = _failure(session, queries, session.answered if after is None else after)
+    failure = _failure(session, queries, session._answered if after is None else after)
     budget = epsilon if pure else rho
     if version != "best":
         if epsilon is None or within is not None or rho is not None:
