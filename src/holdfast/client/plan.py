@@ -41,4 +41,4 @@ def plan_of(parts: dict[str, Any]) -> RemotePlan:
 
 def price_of(parts: dict[str, Any]) -> Price:
     """The price of another release."""
-    return Price(parts["question"], parts["mechanism"], parts["cost"], parts["explanation"])
+    return Price(parts["question"], parts["mechanism"], parts["cost"], parts["explanation"], parts["answers"])

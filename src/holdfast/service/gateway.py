@@ -356,7 +356,7 @@ def shown(plan: Plan | Price) -> dict[str, Any]:
             "confidence",
             "scope",
         ]
-    return {name: _finite(getattr(plan, name)) for name in names}
+    return {name: _finite(getattr(plan, name)) for name in names} | {"answers": answers_of(plan)}
 
 
 def _finite(value: Any) -> Any:
