@@ -16,7 +16,8 @@ import holdfast as hf
 from holdfast.client import RemoteSession
 from holdfast.client.session import RemoteEstimate
 from holdfast.client.wire import Wire
-from holdfast.session.session import Estimate, Session
+from holdfast.session.estimate import Estimate
+from holdfast.session.session import Session
 
 BESIDE_THE_ROWS = {"charge", "record", "promise", "opened"}
 """Doors for mechanisms that run beside the rows; a gateway does not open them to analysts."""
