@@ -26,6 +26,8 @@ Edges = Annotated[list[Number | Annotated[str, Field(max_length=40)]], Field(max
 Columns = Annotated[list[Name], Field(min_length=1, max_length=64)]
 Released = dict[str, Any]
 
+BRIEF = 300
+"""Conditions shorter than this are read at once."""
 MOST_CELLS = 2**20
 """How many cells the weights of an analyst may have: they stay in the gateway's memory."""
 WEIGHTS_KEPT = 4
@@ -47,6 +49,11 @@ class Asked(BaseModel):
 
     def known(self, session: Session) -> bool:
         """Whether it was asked before, so that it costs nothing."""
+        return False
+
+    @property
+    def brief(self) -> bool:
+        """Whether its plan is certainly made in less than a millisecond or so."""
         return False
 
 
@@ -91,12 +98,20 @@ class Fraction(Grouped):
     kind: Literal["fraction"]
     where: Text
 
+    @property
+    def brief(self) -> bool:
+        return self.by is None and len(self.where) < BRIEF
+
     def of(self, questions: Any) -> Any:
         return questions.fraction(self.where, **self._groups())
 
 
 class Count(Grouped):
     kind: Literal["count"]
+
+    @property
+    def brief(self) -> bool:
+        return self.by is None and len(self.where or "") < BRIEF
 
     def of(self, questions: Any) -> Any:
         return questions.count(self.where, **self._groups())
