@@ -50,7 +50,7 @@ def gateway(folder: Path, *, workers: int, quantum: float) -> Iterator[Running]:
     """`holdfast serve` over a folder; the table is registered at the first start."""
     environment = os.environ | {
         "HOLDFAST_ANCHORS": str(folder / "anchors"), "HOLDFAST_REQUESTS_PER_SECOND": "0",
-        "HOLDFAST_ANSWERING_THREADS": "48", "PYTHONUNBUFFERED": "1",
+        "HOLDFAST_ANSWERING_THREADS": "16", "PYTHONUNBUFFERED": "1",
     }  # fmt: skip
     token = _registered(folder)
     flags = ["--workers", str(workers), "--quantum", str(quantum)]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from holdfast.errors import LedgerError
@@ -38,21 +38,26 @@ class SqliteLedger(ChainedLedger):
 
 
 class SqliteDatabase:
-    """See `Database`. One connection writes, another reads what is committed."""
+    """See `Database`. One connection writes; others read what is committed, each by one thread at a time.
+
+    One reader behind a lock would be slower than it looks: sqlite3 lets go of Python's own lock meanwhile, and
+    threads that wait for both in turn wait long.
+    """
 
     BEGIN = "BEGIN IMMEDIATE"
     """Takes the write lock before reading, so no total is read too early."""
 
     def __init__(self, path: Path) -> None:
         self._path, self.address = path.absolute(), str(path.absolute())
-        self._reading = Lock()
+        self._idle: deque[sqlite3.Connection] = deque()
+        self._closed = False
         try:
             self._writer = self._connect()
             try:
                 self._writer.execute("PRAGMA journal_mode=WAL")
                 self._writer.execute("PRAGMA synchronous=FULL")
                 self._prepare()
-                self._reader = self._connect()
+                self._idle.append(self._connect())
             except BaseException:
                 self._writer.close()
                 raise
@@ -60,11 +65,32 @@ class SqliteDatabase:
             raise LedgerError(f"the ledger {path.name} cannot be opened: {error}") from None
 
     def read(self, sql: str, *values: object) -> list[Any]:
-        with self._reading:
+        try:
+            reader = self._reader()
             try:
-                return self._reader.execute(sql, values).fetchall()
-            except _FAILURES as error:
-                raise LedgerError(f"the ledger cannot be read: {error}") from None
+                return reader.execute(sql, values).fetchall()
+            finally:
+                self._idle.append(reader)
+                if self._closed:
+                    self._close_idle()
+        except _FAILURES as error:
+            raise LedgerError(f"the ledger cannot be read: {error}") from None
+
+    def _reader(self) -> sqlite3.Connection:
+        """A connection that nobody uses: an idle one, or a new one."""
+        if self._closed:
+            raise sqlite3.ProgrammingError("it was closed")
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._connect()
+
+    def _close_idle(self) -> None:
+        while True:
+            try:
+                self._idle.pop().close()
+            except IndexError:
+                return
 
     def begin(self) -> Rows:
         self._write(self.BEGIN)
@@ -92,9 +118,9 @@ class SqliteDatabase:
             connection.close()
 
     def close(self) -> None:
-        with self._reading:
-            self._reader.close()
-            self._writer.close()
+        self._closed = True
+        self._close_idle()
+        self._writer.close()
 
     def _write(self, sql: str, *values: object) -> list[Any]:
         try:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import RLock
+from threading import RLock, get_ident
 from typing import Any, Protocol
 
 from holdfast.errors import LedgerError
@@ -28,40 +29,62 @@ class Database(Protocol):
 
 
 class SqliteDatabase:
-    """A file. `relaxed` leaves out the sync at each commit: a power cut may lose the last rows, no kill does."""
+    """A file. `relaxed` leaves out the sync at each commit: a power cut may lose the last rows, no kill does.
+
+    One connection writes; others read, each by one thread at a time.
+    """
 
     def __init__(self, path: Path, *, relaxed: bool = False) -> None:
-        self._lock = RLock()
+        self._path, self._lock = path, RLock()
+        self._writing: int | None = None
+        self._idle: deque[sqlite3.Connection] = deque()
         try:
-            self._connection = sqlite3.connect(
-                path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            self.rows("PRAGMA journal_mode=WAL")
-            self.rows(f"PRAGMA synchronous={'NORMAL' if relaxed else 'FULL'}")
+            self._writer = self._connect()
+            self._writer.execute("PRAGMA journal_mode=WAL")
+            self._writer.execute(f"PRAGMA synchronous={'NORMAL' if relaxed else 'FULL'}")
         except sqlite3.Error as error:
             raise LedgerError(f"{path.name} cannot be opened: {error}") from None
 
     def rows(self, sql: str, *values: object) -> list[Any]:
-        with self._lock:
+        try:
+            if self._writing == get_ident():
+                return self._writer.execute(sql, values).fetchall()
             try:
-                return self._connection.execute(sql, values).fetchall()
-            except sqlite3.Error as error:
-                raise LedgerError(f"the gateway's records cannot be used: {error}") from None
+                reader = self._idle.pop()
+            except IndexError:
+                reader = self._connect()
+            try:
+                return reader.execute(sql, values).fetchall()
+            finally:
+                self._idle.append(reader)
+        except sqlite3.Error as error:
+            raise LedgerError(f"the gateway's records cannot be used: {error}") from None
 
     @contextmanager
     def write(self) -> Iterator[None]:
         with self._lock:
-            self.rows("BEGIN IMMEDIATE")
+            self._writing = get_ident()
             try:
-                yield
-            except BaseException:
-                self.rows("ROLLBACK")
-                raise
-            self.rows("COMMIT")
+                self.rows("BEGIN IMMEDIATE")
+                try:
+                    yield
+                except BaseException:
+                    self.rows("ROLLBACK")
+                    raise
+                self.rows("COMMIT")
+            finally:
+                self._writing = None
 
     def close(self) -> None:
         with self._lock:
-            self._connection.close()
+            self._writer.close()
+            while self._idle:
+                self._idle.pop().close()
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(
+            self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
 
 
 class PostgresDatabase:
