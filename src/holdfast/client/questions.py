@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import signature
 from typing import Any, NoReturn
 
 from holdfast.errors import MechanismError
@@ -11,6 +13,24 @@ from holdfast.query.function import Function
 from holdfast.query.statistic import Statistic
 from holdfast.session.questions import Questions, Result
 from holdfast.session.request import Request
+
+
+def _sent(kind: str) -> Callable[..., Any]:
+    """A question of `Questions`, with its signature and words: read as there, then sent as it was given."""
+    read = getattr(Questions, kind)
+    parameters = signature(read)
+
+    @wraps(read)
+    def put(self: RemoteQuestions[Any], *given: Any, **how: Any) -> Any:
+        read(self, *given, **how)
+        bound = parameters.bind(self, *given, **how)
+        bound.apply_defaults()
+        _, *words = bound.arguments.items()
+        told = dict(words)
+        results = self._send(kind, **told | told.pop("how"))
+        return results[0] if len(results) == 1 else results
+
+    return put
 
 
 class RemoteQuestions(Questions[Result]):
@@ -28,77 +48,13 @@ class RemoteQuestions(Questions[Result]):
         """Nothing: the question was read, and may be sent."""
         return [None] * len(statistics)
 
-    def fraction(
-        self, where: str, *, by: str | None = None, edges: Sequence[Any] | None = None, **how: Any
-    ) -> Result:
-        """The fraction of rows which satisfy a condition."""
-        super().fraction(where, by=by, edges=edges, **how)
-        return self._send("fraction", where=where, by=by, edges=edges, **how)[0]
-
-    def count(
-        self,
-        where: str | None = None,
-        *,
-        by: str | None = None,
-        edges: Sequence[Any] | None = None,
-        **how: Any,
-    ) -> Result:
-        """The number of rows which satisfy a condition."""
-        super().count(where, by=by, edges=edges, **how)
-        return self._send("count", where=where, by=by, edges=edges, **how)[0]
-
-    def sum(
-        self,
-        column: str,
-        where: str | None = None,
-        *,
-        by: str | None = None,
-        edges: Sequence[Any] | None = None,
-        **how: Any,
-    ) -> Result:
-        """The sum of a number (a column or an expression) over the rows which satisfy a condition."""
-        super().sum(column, where, by=by, edges=edges, **how)
-        return self._send("sum", column=column, where=where, by=by, edges=edges, **how)[0]
-
-    def mean(
-        self,
-        column: str,
-        where: str | None = None,
-        *,
-        by: str | None = None,
-        edges: Sequence[Any] | None = None,
-        **how: Any,
-    ) -> Result:
-        """The mean of a number over the rows which satisfy a condition and where it is not NULL."""
-        super().mean(column, where, by=by, edges=edges, **how)
-        return self._send("mean", column=column, where=where, by=by, edges=edges, **how)[0]
-
-    def histogram(
-        self, column: str, edges: Sequence[Any] | None = None, where: str | None = None, **how: Any
-    ) -> Result:
-        """The number of rows in each declared category, or in each bin between the edges."""
-        super().histogram(column, edges, where, **how)
-        return self._send("histogram", column=column, edges=edges, where=where, **how)[0]
-
-    def quantile(
-        self,
-        column: str,
-        rank: float = 0.5,
-        where: str | None = None,
-        *,
-        by: str | None = None,
-        edges: Sequence[Any] | None = None,
-        **how: Any,
-    ) -> Result:
-        """The value below which a fraction `rank` of the rows lies, chosen among the column's edges."""
-        super().quantile(column, rank, where, by=by, edges=edges, **how)
-        return self._send("quantile", column=column, rank=rank, where=where, by=by, edges=edges, **how)[0]
-
-    def sql(self, text: str, **how: Any) -> Any:
-        """`SELECT [group,] count(*) | sum(x) | avg(x) | median(x) FROM t [WHERE …] [GROUP BY group]`."""
-        super().sql(text, **how)
-        results = self._send("sql", text=text, **how)
-        return results[0] if len(results) == 1 else results
+    fraction = _sent("fraction")
+    count = _sent("count")
+    sum = _sent("sum")
+    mean = _sent("mean")
+    histogram = _sent("histogram")
+    quantile = _sent("quantile")
+    sql = _sent("sql")
 
     def statistic(self, function: Function, columns: Sequence[str], **how: Any) -> NoReturn:
         """Refused: a function of your own does not travel."""

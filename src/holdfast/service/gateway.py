@@ -131,9 +131,8 @@ class Gateway:
             raise Problem("invalid", "an auditor reads the ledger and asks no questions; admit an analyst")
         self.tables.check_share(key, somebody, share)
         self.catalog.set_member(key, person, share)
-        self.tables.session(
-            key, somebody, anew=True
-        )  # the ledger knows the new share before anybody asks by it
+        # The ledger knows the new share before anybody asks by it.
+        self.tables.session(key, somebody, anew=True)
 
     def analysts(self, asker: Person, key: str) -> list[dict[str, Any]]:
         """Who may ask a table, their budgets and what they have spent, for owners and auditors."""
@@ -168,7 +167,8 @@ class Gateway:
     def ask(self, asker: Person, key: str, asked: Asked, call: str | None = None) -> str:
         """Answer a question, charged before a row is read; the JSON text that leaves.
 
-        Guarantee: `call` makes it repeatable: the same call returns the same text, at no further cost.
+        Guarantee: `call` makes it repeatable: the same call returns the same answer, at no further cost, and the
+        same text while its reply is kept (`catalog.REPLIES_KEPT`).
         """
         session = self.tables.session(key, asker)
         what = asked.model_dump_json(exclude={"confirm"})
@@ -321,10 +321,8 @@ class Gateway:
         if standing is None:
             body = _json(answer(call))
             self.catalog.keep_reply(asker.id, place, call, digest, body)
-            standing = self.catalog.reply(asker.id, place, call) or (
-                digest,
-                body,
-            )  # another may have been first
+            # Another of the same call may have been first.
+            standing = self.catalog.reply(asker.id, place, call) or (digest, body)
         if standing[0] != digest:
             raise Problem("idempotency", "use a new Idempotency-Key for another question")
         return standing[1] or _json(answer(call))
@@ -344,18 +342,8 @@ def shown(plan: Plan | Price) -> dict[str, Any]:
     """A plan as JSON."""
     names = ["question", "mechanism", "cost", "explanation"]
     if isinstance(plan, Plan):
-        names += [
-            "rows_read",
-            "rho",
-            "epsilon",
-            "width",
-            "noise",
-            "sampling",
-            "population",
-            "target",
-            "confidence",
-            "scope",
-        ]
+        names += ["rows_read", "rho", "epsilon", "width", "noise", "sampling", "population"]
+        names += ["target", "confidence", "scope"]
     return {name: _finite(getattr(plan, name)) for name in names} | {"answers": answers_of(plan)}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from typing import Annotated, Any, Literal
+from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -31,6 +32,7 @@ BRIEF = 300
 MOST_CELLS = 2**20
 """How many cells the weights of an analyst may have: they stay in the gateway's memory."""
 WEIGHTS_KEPT = 4
+_opened: WeakKeyDictionary[Session, dict[str, Any]] = WeakKeyDictionary()
 
 
 class Asked(BaseModel):
@@ -95,6 +97,8 @@ class Grouped(Statistic):
 
 
 class Fraction(Grouped):
+    """The fraction of rows which satisfy a condition."""
+
     kind: Literal["fraction"]
     where: Text
 
@@ -107,6 +111,8 @@ class Fraction(Grouped):
 
 
 class Count(Grouped):
+    """The number of rows which satisfy a condition."""
+
     kind: Literal["count"]
 
     @property
@@ -118,6 +124,8 @@ class Count(Grouped):
 
 
 class Total(Grouped):
+    """The sum or the mean of a number over the rows which satisfy a condition."""
+
     kind: Literal["sum", "mean"]
     column: Text
 
@@ -127,6 +135,8 @@ class Total(Grouped):
 
 
 class Histogram(Statistic):
+    """The number of rows in each declared category, or between the edges."""
+
     kind: Literal["histogram"]
     column: Name
     edges: Edges | None = None
@@ -137,6 +147,8 @@ class Histogram(Statistic):
 
 
 class Quantile(Grouped):
+    """The value below which a fraction `rank` of the rows lies."""
+
     kind: Literal["quantile"]
     column: Name
     rank: Chance = 0.5
@@ -146,6 +158,8 @@ class Quantile(Grouped):
 
 
 class Sql(Statistic):
+    """A SELECT with aggregates and at most one group."""
+
     kind: Literal["sql"]
     text: Text
 
@@ -309,7 +323,7 @@ def _listed(results: Any) -> list[Any]:
 def _weights(session: Session, asked: OpenWeights) -> Any:
     """Weights are large and slow to open, so the last few of a session are kept."""
     _refuse_too_large(session, asked)
-    opened = session.__dict__.setdefault("_weights_opened", {})
+    opened = _opened.setdefault(session, {})
     terms = asked.model_dump_json(exclude={"kind", "where", "confirm"})
     weights = opened.get(terms)
     if weights is None:

@@ -130,7 +130,10 @@ class Tables:
         return [Dataset.of(key, record) for key, record in self._catalog.datasets()]
 
     def session(self, key: str, person: Person, *, anew: bool = False) -> Session:
-        """The session of an analyst on a table; `not-found` if they may not ask it."""
+        """The session of an analyst on a table; `not-found` if they may not ask it.
+
+        `anew` opens it once more, which tells the ledger of a share that was changed.
+        """
         share = self._catalog.member(key, person.id)
         if share is None:
             raise Problem("not-found")
