@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from holdfast.errors import LedgerError
 from holdfast.ledger.book import Rows, Stream
 from holdfast.ledger.chained import ChainedLedger
 from holdfast.ledger.migrate import from_version_1, start
+from holdfast.ledger.readers import Readers
 from holdfast.ledger.tables import FACTS, TABLES, VERSION
 
 _BUSY_SECONDS = 60.0
@@ -38,26 +38,20 @@ class SqliteLedger(ChainedLedger):
 
 
 class SqliteDatabase:
-    """See `Database`. One connection writes; others read what is committed, each by one thread at a time.
-
-    One reader behind a lock would be slower than it looks: sqlite3 lets go of Python's own lock meanwhile, and
-    threads that wait for both in turn wait long.
-    """
+    """See `Database`. One connection writes, others read what is committed."""
 
     BEGIN = "BEGIN IMMEDIATE"
     """Takes the write lock before reading, so no total is read too early."""
 
     def __init__(self, path: Path) -> None:
         self._path, self.address = path.absolute(), str(path.absolute())
-        self._idle: deque[sqlite3.Connection] = deque()
-        self._closed = False
+        self._readers = Readers(self._connect)
         try:
             self._writer = self._connect()
             try:
                 self._writer.execute("PRAGMA journal_mode=WAL")
                 self._writer.execute("PRAGMA synchronous=FULL")
                 self._prepare()
-                self._idle.append(self._connect())
             except BaseException:
                 self._writer.close()
                 raise
@@ -66,31 +60,9 @@ class SqliteDatabase:
 
     def read(self, sql: str, *values: object) -> list[Any]:
         try:
-            reader = self._reader()
-            try:
-                return reader.execute(sql, values).fetchall()
-            finally:
-                self._idle.append(reader)
-                if self._closed:
-                    self._close_idle()
+            return self._readers.rows(sql, values)
         except _FAILURES as error:
             raise LedgerError(f"the ledger cannot be read: {error}") from None
-
-    def _reader(self) -> sqlite3.Connection:
-        """A connection that nobody uses: an idle one, or a new one."""
-        if self._closed:
-            raise sqlite3.ProgrammingError("it was closed")
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return self._connect()
-
-    def _close_idle(self) -> None:
-        while True:
-            try:
-                self._idle.pop().close()
-            except IndexError:
-                return
 
     def begin(self) -> Rows:
         self._write(self.BEGIN)
@@ -118,8 +90,7 @@ class SqliteDatabase:
             connection.close()
 
     def close(self) -> None:
-        self._closed = True
-        self._close_idle()
+        self._readers.close()
         self._writer.close()
 
     def _write(self, sql: str, *values: object) -> list[Any]:

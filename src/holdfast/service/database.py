@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from threading import RLock, get_ident
 from typing import Any, Protocol
 
 from holdfast.errors import LedgerError
+from holdfast.ledger.readers import Readers
 
 _BUSY_SECONDS = 60.0
 
@@ -37,7 +37,7 @@ class SqliteDatabase:
     def __init__(self, path: Path, *, relaxed: bool = False) -> None:
         self._path, self._lock = path, RLock()
         self._writing: int | None = None
-        self._idle: deque[sqlite3.Connection] = deque()
+        self._readers = Readers(self._connect)
         try:
             self._writer = self._connect()
             self._writer.execute("PRAGMA journal_mode=WAL")
@@ -49,14 +49,7 @@ class SqliteDatabase:
         try:
             if self._writing == get_ident():
                 return self._writer.execute(sql, values).fetchall()
-            try:
-                reader = self._idle.pop()
-            except IndexError:
-                reader = self._connect()
-            try:
-                return reader.execute(sql, values).fetchall()
-            finally:
-                self._idle.append(reader)
+            return self._readers.rows(sql, values)
         except sqlite3.Error as error:
             raise LedgerError(f"the gateway's records cannot be used: {error}") from None
 
@@ -77,9 +70,8 @@ class SqliteDatabase:
 
     def close(self) -> None:
         with self._lock:
+            self._readers.close()
             self._writer.close()
-            while self._idle:
-                self._idle.pop().close()
 
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(
