@@ -127,12 +127,12 @@ def test_a_commit_that_fails_fails_for_all(kind: str, tmp_path: Path) -> None:
 class TellsEarly(Batches[Any]):
     """The broken twin: wakes the threads before the transaction is committed."""
 
-    def _work(self, batch: list[Ticket[Any]]) -> None:
-        with self._turn:
-            for ticket in batch:
-                ticket.done = True
-            self._turn.notify_all()
-        super()._work(batch)
+    def _lead(self) -> None:
+        for call in self._waiting:
+            call.done, early, call.woken = True, call.woken, threading.Lock()
+            call.woken.acquire()
+            early.release()
+        super()._lead()
 
 
 def tells_after_commit(batches: type[Batches[Any]]) -> bool:

@@ -9,7 +9,19 @@ chained by SHA-256 and anchored outside (docs/ledger.md).
 from holdfast.ledger.audit import Verified, verify
 from holdfast.ledger.chained import ChainedLedger
 from holdfast.ledger.copy import copy_ledger, move_ledger
-from holdfast.ledger.entry import ALWAYS, Account, Charge, Entry, Stale, Totals, While
+from holdfast.ledger.entry import (
+    ALWAYS,
+    Account,
+    Charge,
+    Entry,
+    Moment,
+    Operation,
+    Record,
+    Reserve,
+    Stale,
+    Totals,
+    While,
+)
 from holdfast.ledger.memory import MemoryLedger
 from holdfast.ledger.ndjson import export, verify_export
 from holdfast.ledger.open import LEDGER_FILE, acknowledge, open_ledger
@@ -26,7 +38,11 @@ __all__ = [
     "Entry",
     "Ledger",
     "MemoryLedger",
+    "Moment",
+    "Operation",
     "PostgresLedger",
+    "Record",
+    "Reserve",
     "SqliteLedger",
     "Stale",
     "Totals",

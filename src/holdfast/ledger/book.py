@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from holdfast.errors import LedgerError
-from holdfast.ledger.entry import Account, Charge, Entry, Totals
+from holdfast.ledger.entry import Account, Charge, Entry, Moment, Totals
 from holdfast.ledger.fact import FIELDS, NOTES, Fact, Value, canonical, digest, genesis, is_hex
 
 Rows = Callable[..., list[Any]]
@@ -27,6 +27,12 @@ _HEAD = " UNION ALL ".join(
     f"SELECT head FROM {table} WHERE place = ?"
     for table in ("limits", "accounts", "entries", "answers", "notes")
 )
+
+_MOMENT = """SELECT s.session_entries, s.session_answers, s.session_total, t.table_entries, t.table_answers,
+t.table_total, l.name, l.currency, l.units FROM tip
+LEFT JOIN (SELECT * FROM entries WHERE session = ? ORDER BY session_entries DESC LIMIT 1) s ON TRUE
+LEFT JOIN (SELECT * FROM entries ORDER BY table_entries DESC LIMIT 1) t ON TRUE
+LEFT JOIN (SELECT * FROM limits ORDER BY place DESC LIMIT 1) l ON TRUE"""
 
 
 class Book:
@@ -92,6 +98,15 @@ class Book:
                 session,
             )
         return Totals(*rows[0]) if rows else Totals()
+
+    def moment(self, session: str) -> Moment:
+        row = self._rows(_MOMENT, session)[0]
+        mine, all_, cap = row[0:3], row[3:6], row[6:9]
+        return Moment(
+            Totals() if mine[0] is None else Totals(*mine),
+            Totals() if all_[0] is None else Totals(*all_),
+            None if cap[0] is None else Account(*cap),
+        )
 
     def entries(self, session: str | None = None) -> Iterator[Entry]:
         where, values = ("", ()) if session is None else ("WHERE e.session = ? ", (session,))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,7 +12,18 @@ from holdfast.ledger.anchor import Anchor, Mark, anchors_folder
 from holdfast.ledger.batch import Batches, Ticket
 from holdfast.ledger.book import Book, history
 from holdfast.ledger.database import Database
-from holdfast.ledger.entry import ALWAYS, LOST, Account, Charge, Entry, Totals, While
+from holdfast.ledger.entry import (
+    ALWAYS,
+    LOST,
+    Account,
+    Charge,
+    Entry,
+    Moment,
+    Operation,
+    Reserve,
+    Totals,
+    While,
+)
 from holdfast.ledger.fact import Fact, Value, is_hex
 from holdfast.ledger.failpoint import reached
 from holdfast.ledger.pen import Pen
@@ -35,6 +46,7 @@ class ChainedLedger:
         self._database, self._process = database, os.getpid()
         self._book = Book(database.read)
         self._batches: Batches[Pen] = Batches(self._commit)
+        self._pen: Pen | None = None
         try:
             self.id, place, head = self._book.tip()
             if not is_hex(self.id):  # it names a file
@@ -75,11 +87,20 @@ class ChainedLedger:
     def record(self, entry: int, answer: str, *, secret: bool = False) -> str:
         return self._write(lambda pen: pen.record(entry, answer, secret))
 
+    def together(self, operations: Sequence[Operation]) -> list[Entry | str | Exception]:
+        if any(isinstance(wish, Reserve) for wish in operations):
+            reached("before reserve")
+        tickets = self._batches.put_all([_open_only(_written(wish)) for wish in operations])
+        return [ticket.result if ticket.error is None else ticket.error for ticket in tickets]
+
     def find(self, session: str, key: str) -> Entry | None:
         return self._book.find(session, key)
 
     def totals(self, session: str | None = None) -> Totals:
         return self._book.totals(session)
+
+    def moment(self, session: str) -> Moment:
+        return self._book.moment(session)
 
     def entries(self, session: str | None = None) -> Iterator[Entry]:
         return self._book.entries(session)
@@ -132,16 +153,24 @@ class ChainedLedger:
 
     def _write(self, operation: Callable[[Pen], Result], *, closed: bool = False) -> Result:
         """Commit an operation; on a ledger that counts no longer (`closed`) only where that is its purpose."""
-
-        def checked(pen: Pen) -> Result:
-            if not closed:
-                pen.refuse_unless_open()
-            return operation(pen)
-
-        return self._batches.put(checked)
+        return self._batches.put(operation if closed else _open_only(operation))
 
     def _commit(self, tickets: list[Ticket[Pen]]) -> None:
         """One transaction for all operations that wait; each succeeds or fails by itself.
+
+        An operation is refused before it writes. Should one break later, its rows are taken back with those of all
+        others, and each has a transaction of its own.
+        """
+        if self._transaction(tickets):
+            return
+        for ticket in tickets:
+            try:
+                self._transaction([ticket])
+            except LedgerError as error:
+                ticket.error = error
+
+    def _transaction(self, tickets: list[Ticket[Pen]]) -> bool:
+        """Run operations and commit them; False if one of them broke, and nothing was committed.
 
         The anchor is held all the while. It comes first: processes queue up for it, where SQLite would poll.
         """
@@ -150,24 +179,27 @@ class ChainedLedger:
                 "expected a ledger that was opened in this process, got its parent's; open it again"
             )
         with self._anchor.held():
-            rows = self._database.begin()
+            rows, known, self._pen = self._database.begin(), self._pen, None
             try:
-                pen, mark = Pen(rows), self._anchor.read()
+                pen = known if known is not None and known.goes_on() else Pen(rows)
+                mark = self._anchor.read()
                 self._refuse_older(pen, mark)
                 for ticket in tickets:
-                    state = pen.state
-                    rows("SAVEPOINT operation")
-                    if not ticket.attempt(pen):
-                        rows("ROLLBACK TO SAVEPOINT operation")
-                        pen.state = state
-                    rows("RELEASE SAVEPOINT operation")
+                    place = pen.place
+                    if not ticket.attempt(pen) and (
+                        pen.place != place or isinstance(ticket.error, LedgerError)
+                    ):
+                        self._database.rollback()
+                        return False
                 pen.sign()
                 reached("inside the transaction")
                 self._database.commit()
                 reached("after commit")
                 if pen.place != mark.place:
                     self._anchor.advance(Mark(pen.place, pen.last, pen.total))
+                self._pen = pen
                 reached("after anchor")
+                return True
             except BaseException:
                 self._database.rollback()
                 raise
@@ -209,6 +241,22 @@ class ChainedLedger:
             return self._anchor.read()
         except LedgerError:
             return None
+
+
+def _written(wish: Operation) -> Callable[[Pen], Entry | str]:
+    if isinstance(wish, Reserve):
+        return lambda pen: pen.reserve(wish.session, wish.key, wish.plan, wish.event, wish.charge, wish.holds)
+    return lambda pen: pen.record(wish.entry, wish.answer, wish.secret)
+
+
+def _open_only(operation: Callable[[Pen], Result]) -> Callable[[Pen], Result]:
+    """The same, unless another ledger counts for these rows."""
+
+    def checked(pen: Pen) -> Result:
+        pen.refuse_unless_open()
+        return operation(pen)
+
+    return checked
 
 
 def _note_once(pen: Pen, kind: str, **fields: Value) -> None:

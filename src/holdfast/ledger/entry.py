@@ -97,6 +97,40 @@ ALWAYS = While()
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """Where a ledger stands for one session: its totals, the whole table's, and the table's cap."""
+
+    session: Totals
+    table: Totals
+    cap: Account | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """A wish to commit a charge; see `Ledger.reserve`. `rows` is how many rows its answer will read."""
+
+    session: str
+    key: str
+    plan: str
+    event: str
+    charge: Charge
+    holds: While = ALWAYS
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A wish to commit the answer of a reservation; see `Ledger.record`."""
+
+    entry: int
+    answer: str
+    secret: bool = False
+
+
+Operation = Reserve | Record
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One reservation. `plan` is the JSON text that suffices to compute the answer once more; `answer` is
     the JSON text of the one answer, or None while it is paid for and not yet computed. `secret` says that

@@ -5,12 +5,24 @@ from __future__ import annotations
 import hashlib
 import secrets
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from threading import Lock
 
 from holdfast.errors import BudgetError, LedgerError
-from holdfast.ledger.entry import ALWAYS, Account, Charge, Entry, Stale, Totals, While, refuse_overspending
+from holdfast.ledger.entry import (
+    ALWAYS,
+    Account,
+    Charge,
+    Entry,
+    Moment,
+    Operation,
+    Reserve,
+    Stale,
+    Totals,
+    While,
+    refuse_overspending,
+)
 from holdfast.ledger.fact import FIELDS, Fact, Value, digest, genesis, link
 
 _NOTHING = Totals()
@@ -88,12 +100,29 @@ class MemoryLedger:
             self._log.append(("answered", entry))
             return answer
 
+    def together(self, operations: Sequence[Operation]) -> list[Entry | str | Exception]:
+        outcomes: list[Entry | str | Exception] = []
+        for wish in operations:
+            try:
+                outcomes.append(
+                    self.reserve(wish.session, wish.key, wish.plan, wish.event, wish.charge, wish.holds)
+                    if isinstance(wish, Reserve)
+                    else self.record(wish.entry, wish.answer, secret=wish.secret)
+                )
+            except Exception as error:
+                outcomes.append(error)
+        return outcomes
+
     def find(self, session: str, key: str) -> Entry | None:
         index = self._keys.get((session, key))
         return None if index is None else self._entries[index]
 
     def totals(self, session: str | None = None) -> Totals:
         return self._totals.get(session, _NOTHING)
+
+    def moment(self, session: str) -> Moment:
+        with self._lock:
+            return Moment(self.totals(session), self.totals(), self._limit)
 
     def entries(self, session: str | None = None) -> Iterator[Entry]:
         return (entry for entry in list(self._entries) if session is None or entry.session == session)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 
 from holdfast.errors import LedgerError
-from holdfast.ledger.book import Book, Note, Rows
+from holdfast.ledger.book import Book, Rows
 from holdfast.ledger.entry import Account, Charge, Entry, Stale, Totals, While, refuse_overspending
 from holdfast.ledger.fact import FIELDS, Value, canonical, digest, link
 from holdfast.ledger.memory import check_account, check_limit
@@ -17,30 +17,53 @@ _INSERT = {
     for kind, table in _TABLES.items()
 }
 
-State = tuple[int, str, Totals, Account | None, Note | None]
+_SESSIONS_KEPT = 10_000
 
 
 class Pen(Book):
     """Appends facts, each bound to the one before. Call `sign` at the end, before the commit.
 
-    The tip, the table's totals, its cap and the last note are read once and kept: nobody else can change them
-    meanwhile.
+    What it has read or written (the tip, totals, accounts, the cap and the last note) it remembers: nobody else
+    can change them while it holds the lock, and later nobody can without another head at the tip, by which
+    `goes_on` notices. After a rollback it is of no use any more.
     """
 
     def __init__(self, rows: Rows) -> None:
         super().__init__(rows)
         self.ledger, self.place, self._head = self.tip()
         self.begun = self.place
-        self.total, self.cap, self.last_note = self.totals(), self.limit(), self.note()
+        self.total, self.cap, self.last_note = super().totals(), self.limit(), self.note()
+        self._totals: dict[str, Totals] = {}
+        self._accounts: dict[str, Account] = {}
 
-    @property
-    def state(self) -> State:
-        """What has to be put back when an operation fails and its rows are rolled back."""
-        return self.place, self._head, self.total, self.cap, self.last_note
+    def goes_on(self) -> bool:
+        """At the start of another transaction: whether nobody else has written since the last."""
+        self.begun = self.place
+        return self.tip() == (self.ledger, self.place, self._head)
 
-    @state.setter
-    def state(self, state: State) -> None:
-        self.place, self._head, self.total, self.cap, self.last_note = state
+    def totals(self, session: str | None = None) -> Totals:
+        if session is None:
+            return self.total
+        known = self._totals.get(session)
+        if known is None:
+            self._make_room()
+            known = self._totals[session] = super().totals(session)
+        return known
+
+    def account(self, name: str) -> Account | None:
+        known = self._accounts.get(name)
+        if known is None:
+            known = super().account(name)
+            if known is not None:
+                self._make_room()
+                self._accounts[name] = known
+        return known
+
+    def _make_room(self) -> None:
+        """Sessions come and go; only some are remembered."""
+        for kept in (self._totals, self._accounts):
+            if len(kept) >= _SESSIONS_KEPT:
+                kept.clear()
 
     @property
     def last(self) -> str:
@@ -74,6 +97,7 @@ class Pen(Book):
         check_account(standing, account, self.totals(account.name).units)
         if standing != account:
             self._append("account", account.name, account.currency, account.limit, account.terms)
+            self._accounts[account.name] = account
         return account
 
     def reserve(self, session: str, key: str, plan: str, event: str, charge: Charge, holds: While) -> Entry:
@@ -95,11 +119,12 @@ class Pen(Book):
         return self._charge(session, key, plan, event, charge, mine)
 
     def _charge(self, session: str, key: str, plan: str, event: str, charge: Charge, mine: Totals) -> Entry:
-        self.total = all_ = self.total.plus(charge.queries, charge.table)
+        all_ = self.total.plus(charge.queries, charge.table)
         self._append(
             "reserved", session, key, plan, event, charge.session, charge.table, charge.queries,
             mine.entries, mine.answers, mine.units, all_.entries, all_.answers, all_.units,
         )  # fmt: skip
+        self.total, self._totals[session] = all_, mine
         return Entry(self.place, session, key, plan, event, charge, None)
 
     def record(self, entry: int, answer: str, secret: bool) -> str:
@@ -130,5 +155,5 @@ class Pen(Book):
 
     def _bind(self, kind: str, fields: dict[str, Value]) -> None:
         """Take the next place in the chain."""
+        self._head = link(self._head, self.place + 1, kind, fields)
         self.place += 1
-        self._head = link(self._head, self.place, kind, fields)

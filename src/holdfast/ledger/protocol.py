@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from holdfast.ledger.anchor import Mark
-from holdfast.ledger.entry import ALWAYS, Account, Charge, Entry, Totals, While
+from holdfast.ledger.entry import ALWAYS, Account, Charge, Entry, Moment, Operation, Totals, While
 from holdfast.ledger.fact import Fact
 
 
@@ -39,11 +39,18 @@ class Ledger(Protocol):
         """Commit the answer of a reservation, once; returns the answer that stands. A `secret` one (a noisy
         threshold) is left out of exports."""
 
+    def together(self, operations: Sequence[Operation]) -> list[Entry | str | Exception]:
+        """Commit several at once. Each succeeds or fails by itself: what `reserve` or `record` would have returned
+        or raised for it, in their order."""
+
     def find(self, session: str, key: str) -> Entry | None:
         """The reservation that this session made under this key, if any."""
 
     def totals(self, session: str | None = None) -> Totals:
         """What was charged so far: to a session in its currency, or (None) to the table in the table's."""
+
+    def moment(self, session: str) -> Moment:
+        """Where a session and the table stand, at one moment."""
 
     def entries(self, session: str | None = None) -> Iterator[Entry]:
         """All reservations, oldest first."""

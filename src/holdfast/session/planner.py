@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from holdfast.errors import InputError, MechanismError, NoRuleError
-from holdfast.ledger import Charge, Totals, While
+from holdfast.ledger import Charge, Moment, While
 from holdfast.mechanisms.accuracy import most_noise
 from holdfast.mechanisms.values import round_down, round_up
 from holdfast.mechanisms.votes import FLIP
@@ -49,14 +49,6 @@ _MOST_NOISE = {
     "subsampled-laplace": Fraction(LARGEST_SCALE),
 }
 """The largest variance or scale that the samplers take; the other mechanisms take any."""
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """Where the ledger stands: this session's totals and the whole table's."""
-
-    session: Totals
-    table: Totals
 
 
 def plan(statistic: Statistic, request: Request, moment: Moment, terms: Terms) -> Plan:

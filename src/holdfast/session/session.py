@@ -17,7 +17,7 @@ import numpy as np
 from holdfast.data.frame import FrameSource
 from holdfast.data.store import StoreSource
 from holdfast.errors import BudgetError, InputError, LedgerError, MechanismError
-from holdfast.ledger import Charge, Entry, Ledger, Stale, While
+from holdfast.ledger import Charge, Entry, Ledger, Moment, Stale, While
 from holdfast.ledger.failpoint import reached
 from holdfast.mechanisms.votes import FLIP, vote
 from holdfast.noise.bits import system_bits
@@ -33,7 +33,7 @@ from holdfast.session.answer import Answer
 from holdfast.session.budget import AMOUNT, Amount, Budget
 from holdfast.session.estimate import Estimate, Known, question_key
 from holdfast.session.plan import Plan, recipe_from_text
-from holdfast.session.planner import Moment, affordable, finish, holds, plan, total_rho
+from holdfast.session.planner import affordable, finish, holds, plan, total_rho
 from holdfast.session.promise import Promise, promises, share
 from holdfast.session.questions import Questions
 from holdfast.session.release import release
@@ -121,11 +121,7 @@ class Session(Questions[Answer]):
     @property
     def remaining(self) -> Amount:
         """What is left of the session's share, or of the table's limit if that is less."""
-        left = self._budget.filter.limit_units - self._ledger.totals(self.name).units
-        cap = self._ledger.limit()
-        if cap is not None and cap.currency == self._budget.currency:
-            left = min(left, cap.limit - self._ledger.totals().units)
-        return self._budget.amount(max(0, left))
+        return self._budget.amount(self._left(self._moment()))
 
     @property
     def history(self) -> list[Answer]:
@@ -374,8 +370,15 @@ class Session(Questions[Answer]):
             raise LedgerError("this table was opened on other terms than when the answer was paid for")
         return planned, entry
 
+    def _left(self, moment: Moment) -> int:
+        """The units that are left of the session's share, or of the table's limit if that is less."""
+        left, cap = self._budget.filter.limit_units - moment.session.units, moment.cap
+        if cap is not None and cap.currency == self._budget.currency:
+            left = min(left, cap.limit - moment.table.units)
+        return max(0, left)
+
     def _moment(self) -> Moment:
-        return Moment(self._ledger.totals(self.name), self._ledger.totals())
+        return self._ledger.moment(self.name)
 
     def _planned(self, statistic: Statistic, request: Request, moment: Moment) -> tuple[Plan, While]:
         """The plan for this moment, and for how long it would be the same; kept until then.
