@@ -236,10 +236,12 @@ def test_a_mistake_of_ours_tells_nothing(here: Site, monkeypatch: pytest.MonkeyP
     def broken(*_: object) -> str:
         raise RuntimeError("a row says: secret")
 
-    monkeypatch.setattr(Gateway, "ask", broken)
-    reply = here.ask(QUESTION)
-    assert (reply.status_code, reply.json()["code"]) == (500, "internal")
-    assert "secret" not in reply.text and "Traceback" not in reply.text
+    for way, near in (("ask", False), ("asking", True)):  # beside the event loop, and in it
+        monkeypatch.setattr(Gateway, way, broken)
+        monkeypatch.setattr(Gateway, "is_near", lambda *_, near=near: near)
+        reply = here.ask(QUESTION)
+        assert (reply.status_code, reply.json()["code"]) == (500, "internal")
+        assert "secret" not in reply.text and "Traceback" not in reply.text
 
 
 def test_every_charged_route_leaves_at_a_public_time(here: Site) -> None:

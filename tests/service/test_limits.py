@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from gateway import BUDGET, SHARE, prepared
 from services import postgres
 
 from holdfast.service import api, catalog, clock
+from holdfast.service import work as service_work
 from holdfast.service.clock import Release
 from holdfast.service.held import HeldLedger
 from service.site import Site, site
@@ -40,16 +42,28 @@ class Time:
         self.now += seconds
 
 
+@pytest.mark.parametrize("in_the_loop", [False, True])
 @pytest.mark.parametrize("ready", [0.0, 0.01, 0.3, 0.499])
-def test_what_is_quick_is_recorded_at_one_time(monkeypatch: pytest.MonkeyPatch, ready: float) -> None:
+def test_what_is_quick_is_recorded_at_one_time(
+    monkeypatch: pytest.MonkeyPatch, ready: float, in_the_loop: bool
+) -> None:
     moment = Time()
+
+    async def sleep(seconds: float) -> None:
+        moment.sleep(seconds)
+
     monkeypatch.setattr(clock, "time", moment)
+    monkeypatch.setattr(clock.asyncio, "sleep", sleep)
     release = Release(1.0)
+
+    def wait() -> None:
+        asyncio.run(release.until_record()) if in_the_loop else release.wait_to_record()
+
     moment.sleep(ready)
-    release.wait_to_record()
+    wait()
     assert moment.now == pytest.approx(100.5)
     moment.sleep(1.0 + ready)  # the next answer of the same request
-    release.wait_to_record()
+    wait()
     assert moment.now == pytest.approx(102.5 if ready else 101.5)
 
 
@@ -60,7 +74,11 @@ def _recorded(here: Site, monkeypatch: pytest.MonkeyPatch, question: dict[str, A
     def watched(self: Release) -> None:
         seen.append(sum(entry.answer is not None for entry in here.ledger().entries()))
 
+    async def watched_here(self: Release) -> None:
+        watched(self)
+
     monkeypatch.setattr(Release, "wait_to_record", watched)
+    monkeypatch.setattr(Release, "until_record", watched_here)
     assert here.ask(question).status_code == 200
     return seen
 
@@ -83,6 +101,8 @@ def test_every_answer_waits_before_a_list_can_show_it(
 
 def test_a_ledger_that_does_not_wait_is_noticed(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HeldLedger, "record", lambda self, *how, **more: self._ledger.record(*how, **more))
+    assert _recorded(here, monkeypatch, QUESTIONS[3][0]) == []
+    monkeypatch.setattr(service_work, "Record", type("Never", (), {}))
     assert _recorded(here, monkeypatch, QUESTION) == []
 
 
@@ -184,14 +204,16 @@ def test_an_analyst_uses_up_no_more_than_their_share_of_answers() -> None:
         assert made.ask(QUESTION | {"where": "age > 50"}).status_code == 200
 
 
-def test_one_person_does_not_take_all_threads() -> None:
+def test_one_person_does_not_take_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_work, "QUICK_ROWS", 0)  # every read has a thread
     with prepared(answering_threads=4) as started, TestClient(started.app) as client:
         made = Site(started, client)
         bob = started.somebody("bob")
         go, source = threading.Event(), started.gateway.tables.table("people")._source
-        totals = type(source).totals
+        totals, under_way = type(source).totals, threading.Semaphore(0)
 
         def slow(self: Any, measurement: Any) -> np.ndarray[Any, Any]:
+            under_way.release()
             go.wait(60)
             return totals(self, measurement)
 
@@ -205,11 +227,10 @@ def test_one_person_does_not_take_all_threads() -> None:
             ]
             for thread in many:
                 thread.start()
-            while made.totals().entries < 2:
-                pass
+            assert all(under_way.acquire(timeout=60) for _ in range(2))
             # Two of the four threads are taken; a vote needs no totals.
             assert made.ask({"kind": "sample", "where": "age > 3"}, token=bob).status_code == 200
-            assert made.totals().entries == 3
+            assert not under_way.acquire(timeout=0.2)
             go.set()
             for thread in many:
                 thread.join()

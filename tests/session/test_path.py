@@ -13,6 +13,7 @@ from holdfast.ledger import Ledger, MemoryLedger
 from holdfast.session import session as session_module
 from holdfast.session.answer import Answer
 from holdfast.session.session import Session
+from holdfast.session.steps import Steps
 from holdfast.session.table import Table
 
 
@@ -75,13 +76,13 @@ def test_the_charge_is_committed_before_a_row_is_read(watched: Any, mechanism: s
 def test_a_session_that_reads_first_is_caught(watched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The broken twin: draw, then charge."""
 
-    def read_first(self: Session, statistic: Any, request: Any) -> Answer:
-        planned, _ = self._planned(statistic, request, self._moment())
+    def read_first(self: Session, statistic: Any, request: Any) -> Steps[Answer]:
+        planned, wish = self._wish(statistic, request, "key", None)
         answer = session_module.release(planned, self._source, self._terms)
-        self._reserve(statistic, request, "key")
+        yield wish
         return answer
 
-    monkeypatch.setattr(Session, "_answer", read_first)
+    monkeypatch.setattr(Session, "_steps", read_first)
     assert not charged_first(*watched(), lambda s: s.fraction("age > 40", within=0.1))
 
 

@@ -19,7 +19,7 @@ class Ticket(Generic[Pen]):
 
     def __init__(self, operation: Callable[[Pen], Any]) -> None:
         self.operation = operation
-        self.error: BaseException | None = None
+        self.error: Exception | None = None
         self.result: Any = None
 
     def attempt(self, pen: Pen) -> bool:

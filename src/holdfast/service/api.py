@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, FastAPI, Header, Path, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from holdfast.errors import InputError
@@ -18,9 +18,10 @@ from holdfast.service.catalog import Person, Token
 from holdfast.service.gateway import Gateway
 from holdfast.service.problem import CODES, Problem
 from holdfast.service.question import Amount, Chance, Many, Name, Question
+from holdfast.service.short import ID, ShortRoute, asker_of
 
-Id = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
-NewId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+Id = Annotated[str, Path(pattern=ID)]
+NewId = Annotated[str, Field(pattern=ID)]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
 
 
@@ -176,23 +177,13 @@ async def gateway_of(request: Request) -> Gateway:
 _bearer = HTTPBearer(auto_error=False, description="a token that an owner has issued")
 
 
-async def asker_of(
-    request: Request, sent: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
-) -> Person:
-    """Who asks: the owner of the bearer token."""
-    guard: Gateway = request.app.state.gateway
-    person = None if sent is None else guard.who(sent.credentials.strip())
-    if person is None:
-        raise Problem("unauthorized", "send the header Authorization: Bearer TOKEN")
-    wait = request.app.state.rate.wait(person.id)
-    if wait > 0:
-        raise Problem("rate", f"wait {wait:.2f} seconds", retry_after=wait)
-    request.state.person = person
-    return person
+async def asking(request: Request, sent: Annotated[object, Depends(_bearer)]) -> Person:
+    """Who asks. What is `sent` stands for the OpenAPI document."""
+    return asker_of(request)
 
 
 Guard = Annotated[Gateway, Depends(gateway_of)]
-Asker = Annotated[Person, Depends(asker_of)]
+Asker = Annotated[Person, Depends(asking)]
 
 
 async def charged(request: Request, work: Callable[[], str]) -> Response:
@@ -203,7 +194,6 @@ async def charged(request: Request, work: Callable[[], str]) -> Response:
 # The busiest routes come first: routes are tried in order.
 
 
-@router.post("/datasets/{dataset}/estimate")
 async def estimate(request: Request, guard: Guard, asker: Asker, dataset: Id, body: Question) -> JSONResponse:
     """What a question would cost and how wide its answer would be; nothing is read or charged."""
     if body.brief:  # a thread would take longer than the plan
@@ -211,12 +201,24 @@ async def estimate(request: Request, guard: Guard, asker: Asker, dataset: Id, bo
     return JSONResponse(await request.app.state.work.planned(lambda: guard.estimate(asker, dataset, body)))
 
 
-@router.post("/datasets/{dataset}/ask")
 async def ask(
     request: Request, guard: Guard, asker: Asker, dataset: Id, body: Question, key: Key = None
 ) -> Response:
     """Ask, and be charged. The reply leaves at a public time; an Idempotency-Key makes it repeatable."""
+    if body.brief and guard.is_near(dataset):
+        steps, ledger = guard.asking(asker, dataset, body, key), guard.tables.ledger(dataset)
+        text = await request.app.state.work.stepwise(request, steps, ledger)
+        return Response(text, media_type="application/json")
     return await charged(request, lambda: guard.ask(asker, dataset, body, key))
+
+
+for busiest in (estimate, ask):
+    router.add_api_route(
+        f"/datasets/{{dataset}}/{busiest.__name__}",
+        busiest,
+        methods=["POST"],
+        route_class_override=ShortRoute,
+    )
 
 
 @router.get("/health")

@@ -43,7 +43,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         sys.setswitchinterval(_SWITCH_SECONDS)
         yield
         # What was charged is answered before the ledgers close: nothing paid for is left half done.
-        work.close()
+        await work.close()
         gateway.close()
 
     app = FastAPI(

@@ -40,9 +40,19 @@ class Release:
     def wait_to_record(self) -> None:
         """Come back, in a thread beside the event loop, when an answer may be recorded."""
         if self.quantum > 0:
-            due = deadline(self.arrival - self.quantum / 2, time.perf_counter(), self.quantum)
+            due = self._record_due()
             while (left := due - time.perf_counter()) > 0:
                 time.sleep(left)
+
+    async def until_record(self) -> None:
+        """The same in the event loop."""
+        if self.quantum > 0:
+            due = self._record_due()
+            while (left := due - time.perf_counter()) > 0:
+                await asyncio.sleep(left)
+
+    def _record_due(self) -> float:
+        return deadline(self.arrival - self.quantum / 2, time.perf_counter(), self.quantum)
 
     @contextmanager
     def during(self) -> Iterator[None]:

@@ -7,7 +7,7 @@ import json
 import math
 import secrets
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from holdfast.errors import BudgetError, DataError, LedgerError
-from holdfast.ledger import export, verify
+from holdfast.ledger import Charge, Moment, export, verify
 from holdfast.privacy.filter import UNITS
 from holdfast.query.schema import Schema
 from holdfast.service import auth
@@ -24,12 +24,13 @@ from holdfast.service.boards import Board, Boards, as_array
 from holdfast.service.catalog import Catalog, Person, Token
 from holdfast.service.database import Database, PostgresDatabase, SqliteDatabase
 from holdfast.service.problem import Problem
-from holdfast.service.question import Asked, Released
+from holdfast.service.question import Asked, Released, released
 from holdfast.service.settings import Settings
 from holdfast.service.tables import Dataset, Tables
-from holdfast.session import Answer, Plan, Session
+from holdfast.session import Answer, Plan
 from holdfast.session.budget import Amount
 from holdfast.session.price import Price
+from holdfast.session.steps import Steps, performed
 
 
 class Gateway:
@@ -170,17 +171,31 @@ class Gateway:
         Guarantee: `call` makes it repeatable: the same call returns the same answer, at no further cost, and the
         same text while its reply is kept (`catalog.REPLIES_KEPT`).
         """
-        session = self.tables.session(key, asker)
-        what = asked.model_dump_json(exclude={"confirm"})
+        return performed(self.asking(asker, key, asked, call), self.tables.ledger(key))
 
-        def answer(name: str) -> Released:
-            if not asked.known(session):
-                plans = asked.plans(session)
-                self._refuse_beyond_share(session, key, asker, sum(map(answers_of, plans)))
-                self._refuse_unconfirmed(session, asked, sum(plan.cost for plan in plans))
-            return asked.put(session, name)
+    def is_near(self, key: str) -> bool:
+        """Whether a table's ledger and rows are on this machine, in files that are quick to read."""
+        return self.settings.database is None and self.tables.dataset(key).store
 
-        return self._once(asker, f"table {key}", what, call, answer)
+    def asking(self, asker: Person, key: str, asked: Asked, call: str | None = None) -> Steps[str]:
+        """The same in steps; a question of several answers, or of none, takes one."""
+        session, share = self.tables.admitted(key, asker)
+        reply = Reply(self.catalog, asker, f"table {key}", asked.model_dump_json(exclude={"confirm"}), call)
+        if reply.standing is not None:
+            return reply.standing
+
+        def agree(charge: Charge, moment: Moment) -> None:
+            _refuse_beyond_share(share, moment, charge.queries)
+            self._refuse_unconfirmed(asked, charge.session / UNITS, session.left(moment))
+
+        steps = asked.steps(session, agree)
+        if steps is not None:
+            return reply.kept(_json(released([(yield from steps)])))
+        if not asked.known(session):
+            plans, moment = asked.plans(session), self.tables.ledger(key).moment(session.name)
+            _refuse_beyond_share(share, moment, sum(map(answers_of, plans)))
+            self._refuse_unconfirmed(asked, sum(plan.cost for plan in plans), session.left(moment))
+        return reply.kept(_json(asked.put(session, reply.name)))
 
     def answers(self, asker: Person, key: str) -> list[Answer]:
         """Every answer that somebody was given on a table."""
@@ -263,12 +278,11 @@ class Gateway:
         """Score a submission of the asker's team."""
         _only(asker, "analyst", "owner")
         said = as_array(predictions, self.boards.board(key, "leaderboard").rows)
-
-        def answer(name: str) -> Released:
-            scored = self.boards.submit(key, asker.team, said, f"{asker.id} {name}")
-            return {"kind": "answers", "answers": [scored]}
-
-        return self._once(asker, f"board {key}", _mark(said), call, answer)
+        reply = Reply(self.catalog, asker, f"board {key}", _mark(said), call)
+        if reply.standing is not None:
+            return reply.standing
+        scored = self.boards.submit(key, asker.team, said, f"{asker.id} {reply.name}")
+        return reply.kept(_json({"kind": "answers", "answers": [scored]}))
 
     def score(
         self, asker: Person, key: str, predictions: list[Any], train_score: float | None, call: str | None
@@ -276,11 +290,12 @@ class Gateway:
         """Score predictions on a holdout, or check a training score against it."""
         _only(asker, "analyst", "owner")
         said = as_array(predictions, self.boards.board(key, "holdout").rows)
-
-        def answer(name: str) -> Released:
-            return self.boards.score(key, asker.team, said, train_score, f"{asker.id} {name}")
-
-        return self._once(asker, f"holdout {key}", f"{train_score} {_mark(said)}", call, answer)
+        reply = Reply(self.catalog, asker, f"holdout {key}", f"{train_score} {_mark(said)}", call)
+        if reply.standing is not None:
+            return reply.standing
+        return reply.kept(
+            _json(self.boards.score(key, asker.team, said, train_score, f"{asker.id} {reply.name}"))
+        )
 
     def close(self) -> None:
         """Let go of everything."""
@@ -288,20 +303,8 @@ class Gateway:
         self.boards.close()
         self.catalog.close()
 
-    def _refuse_beyond_share(self, session: Session, key: str, asker: Person, wanted: int) -> None:
-        """One analyst shall not use up the answers that the table's intervals were promised for."""
-        most = (self.catalog.member(key, asker.id) or {}).get("queries")
-        used = 0 if most is None else self.tables.ledger(key).totals(session.name).answers
-        if most is not None and used + wanted > most:
-            raise BudgetError(
-                f"your share is {most:,} answers; {used:,} are given and this needs {wanted:,}",
-                requested=wanted,
-                remaining=most - used,
-            )
-
-    def _refuse_unconfirmed(self, session: Session, asked: Asked, cost: float) -> None:
+    def _refuse_unconfirmed(self, asked: Asked, cost: float, left: float) -> None:
         """One careless question shall not burn an analyst's budget."""
-        left = float(session.remaining)
         if not asked.confirm and self.settings.confirm * left < cost <= left:
             raise Problem(
                 "confirm",
@@ -310,22 +313,42 @@ class Gateway:
                 remaining=left,
             )
 
-    def _once(
-        self, asker: Person, place: str, what: str, call: str | None, answer: Callable[[str], Released]
-    ) -> str:
-        """The reply to a call: the stored one, or a new one, which is stored before it is told."""
-        if call is None:
-            return _json(answer(secrets.token_hex(16)))
-        digest = hashlib.sha256(what.encode()).hexdigest()
-        standing = self.catalog.reply(asker.id, place, call)
-        if standing is None:
-            body = _json(answer(call))
-            self.catalog.keep_reply(asker.id, place, call, digest, body)
-            # Another of the same call may have been first.
-            standing = self.catalog.reply(asker.id, place, call) or (digest, body)
-        if standing[0] != digest:
+
+class Reply:
+    """The reply to a call by its Idempotency-Key: `standing` if there is one, or a new one, kept before it is told."""
+
+    def __init__(self, catalog: Catalog, asker: Person, place: str, what: str, call: str | None) -> None:
+        self._catalog, self._whose, self._call = catalog, (asker.id, place), call
+        self._digest = hashlib.sha256(what.encode()).hexdigest()
+        self.name = secrets.token_hex(16) if call is None else call
+        self.standing = self._found()
+
+    def kept(self, body: str) -> str:
+        """Keep a reply. Another of the same call may have been first: then that one."""
+        if self._call is None:
+            return body
+        self._catalog.keep_reply(*self._whose, self._call, self._digest, body)
+        return self._found() or body
+
+    def _found(self) -> str | None:
+        """The reply that stands; None if there is none, or it was too long to keep."""
+        found = None if self._call is None else self._catalog.reply(*self._whose, self._call)
+        if found is None:
+            return None
+        if found[0] != self._digest:
             raise Problem("idempotency", "use a new Idempotency-Key for another question")
-        return standing[1] or _json(answer(call))
+        return found[1] or None
+
+
+def _refuse_beyond_share(share: dict[str, Any], moment: Moment, wanted: int) -> None:
+    """One analyst shall not use up the answers that the table's intervals were promised for."""
+    most, used = share.get("queries"), moment.session.answers
+    if most is not None and used + wanted > most:
+        raise BudgetError(
+            f"your share is {most:,} answers; {used:,} are given and this needs {wanted:,}",
+            requested=wanted,
+            remaining=most - used,
+        )
 
 
 def _mark(said: NDArray[Any]) -> str:

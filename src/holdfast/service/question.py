@@ -13,6 +13,7 @@ from holdfast.query.region import region
 from holdfast.query.universe import Universe, universe
 from holdfast.session import Answer, Plan, Session
 from holdfast.session.price import Price
+from holdfast.session.steps import Agree, Asking, Steps
 from holdfast.session.watch import Watch
 
 Text = Annotated[str, Field(min_length=1, max_length=10_000)]
@@ -53,6 +54,10 @@ class Asked(BaseModel):
         """Whether it was asked before, so that it costs nothing."""
         return False
 
+    def steps(self, session: Session, agree: Agree) -> Steps[Answer] | None:
+        """The same as `put` in steps, if it is one answer; `agree` hears of its charge before."""
+        return None
+
     @property
     def brief(self) -> bool:
         """Whether its plan is certainly made in less than a millisecond or so."""
@@ -83,6 +88,10 @@ class Statistic(Asked):
 
     def known(self, session: Session) -> bool:
         return all(_listed(self.of(session.known)))
+
+    def steps(self, session: Session, agree: Agree) -> Steps[Answer] | None:
+        steps = _listed(self.of(Asking(session, agree)))
+        return steps[0] if len(steps) == 1 else None
 
 
 class Grouped(Statistic):

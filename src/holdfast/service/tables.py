@@ -134,6 +134,10 @@ class Tables:
 
         `anew` opens it once more, which tells the ledger of a share that was changed.
         """
+        return self.admitted(key, person, anew=anew)[0]
+
+    def admitted(self, key: str, person: Person, *, anew: bool = False) -> tuple[Session, dict[str, Any]]:
+        """The session of an analyst on a table, and their share of it."""
         share = self._catalog.member(key, person.id)
         if share is None:
             raise Problem("not-found")
@@ -147,7 +151,7 @@ class Tables:
                     name=person.id,
                 )  # fmt: skip
                 known = self._sessions[key, person.id] = (terms, session)
-            return known[1]
+            return known[1], share
 
     def check_share(self, key: str, person: Person, share: dict[str, Any]) -> None:
         """Refuse a budget that is none, that is counted otherwise than the table's, or that is spent already."""

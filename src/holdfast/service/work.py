@@ -1,47 +1,128 @@
-"""Work beside the event loop: in turns for each person, and by the clock of its request."""
+"""Work beside the event loop: in turns for each person, by the clock of its request, and committed together."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 from fastapi import Request
 
+from holdfast.ledger import Entry, Ledger, Operation, Record, Reserve
 from holdfast.service.clock import Release
+from holdfast.session.steps import Steps
 
 Result = TypeVar("Result")
+Outcome = Entry | str | Exception
 _PLANNING_THREADS = 4
+_COMMITTING_THREADS = 4
+QUICK_ROWS = 1 << 18
+"""So many rows of a store are read in less than the millisecond or so that a thread would cost."""
 
 
 class Work:
-    """Threads for charged work and for plans. Nobody has more than half of the former, so that nobody has all."""
+    """Threads for charged work, for plans and for commits. Nobody has more than half of the first, so that nobody
+    has all."""
 
     def __init__(self, threads: int) -> None:
         self._answering = ThreadPoolExecutor(threads, thread_name_prefix="answering")
         self._planning = ThreadPoolExecutor(_PLANNING_THREADS, thread_name_prefix="planning")
+        self._committing = ThreadPoolExecutor(_COMMITTING_THREADS, thread_name_prefix="committing")
         self._most = max(1, threads // 2)
         self._turns: dict[str, asyncio.Semaphore] = {}
+        self._commits: dict[Ledger, Commits] = {}
+        self._under_way: set[asyncio.Task[object]] = set()
 
     async def charged(self, request: Request, work: Callable[[], Result]) -> Result:
         """Do charged work. It goes on if the one who asked goes away: what was paid for is answered."""
-        turn = self._turns.setdefault(request.state.person.id, asyncio.Semaphore(self._most))
         release: Release = request.state.release
 
         def timed() -> Result:
             with release.during():
                 return work()
 
-        async with turn:
-            loop = asyncio.get_running_loop()
-            return await asyncio.shield(loop.run_in_executor(self._answering, timed))
+        return await self._beside(request.state.person.id, timed)
+
+    async def _beside(self, person: str, work: Callable[[], Result]) -> Result:
+        async with self._turns.setdefault(person, asyncio.Semaphore(self._most)):
+            return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._answering, work))
+
+    async def stepwise(self, request: Request, steps: Steps[Result], ledger: Ledger) -> Result:
+        """The same for an answer in steps, the quick ones of which are taken here, in the event loop.
+
+        Requires: plans and quick reads that do not wait for a network.
+        """
+        task = asyncio.create_task(self._taken(request, steps, ledger))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return await asyncio.shield(task)
+
+    async def _taken(self, request: Request, steps: Steps[Result], ledger: Ledger) -> Result:
+        commits = self._commits.get(ledger)
+        if commits is None:
+            commits = self._commits[ledger] = Commits(ledger, self._committing)
+        try:
+            wish = next(steps)
+            while True:
+                if isinstance(wish, Record):
+                    await request.state.release.until_record()
+                outcome = await commits.put(wish)
+                if isinstance(outcome, Exception):
+                    wish = steps.throw(outcome)
+                elif isinstance(wish, Reserve) and wish.rows > QUICK_ROWS:
+                    wish = await self._beside(request.state.person.id, partial(steps.send, outcome))
+                else:
+                    wish = steps.send(outcome)
+        except StopIteration as done:
+            result: Result = done.value
+            return result
 
     async def planned(self, work: Callable[[], Result]) -> Result:
         """Do work that reads no rows and charges nothing."""
         return await asyncio.get_running_loop().run_in_executor(self._planning, work)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Finish what is under way."""
+        await asyncio.gather(*self._under_way, return_exceptions=True)
         self._planning.shutdown(wait=True, cancel_futures=True)
-        self._answering.shutdown(wait=True)
+        for threads in (self._answering, self._committing):
+            threads.shutdown(wait=True)
+
+
+class Commits:
+    """The wishes of many requests to one ledger. All that come while it commits are committed together next."""
+
+    def __init__(self, ledger: Ledger, threads: ThreadPoolExecutor) -> None:
+        self._ledger, self._threads, self._busy = ledger, threads, False
+        self._waiting: list[tuple[Operation, asyncio.Future[Outcome]]] = []
+
+    def put(self, wish: Operation) -> asyncio.Future[Outcome]:
+        """What the ledger says, once it is committed; errors are outcomes too."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Outcome] = loop.create_future()
+        self._waiting.append((wish, future))
+        if not self._busy:
+            self._busy = True
+            loop.call_soon(self._start)  # after what else is ready now
+        return future
+
+    def _start(self) -> None:
+        batch, self._waiting = self._waiting, []
+        committed = asyncio.get_running_loop().run_in_executor(
+            self._threads, self._ledger.together, [wish for wish, _ in batch]
+        )
+        committed.add_done_callback(lambda done: self._tell(batch, done))
+
+    def _tell(
+        self, batch: list[tuple[Operation, asyncio.Future[Outcome]]], done: asyncio.Future[list[Outcome]]
+    ) -> None:
+        self._busy = bool(self._waiting)
+        if self._busy:
+            self._start()
+        error = done.exception()
+        outcomes = [error] * len(batch) if isinstance(error, Exception) else done.result()
+        for (_, future), outcome in zip(batch, outcomes, strict=True):
+            if not future.done():
+                future.set_result(outcome)

@@ -17,7 +17,7 @@ import numpy as np
 from holdfast.data.frame import FrameSource
 from holdfast.data.store import StoreSource
 from holdfast.errors import BudgetError, InputError, LedgerError, MechanismError
-from holdfast.ledger import Charge, Entry, Ledger, Moment, Stale, While
+from holdfast.ledger import Charge, Entry, Ledger, Moment, Record, Reserve, Stale, While
 from holdfast.ledger.failpoint import reached
 from holdfast.mechanisms.votes import FLIP, vote
 from holdfast.noise.bits import system_bits
@@ -40,6 +40,7 @@ from holdfast.session.release import release
 from holdfast.session.report import Report
 from holdfast.session.request import Request
 from holdfast.session.selection import Selection, select
+from holdfast.session.steps import Agree, Steps, performed
 from holdfast.session.terms import Terms
 from holdfast.session.watch import Watch
 
@@ -122,6 +123,10 @@ class Session(Questions[Answer]):
     def remaining(self) -> Amount:
         """What is left of the session's share, or of the table's limit if that is less."""
         return self._budget.amount(self._left(self._moment()))
+
+    def left(self, moment: Moment) -> float:
+        """What was left at a moment of its ledger."""
+        return self._left(moment) / UNITS
 
     @property
     def history(self) -> list[Answer]:
@@ -327,48 +332,51 @@ class Session(Questions[Answer]):
     def _put(self, statistics: list[Statistic], request: Request) -> list[Answer]:
         if len(statistics) > 1:
             self._refuse_unless_all_fit(statistics, request)
-        return [self._answer(statistic, request) for statistic in statistics]
+        return [performed(self._steps(statistic, request), self._ledger) for statistic in statistics]
 
-    def _answer(self, statistic: Statistic, request: Request) -> Answer:
+    def _steps(self, statistic: Statistic, request: Request, agree: Agree | None = None) -> Steps[Answer]:
+        """Plan, charge, read and release, record; or what stands."""
         key = question_key(statistic, request)
         while True:
             entry = self._ledger.find(self.name, key)
             if entry is not None and entry.answer is not None:
                 return Answer.from_json(entry.answer, repeated=True)
             try:
-                planned, entry = (
-                    self._reserve(statistic, request, key)
-                    if entry is None
-                    else self._resume(statistic, entry)
-                )
+                if entry is None:
+                    planned, wish = self._wish(statistic, request, key, agree)
+                    entry = yield wish
+                else:
+                    planned = self._resume(statistic, entry)
             except Stale:
                 continue
             reached("after reserve")
             answer = release(planned, self._source, self._terms)
             text = answer.to_json()
             reached("after draw")
-            standing = self._ledger.record(entry.id, text)
+            standing = yield Record(entry.id, text)
             reached("after record")
             return answer if standing == text else Answer.from_json(standing)
 
-    def _reserve(self, statistic: Statistic, request: Request, key: str) -> tuple[Plan, Entry]:
-        """Plan and charge, in that order and before a row is read."""
+    def _wish(
+        self, statistic: Statistic, request: Request, key: str, agree: Agree | None
+    ) -> tuple[Plan, Reserve]:
+        """The plan of a question, and its charge, which has to be committed before a row is read."""
         with self._lock:
             moment = self._moment()
             planned, holding = self._planned(statistic, request, moment)
             self._refuse_overspending(planned, moment)
-        # Not under the lock: charges of several threads are committed together.
-        return planned, self._ledger.reserve(
-            self.name, key, planned.text, planned.event_text, planned.charge, holding
-        )
+        if agree is not None:
+            agree(planned.charge, moment)
+        charge, rows = planned.charge, planned.rows_read
+        return planned, Reserve(self.name, key, planned.text, planned.event_text, charge, holding, rows)
 
-    def _resume(self, statistic: Statistic, entry: Entry) -> tuple[Plan, Entry]:
+    def _resume(self, statistic: Statistic, entry: Entry) -> Plan:
         """A charge whose answer was lost in a crash is computed once more, with the noise that was paid for."""
         totals = workload(statistic, self._terms.schema, self._terms.rows)
         planned = finish(totals, *recipe_from_text(entry.plan), self._terms)
         if planned.event_text != entry.event:
             raise LedgerError("this table was opened on other terms than when the answer was paid for")
-        return planned, entry
+        return planned
 
     def _left(self, moment: Moment) -> int:
         """The units that are left of the session's share, or of the table's limit if that is less."""
