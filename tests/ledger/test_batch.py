@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -180,6 +181,44 @@ def test_an_interrupted_leader_leaves_a_working_queue() -> None:
     with pytest.raises(KeyboardInterrupt):
         queue.put(lambda pen: 1)
     assert queue.put(lambda pen: 2) == 2
+
+
+def test_a_waiter_that_is_interrupted_stops_nobody() -> None:
+    """The main thread waits in the queue and is told to stop; its turn to lead goes to the next."""
+    held, go, done = threading.Event(), threading.Event(), []
+
+    def slow(pen: object) -> None:
+        held.set()
+        go.wait(30)
+
+    queue: Batches[Any] = Batches(lambda tickets: [ticket.attempt(None) for ticket in tickets] and None)
+    first = threading.Thread(target=lambda: queue.put(slow))
+    first.start()
+    assert held.wait(30)
+
+    def late() -> None:
+        while not queue._waiting:  # behind the main thread, which would lead next
+            threading.Event().wait(0.001)
+        queue.put(lambda pen: done.append("late"))
+
+    second = threading.Thread(target=late)
+    second.start()
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            queue.put(lambda pen: done.append("interrupted"))
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    go.set()
+    for thread in (first, second):
+        thread.join(30)
+    assert done == ["late"]
+    assert queue.put(lambda pen: "next") == "next"
 
 
 @pytest.mark.parametrize("kind", sorted(HOMES))

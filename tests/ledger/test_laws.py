@@ -22,6 +22,9 @@ from holdfast.ledger import (
     Charge,
     Ledger,
     MemoryLedger,
+    Moment,
+    Record,
+    Reserve,
     SqliteLedger,
     Stale,
     Totals,
@@ -51,6 +54,45 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
 def charge(ledger: Ledger, units: int, session: str = "s") -> int:
     mine = ledger.totals(session).entries
     return ledger.reserve(session, f"key {mine}", "{}", "{}", Charge(units, 2 * units, 3)).id
+
+
+def test_a_moment_is_what_the_totals_and_the_limit_say(ledger: Ledger) -> None:
+    assert ledger.moment("s") == Moment(Totals(), Totals(), None)
+    ledger.set_limit(Account("the table", "zcdp", 100))
+    for session in ("s", "t"):
+        ledger.open(Account(session, "zcdp", 100))
+        charge(ledger, 7, session)
+    charge(ledger, 5)
+    seen = ledger.moment("s")
+    assert seen == Moment(ledger.totals("s"), ledger.totals(), ledger.limit())
+    assert seen == Moment(Totals(2, 6, 12), Totals(3, 9, 38), Account("the table", "zcdp", 100))
+    assert ledger.moment("nobody") == Moment(Totals(), seen.table, seen.cap)
+
+
+def test_wishes_put_together_have_the_outcomes_of_each_alone(ledger: Ledger) -> None:
+    ledger.open(Account("s", "zcdp", 10))
+
+    def wish(key: str, units: int, holds: While = While()) -> Reserve:  # noqa: B008
+        return Reserve("s", key, "{}", "{}", Charge(units, units), holds)
+
+    first, dear, again, stale, strange, second = ledger.together(
+        [
+            wish("a", 4), wish("b", 7), wish("a", 1), wish("c", 1, While(session_answers=1)),
+            Reserve("nobody", "d", "{}", "{}", Charge(1, 1)), wish("e", 6),
+        ]
+    )  # fmt: skip
+    assert (first.key, second.key) == ("a", "e")  # type: ignore[union-attr]
+    assert isinstance(dear, BudgetError) and isinstance(again, Stale) and isinstance(stale, Stale)
+    assert isinstance(strange, LedgerError)
+    assert ledger.totals("s") == Totals(2, 2, 10) == ledger.totals()
+    place = first.id  # type: ignore[union-attr]
+    assert ledger.together([Record(place, "one"), Record(place, "two"), Record(10**6, "none")])[:2] == [
+        "one",
+        "one",
+    ]
+    assert isinstance(ledger.together([Record(10**6, "none")])[0], LedgerError)
+    assert ledger.together([]) == []
+    assert verify(ledger).answered == 1
 
 
 def test_totals_are_exact_integers(ledger: Ledger) -> None:
