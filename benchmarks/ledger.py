@@ -1,24 +1,26 @@
 """What a charged answer costs on disk: SQLite with full sync, beside its bare rate of one-row commits.
 
 An answer is two commits (the reservation, then the answer), chained, anchored outside and told after the sync.
-Threads that come at the same time share a commit. The goal is 70% of the bare rate or more, with 16 threads. Bare
-commits and answers take turns, several times; medians are shown. Latencies are of whole answers, in milliseconds.
+Threads that come at the same time share a commit; so do wishes that one thread puts together, as the gateway does.
+The goal is 70% of the bare rate or more, with 16 at once. Bare commits and answers take turns, several times; medians
+are shown. Latencies are of whole answers, in milliseconds.
 """
 
 from __future__ import annotations
 
-import sqlite3
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median, quantiles
 
-from holdfast.ledger import Account, Charge, MemoryLedger, SqliteLedger, verify
+from benchmarks import commits
+from holdfast.ledger import Account, Charge, Entry, MemoryLedger, Record, Reserve, SqliteLedger, verify
 
 GOAL = 0.7
+Way = Callable[[SqliteLedger, int, int], tuple[float, list[float]]]
 PLAN = '{"question": "fraction where age > 40 and smoker = \'yes\'", "recipe": {"mechanism": "votes", "rows": 13973}}'
 ANSWER = '{"value": 0.314159, "low": 0.30, "high": 0.33, "explanation": "' + 400 * "." + '"}'
 
@@ -29,7 +31,11 @@ def rows(quick: bool = False, data: Path | None = None) -> list[dict[str, object
     if data is not None:
         data.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=data) as folder, _ledger(Path(folder)) as ledger:
-        found = [_measured(ledger, Path(folder), threads, answers, turns) for threads in (1, 4, 16, 64)]
+        found = [
+            _measured(ledger, Path(folder), way, at_once, answers, turns)
+            for way in (_by_threads, _together)
+            for at_once in (1, 4, 16, 64)
+        ]
         facts, begun = verify(ledger).place, time.perf_counter()
         verify(ledger)
         took = time.perf_counter() - begun
@@ -51,40 +57,43 @@ def _ledger(folder: Path) -> Iterator[SqliteLedger]:
 
 
 def _measured(
-    ledger: SqliteLedger, folder: Path, threads: int, answers: int, turns: int
+    ledger: SqliteLedger, folder: Path, way: Way, at_once: int, answers: int, turns: int
 ) -> dict[str, object]:
     bare, charged, times = [], [], []
     for _ in range(turns):
-        bare.append(_bare(folder / "bare.sqlite", answers))
-        rate, took = _answers(ledger, threads, answers)
+        bare.append(commits.bare(folder, 0.25 if turns > 1 else 0.05))
+        rate, took = way(ledger, at_once, answers)
         charged.append(rate)
         times += took
     ratio = median(ours / theirs for ours, theirs in zip(charged, bare, strict=True))
     cuts = quantiles(times, n=100)
     found = {
-        "threads": threads,
+        "at once": f"{at_once} thread{'s' * (at_once > 1)}"
+        if way is _by_threads
+        else f"{at_once} put together",
         "bare commits/s": round(median(bare)),
         "charged answers/s": round(median(charged)),
         "ratio": round(ratio, 2),
         "p50 ms": round(1e3 * cuts[49], 2),
         "p99 ms": round(1e3 * cuts[98], 2),
     }
-    return found | ({"goal met": ratio >= GOAL} if threads >= 16 else {})
+    return found | ({"goal met": ratio >= GOAL} if at_once >= 16 else {})
 
 
-def _bare(path: Path, commits: int) -> float:
-    """One-row transactions a second, in one thread: the disk's own pace."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("CREATE TABLE IF NOT EXISTS facts (id INTEGER PRIMARY KEY, text TEXT)")
+def _together(ledger: SqliteLedger, at_once: int, answers: int) -> tuple[float, list[float]]:
+    """Answers a second by one thread that puts so many together, and how long each took."""
+    taken: list[float] = []
+    first, started = ledger.totals().entries, time.perf_counter()
+    for start in range(first, first + answers, at_once):
         begun = time.perf_counter()
-        for _ in range(commits):
-            connection.execute("INSERT INTO facts (text) VALUES ('one row')")
-        return commits / (time.perf_counter() - begun)
+        wishes = [Reserve("s", str(key), PLAN, "{}", Charge(1, 1)) for key in range(start, start + at_once)]
+        entries = [entry for entry in ledger.together(wishes) if isinstance(entry, Entry)]
+        ledger.together([Record(entry.id, ANSWER) for entry in entries])
+        taken += [time.perf_counter() - begun] * len(entries)
+    return len(taken) / (time.perf_counter() - started), taken
 
 
-def _answers(ledger: SqliteLedger, threads: int, answers: int) -> tuple[float, list[float]]:
+def _by_threads(ledger: SqliteLedger, threads: int, answers: int) -> tuple[float, list[float]]:
     """Answers a second by so many threads, and how long each took."""
     taken: list[float] = []
     first = ledger.totals().entries
