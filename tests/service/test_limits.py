@@ -205,7 +205,7 @@ def test_an_analyst_uses_up_no_more_than_their_share_of_answers() -> None:
 
 
 def test_one_person_does_not_take_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service_work, "QUICK_ROWS", 0)  # every read has a thread
+    monkeypatch.setattr(service_work, "QUICK", 0)  # every read has a thread
     with prepared(answering_threads=4) as started, TestClient(started.app) as client:
         made = Site(started, client)
         bob = started.somebody("bob")

@@ -10,12 +10,17 @@ from typing import Any
 
 import pytest
 from fastapi import APIRouter
+from gateway import SHARE, prepared
 
+from holdfast.errors import BudgetError, DataError
 from holdfast.ledger import Account, Charge, Entry, MemoryLedger, Record, Reserve
 from holdfast.service import api
 from holdfast.service import work as service_work
-from holdfast.service.short import ShortRoute
+from holdfast.service.catalog import Catalog
+from holdfast.service.short import ShortRoute, question_of
+from holdfast.service.tables import Tables
 from holdfast.service.work import Commits, Work
+from holdfast.session import session as session_module
 from service.site import Site, site
 
 QUESTION = {"kind": "fraction", "where": "age > 40", "rho": 1e-5}
@@ -74,7 +79,8 @@ def test_what_stands_around_a_body(here: Site) -> None:
         assert reply.status_code == 401 and reply.headers["www-authenticate"] == "Bearer"
     assert send(here, "ask", good, Authorization=f"bearer {here.started.analyst}").status_code == 200
     sent = {"Authorization": f"Bearer {here.started.analyst}"} | JSON
-    for name, code in (("Upper", "invalid"), ("a" * 65, "invalid"), ("unknown", "not-found")):
+    names = {"Upper": "invalid", "a" * 65: "invalid", "people%0A": "invalid", "unknown": "not-found"}
+    for name, code in names.items():
         reply = here.client.post(f"/v1/datasets/{name}/ask", content=good, headers=sent)
         assert reply.json()["code"] == code, name
 
@@ -191,3 +197,98 @@ def test_what_was_paid_for_is_answered_before_the_gateway_stops(monkeypatch: pyt
     ledger.open(Account("s", "zcdp", 100))
     asyncio.run(run())
     assert [entry.answer for entry in ledger.entries()] == [None]
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The threads in which rows are read, and replies kept."""
+    seen: list[str] = []
+    for owner, name in ((session_module, "release"), (Catalog, "keep_reply")):
+        real = getattr(owner, name)
+
+        def noted(*how: Any, real: Any = real, name: str = name, **more: Any) -> Any:
+            seen.append(f"{name} {threading.current_thread().name.partition('_')[0]}")
+            return real(*how, **more)
+
+        monkeypatch.setattr(owner, name, noted)
+    return seen
+
+
+def test_what_may_take_long_has_a_thread(threads: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    with site() as here:
+        here.started.gateway.tables._sessions.clear()
+        assert here.ask(QUESTION).status_code == 200
+        assert threads == ["release answering"], "the first question opens the session"
+        threads.clear()
+        assert here.ask(QUESTION | {"where": "age > 41"}).status_code == 200
+        (quick,) = threads
+        assert not quick.endswith(("answering", "committing")), "the control: a quick one is read in the loop"
+        threads.clear()
+        assert here.ask(QUESTION | {"where": "age > 42"}, key="k").status_code == 200
+        assert threads == [quick, "keep_reply committing"]
+        threads.clear()
+        monkeypatch.setattr(service_work, "QUICK", 0)
+        assert here.ask(QUESTION | {"where": "age > 43"}).status_code == 200
+        assert threads == ["release answering"]
+
+
+def test_a_resumed_answer_has_a_thread_too(threads: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was paid for, and its rows are read without another charge."""
+    monkeypatch.setattr(service_work, "QUICK", 0)
+    with site() as here:
+        assert here.ask(QUESTION).status_code == 200
+        analyst, gateway = here.started.person(here.started.analyst), here.started.gateway
+        asked = question_of(json.dumps(QUESTION | {"where": "age > 44"}).encode())
+        (reserve,) = [next(gateway.asking(analyst, "people", asked))]
+        assert isinstance(reserve, Reserve)
+        here.ledger().together([reserve])
+        before = here.totals()
+        threads.clear()
+        assert here.ask(QUESTION | {"where": "age > 44"}).status_code == 200
+        assert threads == ["release answering"] and here.totals() == before
+
+
+def test_who_has_no_session_yet_waits_in_a_thread(here: Site) -> None:
+    """Opening one is a commit. So is telling the ledger of another share."""
+    gateway, bob = here.started.gateway, here.started.person(here.started.somebody("bob"))
+    ready = gateway.tables.ready
+    gateway.tables._sessions.pop(("people", bob.id))
+    assert ready("people", bob) is None
+    gateway.tables.session("people", bob)
+    assert ready("people", bob) is not None
+    gateway.catalog.set_member("people", bob.id, {"rho": 0.5})  # as another worker does
+    assert ready("people", bob) is None
+    assert ready("unknown", bob) is None
+    stranger = here.started.person(here.started.auditor)
+    assert ready("people", stranger) is None
+
+
+def test_a_share_of_answers_is_part_of_what_the_ledger_checks() -> None:
+    """64 at once may all be planned before one is charged; the ledger takes no more than the share."""
+    asked = [question_of(json.dumps(QUESTION | {"where": f"age > {age}"}).encode()) for age in range(5)]
+    with prepared(declared={"queries": 10}) as started:
+        gateway, ledger = started.gateway, started.gateway.tables.ledger("people")
+        for name, share, charged in (("cyd", {}, 5), ("dan", {"queries": 3}, 3)):
+            person = started.person(started.somebody(name, SHARE | share))
+            wishes = [next(gateway.asking(person, "people", one)) for one in asked]
+            outcomes = [type(outcome).__name__ for outcome in ledger.together(wishes)]  # type: ignore[arg-type]
+            assert outcomes == ["Entry"] * charged + ["Stale"] * (5 - charged)
+        with pytest.raises(BudgetError, match="your share is 3"):
+            gateway.ask(person, "people", asked[4])
+
+
+def test_a_table_that_is_away_is_no_news_to_strangers() -> None:
+    with site() as here:
+        mallory = here.started.somebody("mallory", share={})
+        hidden, made_up = (here.ask(QUESTION, table=name, token=mallory) for name in ("people", "nope"))
+        assert hidden.json() == made_up.json() and hidden.status_code == 404
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Tables, "_open", _away)
+            here.started.gateway.tables._tables.clear()
+            assert here.ask(QUESTION, token=mallory).json() == made_up.json()
+            here.started.gateway.tables._sessions.clear()
+            assert here.ask(QUESTION).status_code == 503, "the control: who may ask is told that it is away"
+
+
+def _away(*_: object) -> Any:
+    raise DataError("the store is away")

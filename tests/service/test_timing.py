@@ -20,7 +20,7 @@ from gateway import Running, running
 
 from holdfast.service import api
 from holdfast.service.clock import deadline
-from holdfast.service.gateway import Gateway
+from holdfast.service.tables import Tables
 from service.clockwatch import advantage, auc, two_tables, watch
 
 OWNED = 100_000
@@ -111,6 +111,6 @@ def test_a_gateway_that_lets_go_of_who_hangs_up_is_caught(monkeypatch: pytest.Mo
         return Response() if await request.is_disconnected() else await real(request, work)
 
     monkeypatch.setattr(api, "charged", careless)
-    monkeypatch.setattr(Gateway, "is_near", lambda *_: False)
+    monkeypatch.setattr(Tables, "ready", lambda *_: None)
     with running(quantum=0.3) as started:
         assert charged_without_a_reply(started) == 0

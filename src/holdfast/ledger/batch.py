@@ -75,9 +75,7 @@ class Batches(Generic[Pen]):
                 raise LedgerError("expected an open ledger, got a closed one; open it again")
             self._waiting.append(call)
             call.leads, self._busy = not self._busy, True
-        if not call.leads:
-            self._sleep(call)
-        if not call.done:
+        if call.leads or self._woken_to_lead(call):
             self._lead()
         return call.tickets
 
@@ -88,9 +86,11 @@ class Batches(Generic[Pen]):
             while self._busy:
                 self._idle.wait()
 
-    def _sleep(self, call: Call[Pen]) -> None:
+    def _woken_to_lead(self, call: Call[Pen]) -> bool:
+        """Sleep until a call is done, or has to lead."""
         try:
             call.woken.acquire()
+            return not call.done
         except BaseException:  # interrupted: it asks no longer, but a turn that is its own must go on
             with self._idle:
                 if call in self._waiting:
@@ -100,16 +100,17 @@ class Batches(Generic[Pen]):
             raise
 
     def _lead(self) -> None:
-        with self._idle:
-            calls, self._waiting = self._waiting, []
+        calls: list[Call[Pen]] = []
         try:
+            with self._idle:
+                calls, self._waiting = self._waiting, []
             self._work([ticket for call in calls for ticket in call.tickets])
         finally:
             with self._idle:
+                for call in calls:
+                    call.done = True
+                    call.woken.release()
                 self._hand_on()
-            for call in calls:
-                call.done = True
-                call.woken.release()
 
     def _hand_on(self) -> None:
         if self._waiting:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from holdfast.errors import LedgerError
+from holdfast.errors import BudgetError, InputError, LedgerError
 from holdfast.ledger.anchor import Anchor, Mark, anchors_folder
 from holdfast.ledger.batch import Batches, Ticket
 from holdfast.ledger.book import Book, history
@@ -21,6 +21,7 @@ from holdfast.ledger.entry import (
     Moment,
     Operation,
     Reserve,
+    Stale,
     Totals,
     While,
 )
@@ -29,6 +30,8 @@ from holdfast.ledger.failpoint import reached
 from holdfast.ledger.pen import Pen
 
 Result = TypeVar("Result")
+_REFUSALS = (BudgetError, InputError, Stale)
+"""What an operation says before it writes; the others of its batch go on."""
 
 
 class ChainedLedger:
@@ -186,8 +189,8 @@ class ChainedLedger:
                 self._refuse_older(pen, mark)
                 for ticket in tickets:
                     place = pen.place
-                    if not ticket.attempt(pen) and (
-                        pen.place != place or isinstance(ticket.error, LedgerError)
+                    if not ticket.attempt(pen) and not (
+                        pen.place == place and isinstance(ticket.error, _REFUSALS)
                     ):
                         self._database.rollback()
                         return False

@@ -107,7 +107,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """A wish to commit a charge; see `Ledger.reserve`. `rows` is how many rows its answer will read."""
+    """A wish to commit a charge; see `Ledger.reserve`."""
 
     session: str
     key: str
@@ -115,7 +115,6 @@ class Reserve:
     event: str
     charge: Charge
     holds: While = ALWAYS
-    rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)

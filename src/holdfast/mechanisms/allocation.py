@@ -170,6 +170,10 @@ def gaussian(
 
 def _split(epsilon: Fraction, c: int, monotone: bool) -> tuple[Fraction, Fraction]:
     first = round_down(float(epsilon) / (1 + ((1 if monotone else 2) * c) ** (2 / 3)))
+    if not first:
+        raise InputError(
+            "epsilon: expected enough for a sparse vector, got too little; take more or ask less"
+        )
     return first, epsilon - first
 
 

@@ -27,10 +27,10 @@ from holdfast.service.problem import Problem
 from holdfast.service.question import Asked, Released, released
 from holdfast.service.settings import Settings
 from holdfast.service.tables import Dataset, Tables
-from holdfast.session import Answer, Plan
+from holdfast.session import Answer, Plan, Session
 from holdfast.session.budget import Amount
 from holdfast.session.price import Price
-from holdfast.session.steps import Steps, performed
+from holdfast.session.steps import Next, Steps, performed
 
 
 class Gateway:
@@ -171,31 +171,36 @@ class Gateway:
         Guarantee: `call` makes it repeatable: the same call returns the same answer, at no further cost, and the
         same text while its reply is kept (`catalog.REPLIES_KEPT`).
         """
-        return performed(self.asking(asker, key, asked, call), self.tables.ledger(key))
-
-    def is_near(self, key: str) -> bool:
-        """Whether a table's ledger and rows are on this machine, in files that are quick to read."""
-        return self.settings.database is None and self.tables.dataset(key).store
+        steps = self.asking(asker, key, asked, call)  # refuses before a ledger is opened
+        return performed(steps, self.tables.ledger(key))
 
     def asking(self, asker: Person, key: str, asked: Asked, call: str | None = None) -> Steps[str]:
         """The same in steps; a question of several answers, or of none, takes one."""
         session, share = self.tables.admitted(key, asker)
-        reply = Reply(self.catalog, asker, f"table {key}", asked.model_dump_json(exclude={"confirm"}), call)
-        if reply.standing is not None:
-            return reply.standing
 
-        def agree(charge: Charge, moment: Moment) -> None:
-            _refuse_beyond_share(share, moment, charge.queries)
-            self._refuse_unconfirmed(asked, charge.session / UNITS, session.left(moment))
+        def agree(charge: Charge, moment: Moment) -> int | None:
+            self._refuse_unagreed(asked, share, session, moment, charge.queries, charge.session / UNITS)
+            return share.get("queries")
 
-        steps = asked.steps(session, agree)
-        if steps is not None:
-            return reply.kept(_json(released([(yield from steps)])))
-        if not asked.known(session):
-            plans, moment = asked.plans(session), self.tables.ledger(key).moment(session.name)
-            _refuse_beyond_share(share, moment, sum(map(answers_of, plans)))
-            self._refuse_unconfirmed(asked, sum(plan.cost for plan in plans), session.left(moment))
-        return reply.kept(_json(asked.put(session, reply.name)))
+        def answering() -> Steps[str]:
+            what = asked.model_dump_json(exclude={"confirm"})
+            reply = Reply(self.catalog, asker, f"table {key}", what, call)
+            if reply.standing is not None:
+                return reply.standing
+            steps = asked.steps(session, agree)
+            if steps is not None:
+                told = released([(yield from steps)])
+            else:
+                if not asked.known(session):
+                    plans, moment = asked.plans(session), self.tables.ledger(key).moment(session.name)
+                    answers, cost = sum(map(answers_of, plans)), sum(plan.cost for plan in plans)
+                    self._refuse_unagreed(asked, share, session, moment, answers, cost)
+                told = asked.put(session, reply.name)
+            if call is not None:
+                yield Next(math.inf)
+            return reply.kept(_json(told))
+
+        return answering()
 
     def answers(self, asker: Person, key: str) -> list[Answer]:
         """Every answer that somebody was given on a table."""
@@ -303,8 +308,18 @@ class Gateway:
         self.boards.close()
         self.catalog.close()
 
-    def _refuse_unconfirmed(self, asked: Asked, cost: float, left: float) -> None:
-        """One careless question shall not burn an analyst's budget."""
+    def _refuse_unagreed(
+        self, asked: Asked, share: dict[str, Any], session: Session, moment: Moment, answers: int, cost: float
+    ) -> None:
+        """One analyst shall not use up the answers that the table's intervals were promised for, and one careless
+        question shall not burn an analyst's budget."""
+        most, used, left = share.get("queries"), moment.session.answers, session.left(moment)
+        if most is not None and used + answers > most:
+            raise BudgetError(
+                f"your share is {most:,} answers; {used:,} are given and this needs {answers:,}",
+                requested=answers,
+                remaining=most - used,
+            )
         if not asked.confirm and self.settings.confirm * left < cost <= left:
             raise Problem(
                 "confirm",
@@ -338,17 +353,6 @@ class Reply:
         if found[0] != self._digest:
             raise Problem("idempotency", "use a new Idempotency-Key for another question")
         return found[1] or None
-
-
-def _refuse_beyond_share(share: dict[str, Any], moment: Moment, wanted: int) -> None:
-    """One analyst shall not use up the answers that the table's intervals were promised for."""
-    most, used = share.get("queries"), moment.session.answers
-    if most is not None and used + wanted > most:
-        raise BudgetError(
-            f"your share is {most:,} answers; {used:,} are given and this needs {wanted:,}",
-            requested=wanted,
-            remaining=most - used,
-        )
 
 
 def _mark(said: NDArray[Any]) -> str:

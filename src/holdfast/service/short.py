@@ -11,6 +11,7 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
+from starlette.requests import ClientDisconnect
 
 from holdfast.service.catalog import Person
 from holdfast.service.problem import Problem
@@ -35,7 +36,7 @@ class ShortRoute(APIRoute):
 
         async def handle(request: Request) -> Response:
             asker, dataset = asker_of(request), request.path_params["dataset"]
-            if _ID.match(dataset) is None:
+            if _ID.fullmatch(dataset) is None:
                 raise Problem("invalid", f"path.dataset: String should match pattern '{ID}'")
             key = {"key": key_of(request)} if takes_key else {}
             body = question_of(await body_of(request))
@@ -74,7 +75,10 @@ async def body_of(request: Request) -> bytes:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Problem("media")
-    return await request.body()
+    try:
+        return await request.body()
+    except ClientDisconnect:
+        raise Problem("invalid", "the body ended before its length") from None
 
 
 def question_of(body: bytes) -> Asked:

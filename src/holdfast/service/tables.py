@@ -136,13 +136,27 @@ class Tables:
         """
         return self.admitted(key, person, anew=anew)[0]
 
+    def ready(self, key: str, person: Person) -> Table | None:
+        """The table, if it and the session of an analyst are open and their files are on this machine: then nothing
+        has to be waited for. None also if they may not ask it."""
+        known, session = self._tables.get(key), self._sessions.get((key, person.id))
+        if known is None or session is None or self._settings.database is not None or not known[0].store:
+            return None
+        share = self._catalog.member(key, person.id)
+        return known[1] if share is not None and session[0] == _terms(share) else None
+
     def admitted(self, key: str, person: Person, *, anew: bool = False) -> tuple[Session, dict[str, Any]]:
         """The session of an analyst on a table, and their share of it."""
         share = self._catalog.member(key, person.id)
         if share is None:
             raise Problem("not-found")
+        terms = _terms(share)
+        known = self._sessions.get(
+            (key, person.id)
+        )  # without the lock: whoever opens something else holds it long
+        if not anew and known is not None and known[0] == terms:
+            return known[1], share
         dataset, table = self._opened(key)
-        terms = repr(sorted(share.items()))
         with self._lock:
             known = self._sessions.get((key, person.id))
             if anew or known is None or known[0] != terms:
@@ -174,6 +188,9 @@ class Tables:
             self._sessions.clear()
 
     def _opened(self, key: str) -> tuple[Dataset, Table]:
+        return self._tables.get(key) or self._open_once(key)
+
+    def _open_once(self, key: str) -> tuple[Dataset, Table]:
         with self._lock:
             known = self._tables.get(key)
             if known is None:
@@ -243,6 +260,11 @@ class Tables:
         folder = self._settings.folder / "ledgers"
         folder.mkdir(parents=True, exist_ok=True)
         return SqliteLedger(folder / f"{key}.sqlite", anchors)
+
+
+def _terms(share: dict[str, Any]) -> str:
+    """Equal for equal shares."""
+    return repr(sorted(share.items()))
 
 
 def _budget(share: dict[str, Any]) -> dict[str, Any]:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import TypeVar
 
 from fastapi import Request
 
-from holdfast.ledger import Entry, Ledger, Operation, Record, Reserve
+from holdfast.ledger import Entry, Ledger, Operation, Record
 from holdfast.service.clock import Release
-from holdfast.session.steps import Steps
+from holdfast.session.steps import Done, Next, Steps, taken
 
 Result = TypeVar("Result")
 Outcome = Entry | str | Exception
 _PLANNING_THREADS = 4
-_COMMITTING_THREADS = 4
-QUICK_ROWS = 1 << 18
-"""So many rows of a store are read in less than the millisecond or so that a thread would cost."""
+_COMMITTING_THREADS = 8
+QUICK = 1 << 18
+"""Steps of so much work (`Next`) take about a millisecond. The table is small then, so that it is in memory."""
 
 
 class Work:
@@ -52,7 +52,7 @@ class Work:
     async def stepwise(self, request: Request, steps: Steps[Result], ledger: Ledger) -> Result:
         """The same for an answer in steps, the quick ones of which are taken here, in the event loop.
 
-        Requires: plans and quick reads that do not wait for a network.
+        Requires: what comes before the first wish, and plans, wait for nobody.
         """
         task = asyncio.create_task(self._taken(request, steps, ledger))
         self._under_way.add(task)
@@ -63,21 +63,20 @@ class Work:
         commits = self._commits.get(ledger)
         if commits is None:
             commits = self._commits[ledger] = Commits(ledger, self._committing)
-        try:
-            wish = next(steps)
-            while True:
-                if isinstance(wish, Record):
+        step = taken(steps, None)
+        while not isinstance(step, Done):
+            if not isinstance(step, Next):
+                if isinstance(step, Record):
                     await request.state.release.until_record()
-                outcome = await commits.put(wish)
-                if isinstance(outcome, Exception):
-                    wish = steps.throw(outcome)
-                elif isinstance(wish, Reserve) and wish.rows > QUICK_ROWS:
-                    wish = await self._beside(request.state.person.id, partial(steps.send, outcome))
-                else:
-                    wish = steps.send(outcome)
-        except StopIteration as done:
-            result: Result = done.value
-            return result
+                step = taken(steps, await commits.put(step))
+            elif step.work <= QUICK:
+                step = taken(steps, None)
+            elif math.isinf(step.work):
+                loop = asyncio.get_running_loop()
+                step = await loop.run_in_executor(self._committing, taken, steps, None)
+            else:
+                step = await self._beside(request.state.person.id, lambda: taken(steps, None))
+        return step.result
 
     async def planned(self, work: Callable[[], Result]) -> Result:
         """Do work that reads no rows and charges nothing."""

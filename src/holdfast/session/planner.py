@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -48,7 +49,13 @@ _MOST_NOISE = {
     "laplace": Fraction(LARGEST_SCALE),
     "subsampled-laplace": Fraction(LARGEST_SCALE),
 }
-"""The largest variance or scale that the samplers take; the other mechanisms take any."""
+"""The largest variance or scale that the samplers take; votes take any number."""
+
+_LEAST_EPSILON = Fraction(1, LARGEST_SCALE)
+"""A selection with less tells nothing, and its width in rows would leave the floats."""
+
+_LEAST_VARIANCE = 4
+"""Gaussian-only budgets count noise above this variance (theory 2.5)."""
 
 
 def plan(statistic: Statistic, request: Request, moment: Moment, terms: Terms) -> Plan:
@@ -107,7 +114,12 @@ def finish(totals: Workload, recipe: Recipe, promise: Promise, terms: Terms) -> 
 
 
 def refuse_undrawable(mechanism: str, noise: Fraction) -> None:
-    """InputError if the samplers do not reach so far."""
+    """InputError if the samplers do not reach so far, or a selection would tell nothing."""
+    if mechanism == "exponential" and noise < _LEAST_EPSILON:
+        raise InputError(
+            f"so little budget makes each selection's epsilon less than 2^-{LARGEST_SCALE.bit_length() - 1}, "
+            "which tells nothing; give more"
+        )
     if noise > _MOST_NOISE.get(mechanism, math.inf):
         raise InputError(
             f"so little budget needs noise beyond 2^{LARGEST_SCALE.bit_length() - 1} steps, which cannot be drawn; "
@@ -272,11 +284,16 @@ def _bought(mechanism: str, totals: Workload, amount: float, currency: str, term
     if mechanism == "gaussian":
         squared = Fraction(sensitivity.l2_squared * unit**2)
         variance = round_up(squared / exact) + 4 if currency == "gdp" else round_up(squared / (2 * exact))
+        if not _counts(mechanism, variance, terms):
+            raise InputError(
+                f"so much budget leaves noise of variance at most {_LEAST_VARIANCE}, which a Gaussian-only budget "
+                "cannot count; give less"
+            )
         return Recipe(mechanism, variance, rows)
     if currency == "pure":
         epsilon = exact
     elif mechanism == "exponential":
-        epsilon = round_down(math.sqrt(8 * amount / _selections(totals))) * _selections(totals)
+        epsilon = round_down(2 * math.sqrt(2 * (amount / _selections(totals)))) * _selections(totals)
     else:
         epsilon = round_down(_epsilon_of_rho(amount))
     if mechanism == "laplace":
@@ -288,9 +305,19 @@ def _bought(mechanism: str, totals: Workload, amount: float, currency: str, term
     raise InputError(f"{mechanism} is planned by accuracy: give within=")
 
 
+def _counts(mechanism: str, noise: Fraction, terms: Terms) -> bool:
+    """Whether the budgets of the session and of the table have a theorem for so little noise."""
+    gaussian_only = "gdp" in (terms.session.currency, terms.table.currency)
+    return not gaussian_only or mechanism != "gaussian" or noise > _LEAST_VARIANCE
+
+
 def _epsilon_of_rho(rho: float) -> float:
-    """The largest epsilon with epsilon*tanh(epsilon/2) <= rho, from below."""
-    low, high = 0.0, rho + 2 * math.sqrt(rho) + 1
+    """The largest epsilon with epsilon*tanh(epsilon/2) <= rho, from below; positive where rho is.
+
+    It is at most rho + 2 sqrt(rho), since tanh(y) >= y/(1+y). That bound shrinks with rho, so that halving it
+    reaches every epsilon.
+    """
+    low, high = 0.0, rho + 2 * math.sqrt(rho)
     for _ in range(100):
         middle = (low + high) / 2
         low, high = (middle, high) if middle * math.tanh(middle / 2) <= rho else (low, middle)
@@ -315,8 +342,12 @@ def _within(
         start = 4.0 * spans(totals)[0] ** (2 if mechanism == "gaussian" else 1)
         noise = most_noise(lambda noise: wide(Recipe(mechanism, noise, terms.rows)), within, start)
         recipe = Recipe(mechanism, noise, terms.rows)
-        return recipe if noise > 0 and wide(recipe) <= within else None
+        fits = noise > 0 and wide(recipe) <= within
+        return recipe if fits and _counts(mechanism, noise, terms) else None
     if mechanism == "exponential":
+        least = Recipe(mechanism, _LEAST_EPSILON, terms.rows)
+        if wide(least) <= within:
+            return least
         rate = most_noise(lambda inverse: wide(Recipe(mechanism, 1 / inverse, terms.rows)), within, 1.0)
         recipe = Recipe(mechanism, round_up(1 / rate) if rate else Fraction(10**6), terms.rows)
         return recipe if wide(recipe) <= within else None
@@ -440,7 +471,7 @@ def _impossible(totals: Workload, request: Request, moment: Moment, terms: Terms
         mechanism = _mechanisms(totals, Request(within=request.within), terms)[0]
 
         def wider(times: int) -> Request:
-            return Request(within=float(request.within or 0) * 1.25**times)
+            return Request(within=min(float(request.within or 0) * 1.25**times, sys.float_info.max))
 
         times = _fewest(
             lambda times: _plan_by(mechanism, totals, wider(times), moment, terms) is not None, 300

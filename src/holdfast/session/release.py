@@ -44,7 +44,7 @@ def release(planned: Plan, source: Source, terms: Terms) -> Answer:
             reading = read(totals, noisy, planned.widths.totals, terms.rows)
         if statistic.kind == "mean" or (terms.fixed is not None and terms.fixed.odds):
             half, whole = (reading.high - reading.low) / 2, planned.width
-            parts = tuple(half * (part / whole if np.isfinite(whole) else 1 / 3) for part in parts)
+            parts = tuple(half * (part / whole if 0 < whole < np.inf else 1 / 3) for part in parts)
     ends: tuple[Any, ...] = (reading.value, reading.low, reading.high)
     if statistic.by is None:
         ends = tuple(end.item() for end in ends)

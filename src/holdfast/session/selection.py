@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,6 +18,7 @@ from holdfast.mechanisms.values import positive, round_down
 from holdfast.privacy.event import BoundedRange, Event, PureMechanism
 from holdfast.query.measurement import Measurement
 from holdfast.query.parse import parse_predicate
+from holdfast.session import request
 
 if TYPE_CHECKING:
     from holdfast.session.session import Session
@@ -128,7 +130,7 @@ def _epsilon(epsilon: float | None, rho: float | None, mechanism: str) -> Fracti
         return positive("epsilon", epsilon)
     if mechanism != "exponential":
         raise MechanismError("permute-and-flip is counted in epsilon, not rho; give epsilon=")
-    return round_down(float(8 * positive("rho", rho)) ** 0.5 * (1 - 2.0**-40))
+    return round_down(math.sqrt(8) * math.sqrt(request.positive("rho", rho)) * (1 - 2.0**-40))
 
 
 def _conditions(session: Session, candidates: Sequence[Any], scores: Sequence[Any] | None) -> list[Any]:

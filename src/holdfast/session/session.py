@@ -40,7 +40,7 @@ from holdfast.session.release import release
 from holdfast.session.report import Report
 from holdfast.session.request import Request
 from holdfast.session.selection import Selection, select
-from holdfast.session.steps import Agree, Steps, performed
+from holdfast.session.steps import Agree, Next, Steps, performed
 from holdfast.session.terms import Terms
 from holdfast.session.watch import Watch
 
@@ -53,6 +53,8 @@ _PLANS_KEPT = 4096
 _SIZE_KEPT = 1 << 15
 """How large all kept plans of a session may be together, in groups and letters: about 4 MB."""
 _WATCHES_KEPT = 16
+_LETTERS = 32
+"""So many letters of a question take about as long for each row as one comparison."""
 _SHORT = 500
 """Longer conditions are not kept: who writes them is anybody."""
 
@@ -350,6 +352,7 @@ class Session(Questions[Answer]):
             except Stale:
                 continue
             reached("after reserve")
+            yield Next(planned.rows * (1 + len(planned.question) // _LETTERS))
             answer = release(planned, self._source, self._terms)
             text = answer.to_json()
             reached("after draw")
@@ -365,10 +368,10 @@ class Session(Questions[Answer]):
             moment = self._moment()
             planned, holding = self._planned(statistic, request, moment)
             self._refuse_overspending(planned, moment)
-        if agree is not None:
-            agree(planned.charge, moment)
-        charge, rows = planned.charge, planned.rows_read
-        return planned, Reserve(self.name, key, planned.text, planned.event_text, charge, holding, rows)
+        most = None if agree is None else agree(planned.charge, moment)
+        if most is not None:
+            holding = replace(holding, session_answers=min(most, holding.session_answers or most))
+        return planned, Reserve(self.name, key, planned.text, planned.event_text, planned.charge, holding)
 
     def _resume(self, statistic: Statistic, entry: Entry) -> Plan:
         """A charge whose answer was lost in a crash is computed once more, with the noise that was paid for."""

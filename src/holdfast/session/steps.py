@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from holdfast.ledger import Charge, Ledger, Moment, Operation, Reserve
+from holdfast.ledger import Charge, Entry, Ledger, Moment, Operation, Reserve
 from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic
 from holdfast.session.answer import Answer
@@ -17,31 +18,53 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-Steps = Generator[Operation, Any, Result]
-"""Yields what the ledger has to commit before the next step, and gets what the ledger says to it."""
 
-Agree = Callable[[Charge, Moment], None]
-"""Raises if a question shall not be charged, before it is."""
+@dataclass(frozen=True, slots=True)
+class Next:
+    """What the next step will take, a public number: the rows of the table times the length of the question, as far
+    as it reads; infinity if it may have to wait for somebody else."""
+
+    work: float
+
+
+Steps = Generator[Operation | Next, Any, Result]
+"""Yields what the ledger has to commit before the next step, and gets what the ledger says to it; before a long step
+it says so."""
+
+Agree = Callable[[Charge, Moment], int | None]
+"""Raises if a question shall not be charged, before it is; or says how many answers the session may have at most."""
 
 
 def performed(steps: Steps[Result], ledger: Ledger) -> Result:
     """Take all steps, one after the other, in this thread."""
+    step = taken(steps, None)
+    while not isinstance(step, Done):
+        step = taken(steps, None if isinstance(step, Next) else _said(step, ledger))
+    return step.result
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Generic[Result]):
+    """All steps are taken."""
+
+    result: Result
+
+
+def taken(steps: Steps[Result], outcome: Entry | str | Exception | None) -> Operation | Next | Done[Result]:
+    """Take one step, with what the ledger said to the wish before it."""
     try:
-        wish = next(steps)
-        while True:
-            try:
-                outcome = (
-                    ledger.reserve(wish.session, wish.key, wish.plan, wish.event, wish.charge, wish.holds)
-                    if isinstance(wish, Reserve)
-                    else ledger.record(wish.entry, wish.answer, secret=wish.secret)
-                )
-            except Exception as error:
-                wish = steps.throw(error)
-            else:
-                wish = steps.send(outcome)
+        return steps.throw(outcome) if isinstance(outcome, Exception) else steps.send(outcome)
     except StopIteration as done:
-        result: Result = done.value
-        return result
+        return Done(done.value)
+
+
+def _said(wish: Operation, ledger: Ledger) -> Entry | str | Exception:
+    try:
+        if isinstance(wish, Reserve):
+            return ledger.reserve(wish.session, wish.key, wish.plan, wish.event, wish.charge, wish.holds)
+        return ledger.record(wish.entry, wish.answer, secret=wish.secret)
+    except Exception as error:
+        return error
 
 
 class Asking(Questions[Steps[Answer]]):

@@ -1,0 +1,143 @@
+"""However large or small the numbers of a request are, it is answered, or refused before anything is charged."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import holdfast as hf
+from holdfast.session import planner
+from holdfast.session.session import Session
+
+ROWS = 200
+DATA = {"x": np.arange(ROWS) % 7, "y": np.linspace(-1, 1, ROWS), "c": np.array(["a", "b"] * (ROWS // 2))}
+SCHEMA = hf.Schema(x=hf.Integer(0, 6), y=hf.Real(-1.0, 1.0), c=hf.Category("a", "b", "nobody"))
+Ask = Callable[..., Any]
+KINDS: dict[str, Ask] = {
+    "fraction": lambda s, **how: s.fraction("x > 3", **how),
+    "count": lambda s, **how: s.count("x > 3", by="c", **how),
+    "sum": lambda s, **how: s.sum("y", **how),
+    "mean": lambda s, **how: s.mean("x", **how),
+    "means": lambda s, **how: s.mean("y", by="c", **how),
+    "histogram": lambda s, **how: s.histogram("c", **how),
+    "quantile": lambda s, **how: s.quantile("x", 0.5, **how),
+    "quantiles": lambda s, **how: s.quantile("y", 0.9, by="c", **how),
+    "statistic": lambda s, **how: s.statistic(lambda block: block["y"] / 2 + 0.5, ["y"], **how),
+    "sql": lambda s, **how: s.sql("SELECT count(*), avg(x) FROM t", **how),
+}
+BUDGET_ONLY: dict[str, Ask] = {
+    "select": lambda s, **how: s.select(["x > 1", "x > 3"], **how),
+    "sparse vector": lambda s, **how: s.sparse_vector(0.5, 1, **how),
+}
+SESSIONS: dict[str, dict[str, Any]] = {
+    "pure": {"epsilon": 9e9},
+    "zcdp": {"rho": 9e9},
+    "gdp": {"rho": 4e9, "only": "gaussian"},
+    "a small budget": {"epsilon": 0.1, "delta": 1e-6},
+}
+EXTREMES = st.builds(math.ldexp, st.floats(0.5, 1, exclude_max=True), st.integers(-1073, 1024))
+REFUSALS = (hf.InputError, hf.BudgetError, hf.MechanismError, hf.NoRuleError)
+
+
+def opened(budget: str, target: str = "table") -> Session:
+    return hf.open(DATA, SCHEMA).session(target=target, **SESSIONS[budget])
+
+
+def is_answered(session: Session, ask: Ask, how: dict[str, Any]) -> bool:
+    """Whether it was answered, and so planned; False if it was refused. Any other error passes through."""
+    try:
+        str(ask(session.estimate, **how))
+        ask(session, **how)
+    except REFUSALS:
+        return False
+    return True
+
+
+def is_sound(session: Session, ask: Ask, how: dict[str, Any]) -> bool:
+    """Whether it is answered and charged, or neither."""
+    return is_answered(session, ask, how) == (session._ledger.totals(session.name).entries > 0)
+
+
+@pytest.mark.parametrize("target", ["table", "population"])
+@pytest.mark.parametrize("budget", SESSIONS)
+@pytest.mark.parametrize("kind", KINDS)
+@given(name=st.sampled_from(["within", "rho", "epsilon"]), amount=EXTREMES)
+def test_a_question_of_any_size(kind: str, budget: str, target: str, name: str, amount: float) -> None:
+    assert is_sound(opened(budget, target), KINDS[kind], {name: amount})
+
+
+@pytest.mark.parametrize("budget", SESSIONS)
+@pytest.mark.parametrize("kind", BUDGET_ONLY)
+@given(name=st.sampled_from(["rho", "epsilon"]), amount=EXTREMES)
+def test_a_choice_or_a_watch_of_any_size(kind: str, budget: str, name: str, amount: float) -> None:
+    assert is_sound(opened(budget), BUDGET_ONLY[kind], {name: amount})
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "votes", "subsampled-laplace"])
+@given(name=st.sampled_from(["within", "rho", "epsilon"]), amount=EXTREMES)
+def test_a_mechanism_of_any_size(mechanism: str, name: str, amount: float) -> None:
+    assert is_sound(opened("zcdp"), KINDS["fraction"], {name: amount, "mechanism": mechanism})
+
+
+LARGEST, SMALLEST = sys.float_info.max, 5e-324
+
+
+@pytest.mark.parametrize("budget", ["pure", "zcdp"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_widest_is_answered_for_little(kind: str, budget: str) -> None:
+    session = opened(budget)
+    assert is_answered(session, KINDS[kind], {"within": LARGEST})
+    assert session.spent < 1
+
+
+def test_a_mean_without_a_width_is_answered() -> None:
+    """So little noise that the certified width is 0; a group without rows has the declared range."""
+    plain = opened("zcdp").mean("x", within=SMALLEST)
+    assert plain.low == plain.value == plain.high == DATA["x"].mean()
+    empty = opened("zcdp").mean("x", by="c", within=SMALLEST)
+    assert (empty.low[2], empty.high[2]) == (0, 6)
+
+
+def test_a_gaussian_only_session_says_what_it_can_do() -> None:
+    session = opened("gdp")
+    with pytest.raises(hf.InputError, match=r"about within=\S+ can be"):
+        session.fraction("x > 3", within=1e-20)
+    with pytest.raises(hf.InputError, match="give less"):
+        session.fraction("x > 3", rho=1e9)
+    assert session.spent == 0
+
+
+def test_a_mean_that_nothing_certifies_is_refused_in_its_own_words() -> None:
+    few = hf.open({"x": [1, 2]}, hf.Schema(x=hf.Integer(0, 6))).session(rho=1.0, target="population")
+    with pytest.raises(hf.InputError, match="no width can be certified"):
+        few.mean("x", within=LARGEST)
+
+
+def halved_from_one(rho: float) -> float:
+    """The broken twin: a hundred halvings of one do not reach the epsilon of a tiny rho."""
+    low, high = 0.0, 1.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle * math.tanh(middle / 2) <= rho else (low, middle)
+    return low
+
+
+def test_broken_twins_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny = {"rho": 1e-150, "mechanism": "laplace"}
+    assert is_sound(opened("zcdp"), KINDS["fraction"], tiny)
+    monkeypatch.setattr(planner, "_epsilon_of_rho", halved_from_one)
+    with pytest.raises(ZeroDivisionError):
+        is_sound(opened("zcdp"), KINDS["fraction"], tiny)
+    monkeypatch.setattr(planner, "_LEAST_EPSILON", Fraction(1, 10**320))
+    with pytest.raises(ArithmeticError):
+        is_sound(opened("zcdp"), KINDS["quantile"], {"within": 1e200})
+    with pytest.raises(ArithmeticError):
+        is_sound(opened("zcdp"), KINDS["quantile"], {"epsilon": 3e-307})
