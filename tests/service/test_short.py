@@ -266,7 +266,7 @@ def test_who_has_no_session_yet_waits_in_a_thread(here: Site) -> None:
 def test_a_share_of_answers_is_part_of_what_the_ledger_checks() -> None:
     """64 at once may all be planned before one is charged; the ledger takes no more than the share."""
     asked = [question_of(json.dumps(QUESTION | {"where": f"age > {age}"}).encode()) for age in range(5)]
-    with prepared(declared={"queries": 10}) as started:
+    with prepared(declared={"queries": 10, "target": "table"}) as started:
         gateway, ledger = started.gateway, started.gateway.tables.ledger("people")
         for name, share, charged in (("cyd", {}, 5), ("dan", {"queries": 3}, 3)):
             person = started.person(started.somebody(name, SHARE | share))

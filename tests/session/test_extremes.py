@@ -140,4 +140,7 @@ def test_broken_twins_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ArithmeticError):
         is_sound(opened("zcdp"), KINDS["quantile"], {"within": 1e200})
     with pytest.raises(ArithmeticError):
-        is_sound(opened("zcdp"), KINDS["quantile"], {"epsilon": 3e-307})
+        is_sound(opened("zcdp"), KINDS["quantile"], {"epsilon": 1e-307})
+    monkeypatch.setattr(planner, "_counts", lambda *noise: True)
+    with pytest.raises(hf.NoRuleError):
+        opened("gdp").fraction("x > 3", within=1e-20)
