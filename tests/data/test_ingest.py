@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import date
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from holdfast.errors import DataError, HoldfastError, StoreError
 from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema
 
 COLUMNS = generated(3000, seed=8)
+LARGEST = sys.float_info.max
 
 
 @pytest.fixture(params=["csv", "parquet"])
@@ -120,6 +122,37 @@ def test_suggested_bounds_hold_all_values(tmp_path: Path, seed: int) -> None:
         assert lo <= values.min()
         assert values.max() <= hi
         assert hi - lo <= 1.5 * (values.max() - values.min())
+
+
+EXTREMES: list[list[float]] = [
+    *([size] * 3 for size in (0.0, 0.1, -7.5, 1e16, 1e18, -1e18, 1e300, 1.6e308, LARGEST, -LARGEST, 5e-324)),
+    [1e16, 1e16 + 2],
+    [1.0, 1.0 + 2**-52],
+    [1.75e308, LARGEST],
+    [-LARGEST, -1.75e308],
+    [0.0, 5e-324],
+    [-1e-320, 1e-310],
+]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("values", EXTREMES, ids=repr)
+def test_a_constant_or_an_extreme_column_gets_a_valid_schema(
+    tmp_path: Path, values: list[float], suffix: str
+) -> None:
+    path, frame = tmp_path / f"x.{suffix}", pl.DataFrame({"x": values})
+    frame.write_csv(path) if suffix == "csv" else frame.write_parquet(path)
+    suggested = suggest_schema(path)
+    assert suggested["x"].lo <= min(values) <= max(values) <= suggested["x"].hi
+    (tmp_path / "x.toml").write_text(suggested.to_toml())
+    assert Schema.from_toml(tmp_path / "x.toml") == suggested
+    np.testing.assert_array_equal(whole(open_source(path, suggested))["x"], values)
+
+
+def test_a_constant_of_many_digits(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("small,wide\n" + f"7.5,{10**18}\n" * 3)
+    assert suggest_schema(path) == Schema(small=Real(7.0, 8.0), wide=Real(1e18, 1.1e18))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -21,6 +22,10 @@ from holdfast.query.schema import Boolean, Category, ColumnType, Date, Integer, 
 
 MAX_LABELS = 50
 """A text column with more distinct values than this is left out: it looks like names or free text."""
+
+_LARGEST = sys.float_info.max
+_NARROWEST = 1e-300
+"""A Real that is narrower has no step: it would be less than the least float."""
 
 _WORDS = ("true", "false", "t", "f", "yes", "no")
 _INTEGER = "[+-]?[0-9]{1,18}"
@@ -130,10 +135,12 @@ def _integer(bounds: tuple[Any, ...]) -> ColumnType | None:
 def _real(bounds: tuple[Any, ...]) -> ColumnType | None:
     if bounds[0] is None or not math.isfinite(2 * (bounds[1] - bounds[0])):
         return None
-    unit = _unit(bounds[1] - bounds[0])
-    lo, hi = math.floor(bounds[0] / unit) * unit, math.ceil(bounds[1] / unit) * unit
-    lo, hi = min(lo, bounds[0]), max(hi, bounds[1])
-    return Real(lo, hi if hi > lo else lo + unit)
+    least, most = bounds
+    # One number has no width: then its own size says what is round, since 1e18 + 1 is 1e18.
+    unit = _unit(most - least) if least < most else max(1.0, _unit(abs(least)))
+    lo, hi = math.floor(least / unit) * unit, math.ceil(most / unit) * unit
+    lo, hi = max(min(lo, least), -_LARGEST), max(hi, most)
+    return Real(lo, min(hi if hi > lo else lo + unit, _LARGEST))
 
 
 def _date(years: tuple[Any, ...]) -> ColumnType | None:
@@ -146,6 +153,7 @@ def _unit(width: float) -> float:
     """A round number (1, 2 or 5 times a power of ten) that goes at most ten times into the width."""
     if width <= 0:
         return 1.0
+    width = max(width, _NARROWEST)
     power = 10.0 ** math.floor(math.log10(width / 10))
     return next(step * power for step in (1, 2, 5, 10, 20) if step * power * 10 >= width)
 
