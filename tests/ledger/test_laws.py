@@ -29,6 +29,7 @@ from holdfast.ledger import (
     Stale,
     Totals,
     While,
+    book,
     copy_ledger,
     export,
     verify,
@@ -67,6 +68,24 @@ def test_a_moment_is_what_the_totals_and_the_limit_say(ledger: Ledger) -> None:
     assert seen == Moment(ledger.totals("s"), ledger.totals(), ledger.limit())
     assert seen == Moment(Totals(2, 6, 12), Totals(3, 9, 38), Account("the table", "zcdp", 100))
     assert ledger.moment("nobody") == Moment(Totals(), seen.table, seen.cap)
+
+
+def test_lists_are_read_in_parts_and_from_the_end(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(book, "_AT_A_TIME", 4)
+    for session in ("s", "t"):
+        ledger.open(Account(session, "zcdp", 100))
+    for turn in range(11):
+        charge(ledger, turn, "s" if turn % 3 else "t")
+    whole, mine = list(ledger.entries()), list(ledger.entries("s"))
+    assert [entry.charge.session for entry in whole] == list(range(11))
+    assert [entry.charge.session for entry in mine] == [1, 2, 4, 5, 7, 8, 10]
+    for last in (0, 1, 4, 5, 7, 11, 12):
+        assert list(ledger.entries(last=last)) == whole[len(whole) - min(last, 11) :]
+        assert list(ledger.entries("s", last=last)) == mine[len(mine) - min(last, 7) :]
+    assert list(ledger.entries("nobody")) == [] == list(ledger.entries("nobody", last=3))
+    assert ledger.course("s", 1) == list(enumerate([1, 3, 7, 12, 19, 27, 37], 1))
+    assert ledger.course("s", 3) == [(3, 7), (6, 27)]
+    assert ledger.course("nobody", 1) == [] == ledger.course("s", 8)
 
 
 def test_wishes_put_together_have_the_outcomes_of_each_alone(ledger: Ledger) -> None:

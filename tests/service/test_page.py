@@ -485,7 +485,8 @@ def test_the_ledger_is_verified_and_exported(here: Site) -> None:
     assert shown[0] == (0, 1.0)
     assert all(first > second for (_, first), (_, second) in pairwise(shown))
     kept = json.loads(analyst.see("/tables/people/answers.json"))
-    assert len(kept) == len(here.started.gateway.answers(here.started.person(here.started.analyst), "people"))
+    whole = "".join(here.started.gateway.answers(here.started.person(here.started.analyst), "people"))
+    assert kept == json.loads(whole) and kept
 
 
 # From where the words come

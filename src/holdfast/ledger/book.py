@@ -23,6 +23,8 @@ Note = tuple[str, dict[str, Value]]
 _ENTRY = """SELECT e.place, e.session, e.key, e.plan, e.event, e.session_units, e.table_units, e.queries,
 a.answer, a.secret FROM entries e LEFT JOIN answers a ON a.entry = e.place """
 
+_AT_A_TIME = 1000
+
 _HEAD = " UNION ALL ".join(
     f"SELECT head FROM {table} WHERE place = ?"
     for table in ("limits", "accounts", "entries", "answers", "notes")
@@ -108,9 +110,28 @@ class Book:
             None if cap[0] is None else Account(*cap),
         )
 
-    def entries(self, session: str | None = None) -> Iterator[Entry]:
-        where, values = ("", ()) if session is None else ("WHERE e.session = ? ", (session,))
-        return (_entry(row) for row in self._rows(_ENTRY + where + "ORDER BY e.place", *values))
+    def entries(self, session: str | None = None, *, last: int | None = None) -> Iterator[Entry]:
+        # Reservations are numbered without a gap, for a session and for the table.
+        read = 0 if last is None else max(0, self.totals(session).entries - last)
+        where, number, values = (
+            ("", "e.table_entries", ())
+            if session is None
+            else ("e.session = ? AND ", "e.session_entries", (session,))
+        )
+        sql = f"{_ENTRY}WHERE {where}{number} > ? ORDER BY {number} LIMIT {_AT_A_TIME}"
+        while rows := self._rows(sql, *values, read):
+            yield from map(_entry, rows)
+            read += len(rows)
+
+    def course(self, session: str, every: int) -> list[tuple[int, int]]:
+        rows = self._rows(
+            "SELECT session_entries, session_total FROM entries"
+            " WHERE session = ? AND session_entries / ? * ? = session_entries ORDER BY session_entries",
+            session,
+            every,
+            every,
+        )
+        return [(place, units) for place, units in rows]
 
     def note(self) -> Note | None:
         """The kind and the fields of the last note, if there is one."""

@@ -105,8 +105,11 @@ class ChainedLedger:
     def moment(self, session: str) -> Moment:
         return self._book.moment(session)
 
-    def entries(self, session: str | None = None) -> Iterator[Entry]:
-        return self._book.entries(session)
+    def entries(self, session: str | None = None, *, last: int | None = None) -> Iterator[Entry]:
+        return self._book.entries(session, last=last)
+
+    def course(self, session: str, every: int) -> list[tuple[int, int]]:
+        return self._book.course(session, every)
 
     def history(self) -> Iterator[Fact]:
         """Every fact in order, from one snapshot."""

@@ -7,6 +7,7 @@ import secrets
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate, islice
 from threading import Lock
 
 from holdfast.errors import BudgetError, LedgerError
@@ -124,8 +125,14 @@ class MemoryLedger:
         with self._lock:
             return Moment(self.totals(session), self.totals(), self._limit)
 
-    def entries(self, session: str | None = None) -> Iterator[Entry]:
-        return (entry for entry in list(self._entries) if session is None or entry.session == session)
+    def entries(self, session: str | None = None, *, last: int | None = None) -> Iterator[Entry]:
+        skipped = 0 if last is None else max(0, self.totals(session).entries - last)
+        mine = (entry for entry in list(self._entries) if session is None or entry.session == session)
+        return islice(mine, skipped, None)
+
+    def course(self, session: str, every: int) -> list[tuple[int, int]]:
+        units = accumulate(entry.charge.session for entry in self.entries(session))
+        return [(place, total) for place, total in enumerate(units, 1) if place % every == 0]
 
     def history(self) -> Iterator[Fact]:
         """Every fact in order, chained now."""

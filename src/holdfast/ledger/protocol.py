@@ -52,8 +52,11 @@ class Ledger(Protocol):
     def moment(self, session: str) -> Moment:
         """Where a session and the table stand, at one moment."""
 
-    def entries(self, session: str | None = None) -> Iterator[Entry]:
-        """All reservations, oldest first."""
+    def entries(self, session: str | None = None, *, last: int | None = None) -> Iterator[Entry]:
+        """All reservations, oldest first, or the last so many; read a thousand at a time."""
+
+    def course(self, session: str, every: int) -> list[tuple[int, int]]:
+        """How much was charged to a session after `every`, twice `every`, … reservations: (how many, units)."""
 
     def history(self) -> Iterator[Fact]:
         """Every fact, chained, from the ledger's id to its tip; see `holdfast.ledger.fact`."""

@@ -271,8 +271,7 @@ def admit(guard: Guard, asker: Asker, dataset: Id, person: Id, body: Share) -> N
 @router.get("/datasets/{dataset}/answers")
 def answers(guard: Guard, asker: Asker, dataset: Id) -> Response:
     """Every answer that you were given."""
-    texts = ",".join(answer.to_json() for answer in guard.answers(asker, dataset))
-    return Response(f"[{texts}]", media_type="application/json")
+    return StreamingResponse(guard.answers(asker, dataset), media_type="application/json")
 
 
 @router.get("/datasets/{dataset}/budget")

@@ -6,17 +6,16 @@ import hashlib
 import json
 import math
 import secrets
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import accumulate
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
 from holdfast.errors import BudgetError, DataError, LedgerError
-from holdfast.ledger import Charge, Moment, export, verify
+from holdfast.ledger import Charge, Entry, Moment, export, verify
 from holdfast.privacy.filter import UNITS
 from holdfast.query.schema import Schema
 from holdfast.service import auth
@@ -31,6 +30,8 @@ from holdfast.session import Answer, Plan, Session
 from holdfast.session.budget import Amount
 from holdfast.session.price import Price
 from holdfast.session.steps import Next, Steps, performed
+
+_MEMBERS = 100
 
 
 class Gateway:
@@ -202,9 +203,10 @@ class Gateway:
 
         return answering()
 
-    def answers(self, asker: Person, key: str) -> list[Answer]:
-        """Every answer that somebody was given on a table."""
-        return self.tables.session(key, asker).history
+    def answers(self, asker: Person, key: str) -> Iterator[str]:
+        """Every answer that somebody was given on a table, oldest first, as a JSON array in pieces."""
+        session = self.tables.session(key, asker)
+        return _array(_answers(self.tables.ledger(key).entries(session.name)))
 
     def budget(self, asker: Person, key: str) -> dict[str, Any]:
         """What somebody has spent and has left on a table, and the table as a whole."""
@@ -221,24 +223,23 @@ class Gateway:
 
     def last_answers(self, asker: Person, key: str, last: int) -> tuple[list[Answer], int]:
         """The last answers that somebody was given, newest first, and how many there are in all."""
-        entries = self.tables.ledger(key).entries(self.tables.session(key, asker).name)
-        texts = [entry.answer for entry in entries if entry.answer and '"recipe"' in entry.plan]
-        return [Answer.from_json(text) for text in texts[: -last - 1 : -1]], len(texts)
+        ledger, name = self.tables.ledger(key), self.tables.session(key, asker).name
+        given = [Answer.from_json(text) for text in _answers(ledger.entries(name, last=last))]
+        return given[::-1], ledger.totals(name).answers
 
     def burn(self, asker: Person, key: str, most: int = 1000) -> list[tuple[int, float]]:
         """What was left of somebody's budget after which charge, as a share of it; at `most` about so many points."""
-        session = self.tables.session(key, asker)
-        charges = (entry.charge.session for entry in self.tables.ledger(key).entries(session.name))
-        limit = float(session.limit) * UNITS
-        left = [max(0.0, 1.0 - units / limit) for units in accumulate(charges, initial=0)]
-        kept = range(0, len(left) - 1, -(-len(left) // most))
-        return [(place, left[place]) for place in (*kept, len(left) - 1)]
+        session, ledger = self.tables.session(key, asker), self.tables.ledger(key)
+        limit, spent = float(session.limit) * UNITS, ledger.totals(session.name)
+        course = dict([(0, 0), *ledger.course(session.name, 1 + spent.entries // most)])
+        course[spent.entries] = spent.units
+        return [(place, max(0.0, 1.0 - units / limit)) for place, units in course.items()]
 
     def entries(self, asker: Person, key: str, last: int = 50) -> list[dict[str, Any]]:
         """The last charges of a table, newest first, for auditors and owners; no answers."""
         _only(asker, "auditor", "owner")
         names = {person.id: person.name for person in self.catalog.people()}
-        entries = deque(self.tables.ledger(key).entries(), maxlen=last)
+        entries = list(self.tables.ledger(key).entries(last=last))
         return [
             {
                 "id": entry.id, "name": names.get(entry.session, entry.session), "what": _asked(entry.plan),
@@ -358,6 +359,20 @@ class Reply:
 def _mark(said: NDArray[Any]) -> str:
     """What stands for predictions where two requests are compared."""
     return f"{said.dtype} {hashlib.sha256(said.tobytes()).hexdigest()}"
+
+
+def _answers(entries: Iterable[Entry]) -> Iterator[str]:
+    """The answers to statistics among reservations, as they were told."""
+    return (entry.answer for entry in entries if entry.answer and '"recipe"' in entry.plan)
+
+
+def _array(texts: Iterable[str]) -> Iterator[str]:
+    """A JSON array, some hundred members at a time."""
+    start, rest = "[", iter(texts)
+    while some := list(islice(rest, _MEMBERS)):
+        yield start + ",\n".join(some)
+        start = ",\n"
+    yield "[]" if start == "[" else "]"
 
 
 def answers_of(plan: Plan | Price) -> int:

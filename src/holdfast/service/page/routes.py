@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import RedirectResponse, StreamingResponse
 from starlette.datastructures import FormData
 
 from holdfast.errors import HoldfastError
@@ -138,8 +138,9 @@ def history(request: Request, visitor: Signed, key: Id) -> Response:
 @router.get("/tables/{key}/answers.json")
 def answers(visitor: Signed, key: Id) -> Response:
     """All of one's answers, to keep."""
-    texts = ",\n".join(answer.to_json() for answer in visitor.guard.answers(visitor.person, key))
-    return _download(f"[{texts}]\n", "application/json", f"{key}-answers.json")
+    pieces, name = visitor.guard.answers(visitor.person, key), f"{key}-answers.json"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(pieces, media_type="application/json", headers=headers)
 
 
 async def charged(request: Request, work: Callable[[], Result]) -> Result:
@@ -201,9 +202,3 @@ def _answer(visitor: Visitor, key: str, asked: Asked, form: FormData) -> dict[st
 
 def _problem(error: Problem | HoldfastError) -> Problem:
     return error if isinstance(error, Problem) else problem_of(error)
-
-
-def _download(text: str, kind: str, name: str) -> Response:
-    return HTMLResponse(
-        text, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'}
-    )
