@@ -8,7 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
 from gateway import LABELS
+from opentelemetry.trace import NoOpTracer, Tracer, TracerProvider
 
 import holdfast as hf
 from holdfast.errors import DataError
@@ -173,3 +176,28 @@ def test_logs_with_tracebacks_are_caught(
     """The broken twin: what went wrong is logged as it is."""
     monkeypatch.setattr(envelope, "_place", lambda error: repr(error))
     assert "log" in sinks(monkeypatch, caplog, capfd)[0]
+
+
+class Overheard(TracerProvider):
+    """A tracing system that is set up for the whole process, as a host may do."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def get_tracer(self, instrumenting_module_name: str, *_: Any, **__: Any) -> Tracer:
+        self.asked.append(instrumenting_module_name)
+        return NoOpTracer()
+
+
+def test_no_telemetry_of_the_host_hears_of_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """FastAPI offers bodies, errors with their words, and the times of all steps to whatever is there."""
+    listening = Overheard()
+    monkeypatch.setattr("opentelemetry.trace._TRACER_PROVIDER", listening)
+    with site() as here:
+        assert here.ask({"kind": "fraction", "where": "age > 40", "rho": 1e-5}).status_code == 200
+        assert here.call("GET", "/datasets").status_code == 200
+    assert listening.asked == []
+    plain = FastAPI()
+    with TestClient(plain) as client:
+        client.get("/nowhere")
+    assert "fastapi" in listening.asked, "the control: it does offer them"

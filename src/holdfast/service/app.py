@@ -9,6 +9,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.telemetry import TelemetryConfig
 from starlette.exceptions import HTTPException
 
 from holdfast import __version__
@@ -28,6 +29,11 @@ _BY_STATUS = {
 
 
 _SWITCH_SECONDS = 0.0005
+
+_SILENT = TelemetryConfig(
+    tracing=False, metrics=False, logs=False, operation_spans=False, auto_configure=False
+)
+"""FastAPI would give bodies, the words of errors and the time of every step to whatever telemetry it finds."""
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -49,6 +55,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app = FastAPI(
         title="Holdfast", version=__version__, lifespan=life, docs_url=None, redoc_url=None,
         description="Ask a dataset as often as you like: every answer is private, and its interval is honest.",
+        telemetry=_SILENT,
     )  # fmt: skip
     app.state.gateway, app.state.work, app.state.metrics = gateway, work, metrics
     app.state.rate = Rate(chosen.requests_per_second, chosen.burst)
