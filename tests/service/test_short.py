@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import threading
 from collections.abc import Iterator
@@ -17,10 +18,12 @@ from holdfast.ledger import Account, Charge, Entry, MemoryLedger, Record, Reserv
 from holdfast.service import api
 from holdfast.service import work as service_work
 from holdfast.service.catalog import Catalog
+from holdfast.service.clock import Release
 from holdfast.service.short import ShortRoute, question_of
 from holdfast.service.tables import Tables
 from holdfast.service.work import Commits, Work
 from holdfast.session import session as session_module
+from holdfast.session.steps import Next
 from service.site import Site, site
 
 QUESTION = {"kind": "fraction", "where": "age > 40", "rho": 1e-5}
@@ -197,6 +200,48 @@ def test_what_was_paid_for_is_answered_before_the_gateway_stops(monkeypatch: pyt
     ledger.open(Account("s", "zcdp", 100))
     asyncio.run(run())
     assert [entry.answer for entry in ledger.entries()] == [None]
+
+
+def test_an_error_that_nobody_waits_for_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Its words may hold what was read."""
+    person = type("Person", (), {"id": "p"})
+    request: Any = type("Asked", (), {"state": type("State", (), {"person": person, "release": Release(0)})})
+    go = threading.Event()
+
+    def broken() -> Any:
+        go.wait(30)
+        raise RuntimeError("a row says: secret")
+
+    def steps() -> Any:
+        yield Next(1e9)  # in a thread
+        broken()
+
+    async def run(shielded: bool) -> None:
+        work, loop = Work(4), asyncio.get_running_loop()
+        loop.set_exception_handler(lambda loop, context: heard.append(str(context)))
+        left: list[Any] = [
+            asyncio.create_task(work.stepwise(request, steps(), MemoryLedger())),
+            asyncio.create_task(work.charged(request, broken)),
+        ]
+        if not shielded:  # the control: a task whose error nobody asks for
+            left.append(asyncio.create_task(asyncio.to_thread(broken)))
+        await asyncio.sleep(0.05)
+        if shielded:
+            for task in left:
+                task.cancel()
+        go.set()
+        await asyncio.wait(left)
+        await work.close()
+        if shielded:
+            assert all(task.cancelled() for task in left)
+
+    heard: list[str] = []
+    asyncio.run(run(shielded=True))
+    gc.collect()
+    assert heard == [] and "secret" not in caplog.text
+    asyncio.run(run(shielded=False))
+    gc.collect()
+    assert any("secret" in words for words in heard), "the control"
 
 
 @pytest.fixture

@@ -47,7 +47,8 @@ class Work:
 
     async def _beside(self, person: str, work: Callable[[], Result]) -> Result:
         async with self._turns.setdefault(person, asyncio.Semaphore(self._most)):
-            return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._answering, work))
+            loop = asyncio.get_running_loop()
+            return _told(await asyncio.shield(loop.run_in_executor(self._answering, _outcome, work)))
 
     async def stepwise(self, request: Request, steps: Steps[Result], ledger: Ledger) -> Result:
         """The same for an answer in steps, the quick ones of which are taken here, in the event loop.
@@ -57,9 +58,17 @@ class Work:
         task = asyncio.create_task(self._taken(request, steps, ledger))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
-        return await asyncio.shield(task)
+        return _told(await asyncio.shield(task))
 
-    async def _taken(self, request: Request, steps: Steps[Result], ledger: Ledger) -> Result:
+    async def _taken(
+        self, request: Request, steps: Steps[Result], ledger: Ledger
+    ) -> Done[Result] | Exception:
+        try:
+            return await self._all_taken(request, steps, ledger)
+        except Exception as error:
+            return error
+
+    async def _all_taken(self, request: Request, steps: Steps[Result], ledger: Ledger) -> Done[Result]:
         commits = self._commits.get(ledger)
         if commits is None:
             commits = self._commits[ledger] = Commits(ledger, self._committing)
@@ -71,12 +80,12 @@ class Work:
                 step = taken(steps, await commits.put(step))
             elif step.work <= QUICK:
                 step = taken(steps, None)
-            elif math.isinf(step.work):
+            elif math.isinf(step.work):  # it reads nothing, and need not queue behind what does
                 loop = asyncio.get_running_loop()
                 step = await loop.run_in_executor(self._committing, taken, steps, None)
             else:
                 step = await self._beside(request.state.person.id, lambda: taken(steps, None))
-        return step.result
+        return step
 
     async def planned(self, work: Callable[[], Result]) -> Result:
         """Do work that reads no rows and charges nothing."""
@@ -88,6 +97,20 @@ class Work:
         self._planning.shutdown(wait=True, cancel_futures=True)
         for threads in (self._answering, self._committing):
             threads.shutdown(wait=True)
+
+
+def _outcome(work: Callable[[], Result]) -> Done[Result] | Exception:
+    """What comes of work. Errors are outcomes: of those that nobody waits for, asyncio might log the words."""
+    try:
+        return Done(work())
+    except Exception as error:
+        return error
+
+
+def _told(outcome: Done[Result] | Exception) -> Result:
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome.result
 
 
 class Commits:
