@@ -205,10 +205,10 @@ async def ask(
     request: Request, guard: Guard, asker: Asker, dataset: Id, body: Question, key: Key = None
 ) -> Response:
     """Ask, and be charged. The reply leaves at a public time; an Idempotency-Key makes it repeatable."""
-    table = guard.tables.ready(dataset, asker) if body.brief else None
-    if table is not None:
-        steps = guard.asking(asker, dataset, body, key)
-        text = await request.app.state.work.stepwise(request, steps, table.ledger)
+    ready = guard.tables.ready(dataset, asker) if body.brief else None
+    if ready is not None:
+        steps, ledger = guard.asking(asker, dataset, body, key, ready), guard.tables.ledger(dataset)
+        text = await request.app.state.work.stepwise(request, steps, ledger)
         return Response(text, media_type="application/json")
     return await charged(request, lambda: guard.ask(asker, dataset, body, key))
 

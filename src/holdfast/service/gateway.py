@@ -25,7 +25,7 @@ from holdfast.service.database import Database, PostgresDatabase, SqliteDatabase
 from holdfast.service.problem import Problem
 from holdfast.service.question import Asked, Released, released
 from holdfast.service.settings import Settings
-from holdfast.service.tables import Dataset, Tables
+from holdfast.service.tables import Admitted, Dataset, Tables
 from holdfast.session import Answer, Plan, Session
 from holdfast.session.budget import Amount
 from holdfast.session.price import Price
@@ -175,9 +175,11 @@ class Gateway:
         steps = self.asking(asker, key, asked, call)  # refuses before a ledger is opened
         return performed(steps, self.tables.ledger(key))
 
-    def asking(self, asker: Person, key: str, asked: Asked, call: str | None = None) -> Steps[str]:
+    def asking(
+        self, asker: Person, key: str, asked: Asked, call: str | None = None, admitted: Admitted | None = None
+    ) -> Steps[str]:
         """The same in steps; a question of several answers, or of none, takes one."""
-        session, share = self.tables.admitted(key, asker)
+        session, share = admitted or self.tables.admitted(key, asker)
 
         def agree(charge: Charge, moment: Moment) -> int | None:
             self._refuse_unagreed(asked, share, session, moment, charge.queries, charge.session / UNITS)

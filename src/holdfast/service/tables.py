@@ -21,6 +21,8 @@ from holdfast.session.budget import budget
 from holdfast.session.deferred import DeferredSource, look
 
 URLS = ("postgresql://", "postgres://")
+Admitted = tuple[Session, dict[str, Any]]
+"""An analyst's session on a table, and their share of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +138,16 @@ class Tables:
         """
         return self.admitted(key, person, anew=anew)[0]
 
-    def ready(self, key: str, person: Person) -> Table | None:
-        """The table, if it and the session of an analyst are open and their files are on this machine: then nothing
-        has to be waited for. None also if they may not ask it."""
+    def ready(self, key: str, person: Person) -> Admitted | None:
+        """What `admitted` gives, if the table and the session are open already and their files are on this machine:
+        then nothing has to be waited for. None also if they may not ask it."""
         known, session = self._tables.get(key), self._sessions.get((key, person.id))
         if known is None or session is None or self._settings.database is not None or not known[0].store:
             return None
         share = self._catalog.member(key, person.id)
-        return known[1] if share is not None and session[0] == _terms(share) else None
+        return (session[1], share) if share is not None and session[0] == _terms(share) else None
 
-    def admitted(self, key: str, person: Person, *, anew: bool = False) -> tuple[Session, dict[str, Any]]:
+    def admitted(self, key: str, person: Person, *, anew: bool = False) -> Admitted:
         """The session of an analyst on a table, and their share of it."""
         share = self._catalog.member(key, person.id)
         if share is None:
