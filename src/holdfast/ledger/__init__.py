@@ -9,25 +9,14 @@ chained by SHA-256 and anchored outside (docs/ledger.md).
 from holdfast.ledger.audit import Verified, verify
 from holdfast.ledger.chained import ChainedLedger
 from holdfast.ledger.copy import copy_ledger, move_ledger
-from holdfast.ledger.entry import (
-    ALWAYS,
-    Account,
-    Charge,
-    Entry,
-    Moment,
-    Operation,
-    Record,
-    Reserve,
-    Stale,
-    Totals,
-    While,
-)
+from holdfast.ledger.entry import ALWAYS, Account, Charge, Entry, Moment, Stale, Totals, While
 from holdfast.ledger.memory import MemoryLedger
 from holdfast.ledger.ndjson import export, verify_export
 from holdfast.ledger.open import LEDGER_FILE, acknowledge, open_ledger
 from holdfast.ledger.postgres import PostgresLedger
 from holdfast.ledger.protocol import Ledger
 from holdfast.ledger.sqlite import SqliteLedger
+from holdfast.ledger.wish import Outcome, Record, Reserve, Wish, outcome
 
 __all__ = [
     "ALWAYS",
@@ -39,7 +28,7 @@ __all__ = [
     "Ledger",
     "MemoryLedger",
     "Moment",
-    "Operation",
+    "Outcome",
     "PostgresLedger",
     "Record",
     "Reserve",
@@ -48,11 +37,13 @@ __all__ = [
     "Totals",
     "Verified",
     "While",
+    "Wish",
     "acknowledge",
     "copy_ledger",
     "export",
     "move_ledger",
     "open_ledger",
+    "outcome",
     "verify",
     "verify_export",
 ]

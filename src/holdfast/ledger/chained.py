@@ -19,8 +19,6 @@ from holdfast.ledger.entry import (
     Charge,
     Entry,
     Moment,
-    Operation,
-    Reserve,
     Stale,
     Totals,
     While,
@@ -28,6 +26,7 @@ from holdfast.ledger.entry import (
 from holdfast.ledger.fact import Fact, Value, is_hex
 from holdfast.ledger.failpoint import reached
 from holdfast.ledger.pen import Pen
+from holdfast.ledger.wish import Outcome, Reserve, Wish
 
 Result = TypeVar("Result")
 _REFUSALS = (BudgetError, InputError, Stale)
@@ -90,10 +89,10 @@ class ChainedLedger:
     def record(self, entry: int, answer: str, *, secret: bool = False) -> str:
         return self._write(lambda pen: pen.record(entry, answer, secret))
 
-    def together(self, operations: Sequence[Operation]) -> list[Entry | str | Exception]:
-        if any(isinstance(wish, Reserve) for wish in operations):
+    def together(self, wishes: Sequence[Wish]) -> list[Outcome]:
+        if any(isinstance(wish, Reserve) for wish in wishes):
             reached("before reserve")
-        tickets = self._batches.put_all([_open_only(_written(wish)) for wish in operations])
+        tickets = self._batches.put_all([_open_only(_written(wish)) for wish in wishes])
         return [ticket.result if ticket.error is None else ticket.error for ticket in tickets]
 
     def find(self, session: str, key: str) -> Entry | None:
@@ -249,7 +248,7 @@ class ChainedLedger:
             return None
 
 
-def _written(wish: Operation) -> Callable[[Pen], Entry | str]:
+def _written(wish: Wish) -> Callable[[Pen], Entry | str]:
     if isinstance(wish, Reserve):
         return lambda pen: pen.reserve(wish.session, wish.key, wish.plan, wish.event, wish.charge, wish.holds)
     return lambda pen: pen.record(wish.entry, wish.answer, wish.secret)

@@ -106,30 +106,6 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Reserve:
-    """A wish to commit a charge; see `Ledger.reserve`."""
-
-    session: str
-    key: str
-    plan: str
-    event: str
-    charge: Charge
-    holds: While = ALWAYS
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A wish to commit the answer of a reservation; see `Ledger.record`."""
-
-    entry: int
-    answer: str
-    secret: bool = False
-
-
-Operation = Reserve | Record
-
-
-@dataclass(frozen=True, slots=True)
 class Entry:
     """One reservation. `plan` is the JSON text that suffices to compute the answer once more; `answer` is
     the JSON text of the one answer, or None while it is paid for and not yet computed. `secret` says that

@@ -17,14 +17,13 @@ from holdfast.ledger.entry import (
     Charge,
     Entry,
     Moment,
-    Operation,
-    Reserve,
     Stale,
     Totals,
     While,
     refuse_overspending,
 )
 from holdfast.ledger.fact import FIELDS, Fact, Value, digest, genesis, link
+from holdfast.ledger.wish import Outcome, Wish, outcome
 
 _NOTHING = Totals()
 
@@ -101,18 +100,8 @@ class MemoryLedger:
             self._log.append(("answered", entry))
             return answer
 
-    def together(self, operations: Sequence[Operation]) -> list[Entry | str | Exception]:
-        outcomes: list[Entry | str | Exception] = []
-        for wish in operations:
-            try:
-                outcomes.append(
-                    self.reserve(wish.session, wish.key, wish.plan, wish.event, wish.charge, wish.holds)
-                    if isinstance(wish, Reserve)
-                    else self.record(wish.entry, wish.answer, secret=wish.secret)
-                )
-            except Exception as error:
-                outcomes.append(error)
-        return outcomes
+    def together(self, wishes: Sequence[Wish]) -> list[Outcome]:
+        return [outcome(wish, self) for wish in wishes]
 
     def find(self, session: str, key: str) -> Entry | None:
         index = self._keys.get((session, key))

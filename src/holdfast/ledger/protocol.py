@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from holdfast.ledger.anchor import Mark
-from holdfast.ledger.entry import ALWAYS, Account, Charge, Entry, Moment, Operation, Totals, While
+from holdfast.ledger.entry import ALWAYS, Account, Charge, Entry, Moment, Totals, While
 from holdfast.ledger.fact import Fact
+from holdfast.ledger.wish import Outcome, Wish
 
 
 class Ledger(Protocol):
@@ -39,7 +40,7 @@ class Ledger(Protocol):
         """Commit the answer of a reservation, once; returns the answer that stands. A `secret` one (a noisy
         threshold) is left out of exports."""
 
-    def together(self, operations: Sequence[Operation]) -> list[Entry | str | Exception]:
+    def together(self, wishes: Sequence[Wish]) -> list[Outcome]:
         """Commit several at once. Each succeeds or fails by itself: what `reserve` or `record` would have returned
         or raised for it, in their order."""
 

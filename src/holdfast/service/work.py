@@ -10,12 +10,11 @@ from typing import TypeVar
 
 from fastapi import Request
 
-from holdfast.ledger import Entry, Ledger, Operation, Record
+from holdfast.ledger import Ledger, Outcome, Record, Wish
 from holdfast.service.clock import Release
 from holdfast.session.steps import Done, Next, Steps, taken
 
 Result = TypeVar("Result")
-Outcome = Entry | str | Exception
 _PLANNING_THREADS = 4
 _COMMITTING_THREADS = 8
 QUICK = 1 << 18
@@ -118,9 +117,9 @@ class Commits:
 
     def __init__(self, ledger: Ledger, threads: ThreadPoolExecutor) -> None:
         self._ledger, self._threads, self._busy = ledger, threads, False
-        self._waiting: list[tuple[Operation, asyncio.Future[Outcome]]] = []
+        self._waiting: list[tuple[Wish, asyncio.Future[Outcome]]] = []
 
-    def put(self, wish: Operation) -> asyncio.Future[Outcome]:
+    def put(self, wish: Wish) -> asyncio.Future[Outcome]:
         """What the ledger says, once it is committed; errors are outcomes too."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Outcome] = loop.create_future()
@@ -138,7 +137,7 @@ class Commits:
         committed.add_done_callback(lambda done: self._tell(batch, done))
 
     def _tell(
-        self, batch: list[tuple[Operation, asyncio.Future[Outcome]]], done: asyncio.Future[list[Outcome]]
+        self, batch: list[tuple[Wish, asyncio.Future[Outcome]]], done: asyncio.Future[list[Outcome]]
     ) -> None:
         self._busy = bool(self._waiting)
         if self._busy:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from holdfast.ledger import Charge, Entry, Ledger, Moment, Operation, Reserve
+from holdfast.ledger import Charge, Ledger, Moment, Outcome, Wish, outcome
 from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic
 from holdfast.session.answer import Answer
@@ -27,7 +27,7 @@ class Next:
     work: float
 
 
-Steps = Generator[Operation | Next, Any, Result]
+Steps = Generator[Wish | Next, Any, Result]
 """Yields what the ledger has to commit before the next step, and gets what the ledger says to it; before a long step
 it says so."""
 
@@ -39,7 +39,7 @@ def performed(steps: Steps[Result], ledger: Ledger) -> Result:
     """Take all steps, one after the other, in this thread."""
     step = taken(steps, None)
     while not isinstance(step, Done):
-        step = taken(steps, None if isinstance(step, Next) else _said(step, ledger))
+        step = taken(steps, None if isinstance(step, Next) else outcome(step, ledger))
     return step.result
 
 
@@ -50,21 +50,12 @@ class Done(Generic[Result]):
     result: Result
 
 
-def taken(steps: Steps[Result], outcome: Entry | str | Exception | None) -> Operation | Next | Done[Result]:
+def taken(steps: Steps[Result], said: Outcome | None) -> Wish | Next | Done[Result]:
     """Take one step, with what the ledger said to the wish before it."""
     try:
-        return steps.throw(outcome) if isinstance(outcome, Exception) else steps.send(outcome)
+        return steps.throw(said) if isinstance(said, Exception) else steps.send(said)
     except StopIteration as done:
         return Done(done.value)
-
-
-def _said(wish: Operation, ledger: Ledger) -> Entry | str | Exception:
-    try:
-        if isinstance(wish, Reserve):
-            return ledger.reserve(wish.session, wish.key, wish.plan, wish.event, wish.charge, wish.holds)
-        return ledger.record(wish.entry, wish.answer, secret=wish.secret)
-    except Exception as error:
-        return error
 
 
 class Asking(Questions[Steps[Answer]]):
