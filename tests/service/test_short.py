@@ -337,3 +337,16 @@ def test_a_table_that_is_away_is_no_news_to_strangers() -> None:
 
 def _away(*_: object) -> Any:
     raise DataError("the store is away")
+
+
+def test_a_select_is_about_the_table_it_was_sent_to(here: Site) -> None:
+    before = here.totals()
+    for name in ("elsewhere", '"people2"', "t2"):
+        question = {"kind": "sql", "text": f"SELECT count(*) FROM {name}", "rho": 1e-5}
+        for reply in (here.ask(question), here.estimate(question)):
+            assert reply.json()["code"] == "question" and "'people'" in reply.json()["detail"]
+    assert here.totals() == before
+    for name in ("t", "people", "People", '"people"'):
+        assert (
+            here.ask({"kind": "sql", "text": f"SELECT count(*) FROM {name}", "rho": 1e-5}).status_code == 200
+        )

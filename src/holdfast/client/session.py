@@ -22,7 +22,7 @@ from holdfast.session import Answer
 from holdfast.session.budget import Amount, budget, budget_of
 from holdfast.session.price import Price
 from holdfast.session.report import Report
-from holdfast.session.selection import Selection
+from holdfast.session.selection import Selection, refuse_no_list
 from holdfast.session.terms import Terms
 
 if TYPE_CHECKING:
@@ -175,6 +175,7 @@ class RemoteSession(RemoteQuestions[Answer]):
         self, candidates: Sequence[Any], scores: Sequence[Any] | None, how: dict[str, Any]
     ) -> dict[str, Any]:
         """A choice as it travels: the conditions only, since the candidates may be anything."""
+        refuse_no_list(candidates)
         if "sensitivity" in how:
             raise MechanismError(
                 "numbers as scores are computed from the rows, which are at the gateway; give conditions"

@@ -9,6 +9,7 @@ from holdfast.client.plain import key_of
 from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.query.parse import parse_predicate
 from holdfast.session.request import positive
+from holdfast.session.watch import watch_text
 
 if TYPE_CHECKING:
     from holdfast.client.session import RemoteSession
@@ -29,6 +30,9 @@ class RemoteWatch:
         self._widths = SparseVector(count, sensitivity=1, hits=hits, **terms)
         self._terms = {"name": name, "threshold": self.threshold, "hits": hits} | terms
         self._state = session._ask({"kind": "sparse-vector"} | self._terms)
+
+    def __repr__(self) -> str:
+        return watch_text(str(self._terms["name"]), self.threshold, self.asked, self.hits_left)
 
     def above(self, where: str, *, call: str | None = None) -> bool:
         """Whether the fraction is about above the threshold. BudgetError once it has halted.

@@ -198,7 +198,8 @@ def check_target(path: str | os.PathLike[str], overwrite: bool) -> None:
         return
     if not overwrite:
         raise StoreError(
-            f"expected a free path for the store, got an existing one: {target}; pass overwrite=True"
+            f"expected a free path for the store, got an existing one: {target}; choose another, or overwrite it "
+            "(overwrite=True, --overwrite)"
         )
     try:
         read_manifest(target)

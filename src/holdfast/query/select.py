@@ -5,7 +5,7 @@ SELECT smoker, avg(income) FROM people WHERE age > 40 GROUP BY smoker
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -40,11 +40,13 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """What a SELECT statement asks. `by` is the GROUP BY column."""
+    """What a SELECT statement asks. `by` is the GROUP BY column; `table` is what it calls the table, which is no part
+    of the question."""
 
     aggregates: tuple[Aggregate, ...]
     by: str | None
     where: Predicate
+    table: str = field(default="t", compare=False)
 
 
 def parse_select(text: str, schema: Schema) -> Select:
@@ -72,17 +74,17 @@ def _parse(text: str, schema: Schema) -> Select:
         if part and role not in _ROLES:
             first = part[0] if isinstance(part, list) else part
             raise reader.refusal("this is not in the language", first if hasattr(first, "walk") else node)
-    _table(reader, node.args.get("from_") or node.args.get("from"))
+    table = _table(reader, node.args.get("from_") or node.args.get("from"))
     by = _group(reader, node.args.get("group"), schema)
     where = node.args.get("where")
     condition = reader.predicate(where.this, positive=True) if where else Always()
     aggregates = [found for item in node.expressions if (found := _item(reader, item, by)) is not None]
     if not 1 <= len(aggregates) <= MAX_AGGREGATES:
         raise QueryError(f"select between 1 and {MAX_AGGREGATES} aggregates, got {len(aggregates)}", text, 0)
-    return Select(tuple(aggregates), by, condition)
+    return Select(tuple(aggregates), by, condition, table)
 
 
-def _table(reader: Converter, clause: Any) -> None:
+def _table(reader: Converter, clause: Any) -> str:
     if clause is None:
         raise QueryError("FROM and a table are missing", reader.text, len(reader.text))
     table = clause.this
@@ -92,6 +94,7 @@ def _table(reader: Converter, clause: Any) -> None:
         or table.this.key != "identifier"
     ):
         raise reader.refusal("FROM needs one plain table name", clause)
+    return str(reader.token(table.this).value)
 
 
 def _group(reader: Converter, clause: Any, schema: Schema) -> str | None:

@@ -157,6 +157,7 @@ class Gateway:
     def estimate(self, asker: Person, key: str, asked: Asked) -> dict[str, Any]:
         """What a question would cost and how wide its answer would be. No row is read, nothing charged."""
         session = self.tables.session(key, asker)
+        asked.refuse_other_tables(session, key)
         plans = asked.plans(session)
         cost, left = sum(plan.cost for plan in plans), float(session.remaining)
         known = asked.known(session)
@@ -190,6 +191,7 @@ class Gateway:
             reply = Reply(self.catalog, asker, f"table {key}", what, call)
             if reply.standing is not None:
                 return reply.standing
+            asked.refuse_other_tables(session, key)
             steps = asked.steps(session, agree)
             if steps is not None:
                 told = released([(yield from steps)])
@@ -223,11 +225,11 @@ class Gateway:
         }  # fmt: skip
         return own | {"table": whole}
 
-    def last_answers(self, asker: Person, key: str, last: int) -> tuple[list[Answer], int]:
-        """The last answers that somebody was given, newest first, and how many there are in all."""
+    def last_answers(self, asker: Person, key: str, last: int) -> tuple[list[Answer], bool]:
+        """The answers among somebody's last charges, newest first, and whether there were more charges before."""
         ledger, name = self.tables.ledger(key), self.tables.session(key, asker).name
         given = [Answer.from_json(text) for text in _answers(ledger.entries(name, last=last))]
-        return given[::-1], ledger.totals(name).answers
+        return given[::-1], ledger.totals(name).entries > last
 
     def burn(self, asker: Person, key: str, most: int = 1000) -> list[tuple[int, float]]:
         """What was left of somebody's budget after which charge, as a share of it; at `most` about so many points."""

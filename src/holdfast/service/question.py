@@ -8,9 +8,12 @@ from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from holdfast.errors import QueryError
 from holdfast.query.parse import parse_predicate
 from holdfast.query.region import region
+from holdfast.query.select import parse_select
 from holdfast.query.universe import Universe, universe
+from holdfast.query.wording import quoted
 from holdfast.session import Answer, Plan, Session
 from holdfast.session.price import Price
 from holdfast.session.steps import Agree, Asking, Steps
@@ -53,6 +56,9 @@ class Asked(BaseModel):
     def known(self, session: Session) -> bool:
         """Whether it was asked before, so that it costs nothing."""
         return False
+
+    def refuse_other_tables(self, session: Session, name: str) -> None:
+        """QueryError if it names another table than the one it was sent to."""
 
     def steps(self, session: Session, agree: Agree) -> Steps[Answer] | None:
         """The same as `put` in steps, if it is one answer; `agree` hears of its charge before."""
@@ -174,6 +180,13 @@ class Sql(Statistic):
 
     def of(self, questions: Any) -> Any:
         return questions.sql(self.text, **self._how())
+
+    def refuse_other_tables(self, session: Session, name: str) -> None:
+        called = parse_select(self.text, session.schema).table
+        if called.lower() not in (name, "t"):
+            raise QueryError(
+                f"this was sent to the table {name!r}, and FROM names {quoted(called)}; write FROM t"
+            )
 
 
 class Sample(Asked):

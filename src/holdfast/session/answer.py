@@ -89,6 +89,10 @@ class Answer:
     def __str__(self) -> str:
         return display.answer_text(self)
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """In the terminal of IPython."""
+        printer.text(str(self))
+
     def __rich__(self) -> Any:
         return display.answer_rich(self)
 

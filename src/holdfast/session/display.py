@@ -32,7 +32,7 @@ def interval(low: Any, high: Any) -> str:
 
 def answer_text(answer: Answer) -> str:
     """One line for a number, one line a group for a vector."""
-    tail = f"{answer.confidence:.0%} of the {answer.target}, {cost(answer)}, {answer.rows_read:,} rows read"
+    tail = f"{answer.confidence:.0%} confidence for the {answer.target}, {cost(answer)}, {answer.rows_read:,} rows read"
     if answer.labels is None:
         return f"{answer.question}: {number(answer.value)} {interval(answer.low, answer.high)} ({tail})"
     lines = [f"{answer.question} ({tail})"]

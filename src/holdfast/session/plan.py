@@ -74,6 +74,8 @@ class Plan:
     scope: str = ""
     """What the widths are measured in, and when they hold, in plain words."""
     alternatives: tuple[Alternative, ...] = ()
+    advice: str = ""
+    """What would be better, in plain words."""
 
     @property
     def mechanism(self) -> str:
@@ -182,6 +184,7 @@ class Plan:
             f"{other.mechanism} would have cost rho {other.rho:.4g} and read {other.rows:,} rows."
             for other in self.alternatives
         ]
+        lines += [self.advice] if self.advice else []
         return "\n".join(lines)
 
     def explain(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from holdfast.errors import InputError, MechanismError, NoRuleError
+from holdfast.errors import InputError, MechanismError
 from holdfast.ledger import Charge, Moment, While
 from holdfast.mechanisms.accuracy import most_noise
 from holdfast.mechanisms.values import round_down, round_up
@@ -16,27 +16,20 @@ from holdfast.mechanisms.votes import FLIP
 from holdfast.noise.parameter import LARGEST_SCALE
 from holdfast.privacy.conversion import pure_to_zcdp
 from holdfast.privacy.event import (
-    BoundedRange,
-    Event,
-    Gaussian,
     Group,
-    Laplace,
-    Repeat,
-    Sequence,
-    Subsampled,
-    Votes,
 )
 from holdfast.privacy.filter import UNITS
-from holdfast.privacy.rule import pure, zcdp
+from holdfast.privacy.rule import zcdp
 from holdfast.query.statistic import Statistic, Workload, workload
+from holdfast.session.loss import event_of, pure_epsilon, selections
 from holdfast.session.plan import Alternative, Plan, Recipe
 from holdfast.session.promise import Promise, promises, share
 from holdfast.session.request import Request
 from holdfast.session.terms import Terms
 from holdfast.session.width import fixed_widths, spans, widths
 
-SELECTIONS = 3
-"""A quantile is three selections: the value, and the two ends of its interval."""
+_HALVED = 30
+"""How often a budget is halved in search of a narrower answer."""
 
 PAYS = 32
 """Sampling pays when it reads at most one row in this many; a scan of the rest is as quick."""
@@ -74,7 +67,26 @@ def plan(statistic: Statistic, request: Request, moment: Moment, terms: Terms) -
             found.append(made)
     if not found:
         raise InputError(_impossible(totals, request, moment, terms))
-    return _best(found, terms)
+    best = _best(found, terms)
+    return replace(best, advice=_advice(best, totals, request, moment, terms))
+
+
+def _advice(best: Plan, totals: Workload, request: Request, moment: Moment, terms: Terms) -> str:
+    """Words for whoever pays so much for one answer that the population's part outweighs what it gains."""
+    given = next((name for name in ("rho", "epsilon") if getattr(request, name) is not None), None)
+    if given is None or terms.target != "population":
+        return ""
+    less = replace(request, **{given: getattr(request, given) / 4})
+    try:
+        made = _plan_by(best.mechanism, totals, less, moment, terms)
+    except InputError:
+        return ""
+    if made is None or made.width >= best.width:
+        return ""
+    return (
+        f"A quarter of that budget would be within {made.width:.3g}: what is spent on the table widens every interval "
+        "for the population."
+    )
 
 
 def finish(totals: Workload, recipe: Recipe, promise: Promise, terms: Terms) -> Plan:
@@ -84,7 +96,7 @@ def finish(totals: Workload, recipe: Recipe, promise: Promise, terms: Terms) -> 
     """
     for span in spans(totals) if recipe.per_span else (1,):
         refuse_undrawable(recipe.mechanism, recipe.noise * span**2)
-    event = _event(totals, recipe, terms.rows)
+    event = event_of(totals, recipe, terms.rows)
     if terms.rows_per_unit > 1:
         event = Group(event, terms.rows_per_unit)
     if terms.fixed is not None:
@@ -105,7 +117,7 @@ def finish(totals: Workload, recipe: Recipe, promise: Promise, terms: Terms) -> 
         event=event,
         charge=Charge(terms.session.cost(event), terms.table.cost(event), _queries(totals, terms)),
         rho=zcdp(event).rho,
-        epsilon=_pure_epsilon(event),
+        epsilon=pure_epsilon(event),
         widths=planned,
         rows=terms.rows,
         confidence=terms.confidence,
@@ -128,17 +140,27 @@ def refuse_undrawable(mechanism: str, noise: Fraction) -> None:
 
 
 def affordable(statistic: Statistic, moment: Moment, terms: Terms, remaining: int) -> float | None:
-    """The tightest half-width that `remaining` units of the session's budget can still buy."""
+    """The tightest half-width that `remaining` units of the session's budget, or a part of them, can still buy.
+
+    For the population a part may buy more than the whole: what is spent widens every interval.
+    """
     if remaining <= 0 or terms.fixed is not None:
         return None
     totals = workload(statistic, terms.schema, terms.rows)
     # Asking for the width found here rounds its noise once more, hence the margin.
     amount = remaining / UNITS * (1 - 1e-5)
+    parts = (amount / 2**halved for halved in range(_HALVED if terms.target == "population" else 1))
+    found = [width for part in parts if (width := _width_for(part, totals, moment, terms)) is not None]
+    return min(found, default=None)
+
+
+def _width_for(amount: float, totals: Workload, moment: Moment, terms: Terms) -> float | None:
+    """The half-width that so much of the session's currency buys."""
     try:
-        recipe = _bought(
-            _mechanisms(totals, Request(), terms)[0], totals, amount, terms.session.currency, terms
+        mechanism = _mechanisms(totals, Request(), terms)[0]
+        made = _promised(
+            totals, _bought(mechanism, totals, amount, terms.session.currency, terms), moment, terms
         )
-        made = _promised(totals, recipe, moment, terms)
     except InputError:
         return None
     return made.width if made is not None and math.isfinite(made.width) else None
@@ -293,14 +315,14 @@ def _bought(mechanism: str, totals: Workload, amount: float, currency: str, term
     if currency == "pure":
         epsilon = exact
     elif mechanism == "exponential":
-        epsilon = round_down(2 * math.sqrt(2 * (amount / _selections(totals)))) * _selections(totals)
+        epsilon = round_down(2 * math.sqrt(2 * (amount / selections(totals)))) * selections(totals)
     else:
         epsilon = round_down(_epsilon_of_rho(amount))
     if mechanism == "laplace":
         return Recipe(mechanism, round_up(sensitivity.l1 * unit / epsilon), rows)
     if mechanism == "exponential":
         # A selection of bounded range eps costs eps (pure) or eps^2/8 (zCDP); groups multiply eps.
-        each = round_down(float(epsilon / _selections(totals) / unit) * (1 - 2.0**-40))
+        each = round_down(float(epsilon / selections(totals) / unit) * (1 - 2.0**-40))
         return Recipe(mechanism, each, rows)
     raise InputError(f"{mechanism} is planned by accuracy: give within=")
 
@@ -436,34 +458,6 @@ def _fixed_plan(totals: Workload, request: Request, terms: Terms) -> Plan:
     return finish(totals, recipe, Promise(terms.target, 0.0), terms)
 
 
-def _event(totals: Workload, recipe: Recipe, rows: int) -> Event:
-    sensitivity = totals.sensitivity()
-    match recipe.mechanism:
-        case "exponential":
-            return Repeat(BoundedRange(recipe.noise), _selections(totals))
-        case "laplace":
-            return Laplace(sensitivity.l1, recipe.noise)
-        case "subsampled-laplace":
-            return Subsampled(Laplace(sensitivity.l1, recipe.noise), recipe.rows, rows)
-        case "votes":
-            vote = Votes(rows, int(recipe.noise), recipe.flip or FLIP)
-            return vote if len(totals.measurements) == 1 else Repeat(vote, len(totals.measurements))
-    if recipe.per_span:
-        parts = [replace(totals, measurements=(m,)) for m in totals.measurements]
-        return Sequence(
-            tuple(
-                Gaussian(part.sensitivity().l2_squared, recipe.noise * span**2)
-                for part, span in zip(parts, spans(totals), strict=True)
-            )
-        )
-    return Gaussian(sensitivity.l2_squared, recipe.noise)
-
-
-def _selections(totals: Workload) -> int:
-    """How many selections a row can touch: replacing it changes one group, or two if there are several."""
-    return SELECTIONS if totals.statistic.by is None else 2 * SELECTIONS
-
-
 def _impossible(totals: Workload, request: Request, moment: Moment, terms: Terms) -> str:
     """Says what could be certified instead."""
     nearest = None
@@ -479,11 +473,6 @@ def _impossible(totals: Workload, request: Request, moment: Moment, terms: Terms
         nearest = None if times is None else wider(times).within
     what = f"within={request.within:g}" if request.within is not None else "this request"
     advice = "no width can be certified" if nearest is None else f"about within={nearest:.3g} can be"
-    return f"{what} cannot be certified for the {terms.target} with {terms.rows:,} rows; {advice}"
-
-
-def _pure_epsilon(event: Event) -> float | None:
-    try:
-        return pure(event).epsilon
-    except NoRuleError:
-        return None
+    spent = total_rho(moment.table.units, terms) if terms.target == "population" else 0.0
+    after = f" after answers of rho {spent:.2g} in all on this table" if spent else ""
+    return f"{what} cannot be certified for the {terms.target} with {terms.rows:,} rows{after}; {advice}"

@@ -104,6 +104,14 @@ def _key(conditions: list[Any], candidates: Sequence[Any], epsilon: Fraction, me
     return blake2b(identity.encode(), digest_size=16).hexdigest()
 
 
+def refuse_no_list(candidates: Sequence[Any]) -> None:
+    """InputError unless there is something to choose from."""
+    if isinstance(candidates, str):
+        raise InputError(f"expected a list of candidates, got the text {candidates!r}; write [...] around it")
+    if not len(candidates):
+        raise InputError("expected at least one candidate, got none")
+
+
 def choice_of(
     session: Session,
     candidates: Sequence[Any],
@@ -115,8 +123,7 @@ def choice_of(
     """The epsilon and the mechanism of a choice, if this session may make it."""
     if (epsilon is None) == (rho is None):
         raise InputError("give epsilon= or rho=, the budget of this choice")
-    if not len(candidates):
-        raise InputError("expected at least one candidate, got none")
+    refuse_no_list(candidates)
     wanted = mechanism or ("permute-and-flip" if session.currency == "pure" else "exponential")
     if wanted not in ("exponential", "permute-and-flip"):
         raise InputError(f'expected mechanism="exponential" or "permute-and-flip", got {mechanism!r}')

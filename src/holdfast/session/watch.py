@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from holdfast.session.session import Session
 
 
+def watch_text(name: str, threshold: float, asked: int, hits_left: int) -> str:
+    """A sparse vector in one line."""
+    return f"sparse vector {name!r} at {threshold:g}: {asked} asked, {hits_left} more may be above"
+
+
 class Watch:
     """`above(where)`: is the fraction of rows that satisfy a condition above the threshold?
 
@@ -48,6 +53,9 @@ class Watch:
         """What each call asked, as a digest, and what it was told."""
         self._catch_up()
         self.threshold = level
+
+    def __repr__(self) -> str:
+        return watch_text(self._name, self.threshold, self.asked, self.hits_left)
 
     def above(self, where: str, *, call: str | None = None) -> bool:
         """Whether the fraction is about above the threshold. BudgetError once it has halted.

@@ -130,9 +130,9 @@ def history(request: Request, visitor: Signed, key: Id) -> Response:
     known = _table(visitor, key)
     if not known["member"]:
         return page(request, "history.html", visitor, **known)
-    answers, count = visitor.guard.last_answers(visitor.person, key, LAST)
+    answers, more = visitor.guard.last_answers(visitor.person, key, LAST)
     burn = json.dumps(visitor.guard.burn(visitor.person, key))
-    return page(request, "history.html", visitor, answers=answers, count=count, burn=burn, **known)
+    return page(request, "history.html", visitor, answers=answers, more=more, burn=burn, **known)
 
 
 @router.get("/tables/{key}/answers.json")

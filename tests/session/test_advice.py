@@ -1,0 +1,79 @@
+"""Words that help: what is affordable, what a larger budget does, what was spent before."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import holdfast as hf
+
+ROWS = 200_000
+SCHEMA = hf.Schema(age=hf.Integer(0, 99), smoker=hf.Category("no", "yes"))
+
+
+@pytest.fixture(scope="module")
+def table() -> hf.Table:
+    draw = np.random.default_rng(5)
+    return hf.open({"age": draw.integers(0, 100, ROWS), "smoker": draw.choice(["no", "yes"], ROWS)}, SCHEMA)
+
+
+@pytest.mark.parametrize("budget", [{"rho": 0.02}, {"epsilon": 0.5}, {"epsilon": 1.0, "delta": 1e-6}])
+@pytest.mark.parametrize("target", ["population", "table"])
+def test_what_is_said_to_be_affordable_is_narrow_and_can_be_asked(
+    table: hf.Table, budget: dict[str, float], target: str
+) -> None:
+    session = table.session(**budget, target=target)
+    too_much = {"epsilon": 10.0} if session.currency == "pure" else {"rho": 10.0}
+    with pytest.raises(hf.BudgetError) as refused:
+        session.fraction("age > 50", **too_much)
+    assert refused.value.within is not None and refused.value.within < 0.05
+    assert session.estimate.fraction("age > 50", within=refused.value.within).cost <= float(session.remaining)
+
+
+def test_who_pays_more_for_less_is_told(table: hf.Table) -> None:
+    """Intervals for the population widen with what is spent; at some budget that outweighs the smaller noise."""
+    session = table.session(rho=1.0)
+    dear, fair = (session.estimate.fraction("age > 50", rho=rho) for rho in (0.1, 1e-6))
+    assert dear.width > fair.width
+    assert "A quarter of that budget" in dear.explain()
+    assert "A quarter" not in fair.explain()
+    assert "A quarter" not in session.estimate.fraction("age > 50", within=0.02).explain()
+    census = table.session(rho=1.0, target="table")
+    assert "A quarter" not in census.estimate.fraction("age > 50", rho=0.1).explain()
+
+
+def test_a_refusal_says_what_was_spent() -> None:
+    draw = np.random.default_rng(6)
+    table = hf.open({"age": draw.integers(0, 100, ROWS), "smoker": ["no"] * ROWS}, SCHEMA)
+    session = table.session(rho=1.0)
+    with pytest.raises(hf.InputError) as fresh:
+        session.fraction("age > 50", within=1e-4)
+    session.fraction("age > 50", rho=0.01)
+    with pytest.raises(hf.InputError) as later:
+        session.fraction("age > 50", within=1e-3)
+    assert "after answers of rho" not in str(fresh.value)
+    assert "after answers of rho 0.01 in all on this table" in str(later.value)
+
+
+def test_one_text_is_no_list_of_candidates(table: hf.Table) -> None:
+    session = table.session(rho=1.0)
+    with pytest.raises(hf.InputError, match="expected a list of candidates"):
+        session.select("smoker = 'yes'", rho=0.1)
+    assert session.spent == 0
+
+
+def test_things_that_are_shown_by_their_name(table: hf.Table) -> None:
+    session = table.session(rho=1.0)
+    watch = session.sparse_vector(0.5, 3, rho=0.1)
+    assert repr(watch) == "sparse vector 'watch' at 0.5: 0 asked, 3 more may be above"
+    answer = session.fraction("age > 50", within=0.8)
+
+    class Printer:
+        said = ""
+
+        def text(self, words: str) -> None:
+            self.said += words
+
+    printer = Printer()
+    answer._repr_pretty_(printer, False)
+    assert printer.said == str(answer) and "95% confidence for the population" in printer.said
