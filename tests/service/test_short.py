@@ -14,7 +14,7 @@ from fastapi import APIRouter
 from gateway import SHARE, prepared
 
 from holdfast.errors import BudgetError, DataError
-from holdfast.ledger import Account, Charge, Entry, MemoryLedger, Record, Reserve
+from holdfast.ledger import Account, ChainedLedger, Charge, Entry, MemoryLedger, Record, Reserve
 from holdfast.service import api
 from holdfast.service import work as service_work
 from holdfast.service.catalog import Catalog
@@ -256,14 +256,26 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             return real(*how, **more)
 
         monkeypatch.setattr(owner, name, noted)
+    real_open = ChainedLedger.open
+
+    def opened(self: Any, account: Account) -> Account:
+        seen.append(f"open {threading.current_thread().name.partition('_')[0]}")
+        return real_open(self, account)
+
+    monkeypatch.setattr(ChainedLedger, "open", opened)
     return seen
 
 
 def test_what_may_take_long_has_a_thread(threads: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     with site() as here:
         here.started.gateway.tables._sessions.clear()
+        threads.clear()
         assert here.ask(QUESTION).status_code == 200
-        assert threads == ["release answering"], "the first question opens the session"
+        assert threads == ["open answering", "release answering"], "the first question opens the session"
+        threads.clear()
+        here.started.gateway.tables._sessions.clear()
+        assert here.estimate(QUESTION).status_code == 200
+        assert threads == ["open planning"]
         threads.clear()
         assert here.ask(QUESTION | {"where": "age > 41"}).status_code == 200
         (quick,) = threads

@@ -196,7 +196,7 @@ async def charged(request: Request, work: Callable[[], str]) -> Response:
 
 async def estimate(request: Request, guard: Guard, asker: Asker, dataset: Id, body: Question) -> JSONResponse:
     """What a question would cost and how wide its answer would be; nothing is read or charged."""
-    if body.brief:  # a thread would take longer than the plan
+    if body.brief and guard.tables.ready(dataset, asker):  # a thread would take longer than the plan
         return JSONResponse(guard.estimate(asker, dataset, body))
     return JSONResponse(await request.app.state.work.planned(lambda: guard.estimate(asker, dataset, body)))
 
