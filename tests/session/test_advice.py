@@ -66,6 +66,8 @@ def test_things_that_are_shown_by_their_name(table: hf.Table) -> None:
     session = table.session(rho=1.0)
     watch = session.sparse_vector(0.5, 3, rho=0.1)
     assert repr(watch) == "sparse vector 'watch' at 0.5: 0 asked, 3 more may be above"
+    weights = session.multiplicative_weights(["smoker"], queries=10, rho=0.5)
+    assert repr(weights) == f"weights 'weights' over smoker: 10 questions within {weights.within:.3g}"
     answer = session.fraction("age > 50", within=0.8)
 
     class Printer:

@@ -28,6 +28,11 @@ class RemoteWeights:
         self.queries = int(how["queries"])
         self.within = float(self._opened()["within"])
 
+    def __repr__(self) -> str:
+        from holdfast.session.multiplicative_weights import weights_text
+
+        return weights_text(self._terms.get("name", "weights"), self.universe, self.queries, self.within)
+
     @property
     def asked(self) -> int:
         """How many questions were compared with the rows, by all holders of the name together."""

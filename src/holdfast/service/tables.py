@@ -153,9 +153,8 @@ class Tables:
         if share is None:
             raise Problem("not-found")
         terms = _terms(share)
-        known = self._sessions.get(
-            (key, person.id)
-        )  # without the lock: whoever opens something else holds it long
+        # Without the lock first: whoever opens something else holds it long.
+        known = self._sessions.get((key, person.id))
         if not anew and known is not None and known[0] == terms:
             return known[1], share
         dataset, table = self._opened(key)

@@ -91,6 +91,9 @@ class MultiplicativeWeights:
         self._secret = CellCounts(session._source, self.universe)
         self._catch_up()
 
+    def __repr__(self) -> str:
+        return weights_text(self._name, self.universe, self.queries, self.within)
+
     @property
     def within(self) -> float:
         """The certified half-width on the table."""
@@ -320,6 +323,11 @@ class MultiplicativeWeights:
 
     def _key(self, kind: str, number: int) -> str:
         return f"weights {self._name} {kind} {number}"
+
+
+def weights_text(name: str, over: Universe, queries: int, within: float) -> str:
+    """Weights in one line."""
+    return f"weights {name!r} over {', '.join(over.columns)}: {queries:,} questions within {within:.3g}"
 
 
 def _is_small(where: object, known: Region) -> bool:

@@ -15,9 +15,7 @@ from holdfast.mechanisms.values import round_down, round_up
 from holdfast.mechanisms.votes import FLIP
 from holdfast.noise.parameter import LARGEST_SCALE
 from holdfast.privacy.conversion import pure_to_zcdp
-from holdfast.privacy.event import (
-    Group,
-)
+from holdfast.privacy.event import Group
 from holdfast.privacy.filter import UNITS
 from holdfast.privacy.rule import zcdp
 from holdfast.query.statistic import Statistic, Workload, workload
@@ -84,8 +82,8 @@ def _advice(best: Plan, totals: Workload, request: Request, moment: Moment, term
     if made is None or made.width >= best.width:
         return ""
     return (
-        f"A quarter of that budget would be within {made.width:.3g}: what is spent on the table widens every interval "
-        "for the population."
+        f"A quarter of that budget would be within about {made.width:.3g}: what is spent on the table widens every "
+        "interval for the population."
     )
 
 
