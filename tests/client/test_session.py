@@ -208,6 +208,7 @@ def test_a_sparse_vector(remote: RemoteSession, local: Session) -> None:
     mine = local.sparse_vector(**terms)
     assert (mine.halted, mine.hits_left, mine.asked) == (True, 0, 3)
     assert watch.half_width(10) == mine.half_width(10)
+    assert repr(watch) == repr(mine)
     assert remote.sparse_vector(**terms).halted
     assert remote.spent == spent
 
@@ -223,6 +224,7 @@ def test_weights(remote: RemoteSession, local: Session) -> None:
     mine = local.multiplicative_weights(columns, **terms)
     assert weights.asked == 1
     assert (weights.within, weights.queries) == (mine.within, mine.queries)
+    assert repr(weights) == repr(mine)
     assert (weights.asked, weights.updates, weights.updates_left) == (
         mine.asked,
         mine.updates,
