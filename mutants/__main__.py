@@ -1,0 +1,163 @@
+"""Plant every fault of the listed functions and a share of the others, and write evidence/mutants.md.
+
+python -m mutants                     all listed faults and one in fifty elsewhere: about an hour on two cores
+python -m mutants --only privacy/rule the faults of some functions; nothing is written
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from mutants.listed import LISTED, ROOMS, is_listed, reason
+from mutants.plant import ROOT, SOURCES, Fault, faults, functions
+from mutants.run import Tests, Verdict, judge
+
+RECORD = ROOT / "evidence" / "mutants.md"
+TESTED = (
+    "privacy",
+    "mechanisms",
+    "query",
+    "session",
+    "validity",
+    "ledger",
+    "learn",
+    "synthesis",
+    "holdout",
+    "stream",
+    "audit",
+)
+"""The folders of tests that are tried; those that start servers and browsers test other things."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit status 0 if no fault of the listed functions survived."""
+    options = _options(arguments)
+    listed, drawn, all_others = _chosen(options.share, options.seed, options.only)
+    with tempfile.TemporaryDirectory() as folder:
+        touched = options.touched or Path(folder) / "touched"
+        if options.touched is None:
+            _touch(touched, options.processes)
+        tests = Tests(touched.parent.glob(touched.name + ".*"))
+    verdicts = _judged([*listed, *drawn], tests, options.processes)
+    page, failed = report(verdicts, len(drawn), all_others, options.share, options.seed)
+    if options.only:
+        print(page)
+    else:
+        RECORD.write_text(page)
+        print(f"wrote {RECORD.relative_to(ROOT)}")
+    return int(failed)
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="mutants", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--share", type=float, default=0.02, help="share of the faults elsewhere")
+    parser.add_argument("--seed", default="holdfast", help="which of them")
+    parser.add_argument("--only", default="", help="functions whose name contains this")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--touched", type=Path, help="what an earlier run found out about the tests")
+    return parser.parse_args(arguments)
+
+
+def _chosen(share: float, seed: str, only: str) -> tuple[list[Fault], list[Fault], int]:
+    """(faults of listed functions, those drawn elsewhere, how many there are elsewhere)."""
+    listed, others = [], []
+    for file in sorted(SOURCES.rglob("*.py")):
+        for function in functions(file):
+            if only in str(function):
+                if is_listed(function):
+                    listed += faults(function)
+                elif file.relative_to(SOURCES).parts[0] in ROOMS:
+                    others += faults(function)
+    drawn = [fault for fault in others if _chance(f"{seed} {fault} {fault.number}") < share]
+    return listed, drawn, len(others)
+
+
+def _chance(text: str) -> float:
+    """A number in [0, 1) that the text alone decides: the same draw on every machine."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big") / 2**56
+
+
+def _touch(record: Path, processes: int) -> None:
+    print("seeing which tests reach which functions", flush=True)
+    command = [sys.executable, "-m", "pytest", "-p", "mutants.touch", "-q", "-n", str(processes)]
+    command += ["--dist", "loadfile", *(f"tests/{room}" for room in TESTED)]
+    places = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"MUTANTS_TOUCHED": str(record), "PYTHONPATH": places}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+
+
+def _judged(planted: Sequence[Fault], tests: Tests, processes: int) -> list[Verdict]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    found = []
+    with Progress(*columns) as progress:
+        task = progress.add_task("faults", total=len(planted))
+        for verdict in judge(planted, tests, processes):
+            found.append(verdict)
+            progress.advance(task)
+            if verdict.outcome != "killed" and reason(verdict.fault) is None:
+                progress.console.print(
+                    f"{verdict.outcome}: line {verdict.fault.line} of {verdict.fault}", soft_wrap=True
+                )
+    return found
+
+
+def report(
+    verdicts: Sequence[Verdict], drawn: int, all_others: int, share: float, seed: str
+) -> tuple[str, bool]:
+    """(a page, whether a listed fault survived)."""
+    listed = [verdict for verdict in verdicts if is_listed(verdict.fault.function)]
+    others = [verdict for verdict in verdicts if not is_listed(verdict.fault.function)]
+    alive = [verdict for verdict in listed if verdict.outcome != "killed" and reason(verdict.fault) is None]
+    lines = [
+        "## Planted faults",
+        "",
+        "Written by `make mutants`. A fault is one small change of a function: another operator, a turned",
+        "comparison, a number off by one or doubled, `min` for `max`, a refusal that is left out. The tests that reach",
+        "the function are run against it, the quickest first (`mutants/run.py`). Faults that change nothing promised",
+        f"are named in `mutants/listed.py` with the reason. Listed are {len(LISTED)} patterns of functions: the rules of",
+        "`privacy`, sensitivities, filters, losses, widths, promises, certificates and charges. Of the",
+        f"{all_others:,} faults elsewhere in {', '.join(ROOMS)} a share of {share:g} was drawn (seed `{seed}`).",
+        "",
+        "| | faults | killed | harmless | survived | reached by no test |",
+        "|---|---|---|---|---|---|",
+        _row("listed functions", listed),
+        _row("elsewhere, drawn", others),
+        "",
+    ]
+    for title, some in (("listed functions", listed), ("elsewhere", others)):
+        left = [verdict for verdict in some if verdict.outcome != "killed"]
+        if left:
+            lines += [f"What was not killed, {title}:", "", "| fault | outcome |", "|---|---|"]
+            lines += [_left(verdict) for verdict in left] + [""]
+    return "\n".join(lines), bool(alive)
+
+
+def _row(title: str, verdicts: Sequence[Verdict]) -> str:
+    killed = sum(verdict.outcome == "killed" for verdict in verdicts)
+    left = [verdict for verdict in verdicts if verdict.outcome != "killed"]
+    harmless = sum(reason(verdict.fault) is not None for verdict in left)
+    survived = sum(verdict.outcome == "survived" and reason(verdict.fault) is None for verdict in left)
+    unreached = sum(verdict.outcome == "unreached" and reason(verdict.fault) is None for verdict in left)
+    return f"| {title} | {len(verdicts):,} | {killed:,} | {harmless:,} | {survived:,} | {unreached:,} |"
+
+
+def _left(verdict: Verdict) -> str:
+    words = str(verdict.fault).replace("|", "\\|")
+    if len(words) > 160:
+        words = words[:157] + "..."
+    return f"| `{words}` | {reason(verdict.fault) or verdict.outcome} |"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,78 @@
+"""The functions none of whose faults may survive, and the faults that are no faults, each with its reason."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from mutants.plant import Fault, Function
+
+ROOMS = ("privacy", "mechanisms", "session", "validity", "ledger")
+"""Elsewhere in these a share of the faults is drawn."""
+
+LISTED = (
+    # privacy: every rule, and what the filters admit
+    "privacy/rule:*",
+    "privacy/filter:Filter._fits",
+    "privacy/filter:Filter._spend",
+    "privacy/filter:Filter.cost",
+    "privacy/filter:Filter.delta_cost",
+    "privacy/filter:Filter.pure",
+    "privacy/filter:Filter.zcdp",
+    "privacy/filter:Filter.gdp",
+    "privacy/subsampling:subsampled",
+    "privacy/subsampling:subsampled_with_replacement",
+    "privacy/conversion:pure_to_zcdp",
+    # sensitivities
+    "query/statistic:Workload.sensitivity",
+    "query/measurement:Measurement.low",
+    "query/measurement:Measurement.high",
+    # losses and charges
+    "session/loss:*",
+    "session/session:Session.charge",
+    "session/session:Session._charge_by",
+    "session/session:Session._priced",
+    "session/session:Session._priced_vote",
+    "session/session:Session._until",
+    "session/session:Session._left",
+    "session/session:Session._refuse_more_than_promised",
+    "session/minimize/search:Search._event",
+    "session/weights_terms:WeightsTerms.event",
+    "ledger/entry:Charge.__post_init__",
+    "ledger/entry:Totals.plus",
+    "ledger/entry:While.check",
+    "ledger/entry:refuse_overspending",
+    "ledger/memory:MemoryLedger.reserve",
+    "ledger/memory:MemoryLedger.record",
+    "ledger/pen:Pen.reserve",
+    "ledger/pen:Pen._charge",
+    "ledger/pen:Pen.record",
+    "ledger/chained:_charge_what_was_lost",
+    # widths, promises, certificates
+    "session/promise:*",
+    "session/width:widths",
+    "session/width:fixed_widths",
+    "session/width:_reach",
+    "session/width:_selection",
+    "session/minimize/certificate:*",
+    "learn/finite_class:_claims",
+    "mechanisms/selection:selection_loss",
+    "mechanisms/sparse_vector:SparseVector.half_width",
+    "validity/gaussian:gaussian_width",
+    "validity/gaussian:population_term",
+    "validity/votes:votes_width",
+    "validity/transfer:concentrated_term",
+    "validity/ladder:ladder",
+    "validity/guess_and_check:holdout_width",
+    "validity/guess_and_check:accept_slack",
+)
+
+HARMLESS: dict[str, str] = {}
+"""Faults that change nothing that is promised: `str(fault)` without spaces at the ends, and the reason."""
+
+
+def is_listed(function: Function) -> bool:
+    return any(fnmatchcase(str(function), pattern) for pattern in LISTED)
+
+
+def reason(fault: Fault) -> str | None:
+    return HARMLESS.get(str(fault))

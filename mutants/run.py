@@ -1,0 +1,140 @@
+"""Run the tests that reach a function against each of its faults: killed, survived, or never reached."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import importlib
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FunctionType
+
+from mutants.plant import ROOT, SOURCES, Fault, Function, faulty_code
+
+QUICK, LONG = 15.0, 90.0
+"""Seconds of tests (as they took without a fault) in the first try, and in the second for what survived it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    fault: Fault
+    outcome: str  # "killed", "survived", "unreached"
+    tests: int
+
+
+class Tests:
+    """Which tests call a function, the quickest first."""
+
+    def __init__(self, parts: Iterable[Path]) -> None:
+        self._of: dict[str, list[Test]] = {}
+        for part in parts:
+            for name, test in json.loads(part.read_text()).items():
+                if not test.get("failed"):
+                    for function in test["functions"]:
+                        self._of.setdefault(function, []).append(Test(name, test["seconds"]))
+        for found in self._of.values():
+            found.sort(key=lambda test: test.seconds)
+
+    def of(self, function: Function, seconds: float) -> list[Test]:
+        """The quickest tests that call it, as many as fit; at least one."""
+        chosen, total = [], 0.0
+        for test in self._of.get(str(function), []):
+            total += test.seconds + 0.01
+            if chosen and total > seconds:
+                break
+            chosen.append(test)
+        return chosen
+
+
+def judge(faults: Sequence[Fault], tests: Tests, workers: int = 2) -> Iterator[Verdict]:
+    """A verdict for each fault, as they come. The package is imported once; every fault has its own fork."""
+    _warm_up({fault.function.file for fault in faults})
+    waiting = [(fault, QUICK) for fault in reversed(faults)]
+    running: dict[int, tuple[Fault, float, int, float]] = {}
+    while waiting or running:
+        while waiting and len(running) < workers:
+            fault, seconds = waiting.pop()
+            chosen = tests.of(fault.function, seconds)
+            if not chosen:
+                yield Verdict(fault, "unreached", 0)
+                continue
+            limit = time.monotonic() + 30 + 4 * sum(test.seconds for test in chosen)
+            running[_start(fault, chosen)] = (fault, seconds, len(chosen), limit)
+        done, status = os.waitpid(-1, os.WNOHANG)
+        if done == 0:
+            for child, (_, _, _, limit) in running.items():
+                if time.monotonic() > limit:
+                    os.killpg(child, signal.SIGKILL)  # it runs for ever: the tests would never pass
+            time.sleep(0.01)
+            continue
+        fault, seconds, count, _ = running.pop(done)
+        ended = os.waitstatus_to_exitcode(status)
+        if ended >= 3:
+            raise RuntimeError(f"pytest ended with {ended} on {fault}; run its tests by hand")
+        if ended != 0:  # a failure, an error at collection, or no end at all
+            yield Verdict(fault, "killed", count)
+        elif seconds == QUICK and len(tests.of(fault.function, LONG)) > count:
+            waiting.append((fault, LONG))
+        else:
+            yield Verdict(fault, "survived", count)
+
+
+def _warm_up(files: Iterable[Path]) -> None:
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    os.chdir(ROOT)
+    importlib.import_module("hypothesis")
+    importlib.import_module("scipy.stats")
+    for file in files:
+        place = file.relative_to(SOURCES.parent).with_suffix("")
+        importlib.import_module(".".join(place.parts).removesuffix(".__init__"))
+
+
+def _start(fault: Fault, tests: Sequence[Test]) -> int:
+    sys.stdout.flush()
+    child = os.fork()
+    if child:
+        return child
+    os.setpgid(0, 0)
+    code = 3
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
+        plant(fault)
+        import pytest
+
+        quietly = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header", "--tb=no"]
+        quietly += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # hypothesis is imported already
+        code = int(pytest.main([*quietly, *(test.name for test in tests)]))
+    finally:
+        os._exit(code)
+
+
+def plant(fault: Fault) -> None:
+    """Give every function object that was made from the original text the faulty code; forget what was cached."""
+    code, planted = faulty_code(fault), 0
+    for thing in gc.get_objects():
+        if isinstance(thing, functools._lru_cache_wrapper):
+            thing.cache_clear()
+        if (
+            isinstance(thing, FunctionType)
+            and thing.__code__.co_qualname == fault.function.name
+            and thing.__code__.co_filename == str(fault.function.file)
+        ):
+            thing.__code__ = code
+            planted += 1
+    if not planted:
+        raise RuntimeError(f"no function {fault.function} is alive")
