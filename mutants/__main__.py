@@ -125,7 +125,7 @@ def report(
         "Written by `make mutants`. A fault is one small change of a function: another operator, a turned",
         "comparison, a number off by one or doubled, `min` for `max`, a refusal that is left out. The tests that reach",
         "the function are run against it, the quickest first (`mutants/run.py`). Faults that change nothing promised",
-        f"are named in `mutants/listed.py` with the reason. Listed are {len(LISTED)} patterns of functions: the rules of",
+        f"are named in `mutants/listed.py` with the reason. Listed are {len(LISTED)} patterns: the rules of",
         "`privacy`, sensitivities, filters, losses, widths, promises, certificates and charges. Of the",
         f"{all_others:,} faults elsewhere in {', '.join(ROOMS)} a share of {share:g} was drawn (seed `{seed}`).",
         "",
