@@ -86,9 +86,7 @@ def _printed(
             whole = (steps * totals.unit + totals.rounding) * MARGIN
     else:
         whole = (in_units[0] * totals.unit + totals.rounding) * MARGIN
-    noise, sampling, population = (
-        whole * share if math.isfinite(whole) else whole * (share > 0) for share in shares
-    )
+    noise, sampling, population = (whole * share if share else 0.0 for share in shares)
     return Widths(in_units, noise, sampling, population)
 
 
