@@ -221,6 +221,19 @@ def test_the_utility_bound_knows_ties_monotony_and_rounding() -> None:
     assert selection_loss(100, epsilon=1.0, beta=0.05, best=10) == pytest.approx(2 * math.log(10 / 0.05))
     assert selection_loss(100, epsilon=1.0, beta=0.05, monotone=True) == pytest.approx(plain / 2)
     assert plain < selection_loss(100, epsilon=1.0, beta=0.05, rounded=True) < plain * 1.00001
+    in_thirds = selection_loss(100, sensitivity=3, epsilon=Fraction(1, 2), beta=0.05)
+    assert in_thirds == pytest.approx(6 * plain, rel=1e-12)
+    assert plain >= 2 * math.log(100 / 0.05)
+    steps = 2**20  # a rate for one step more, and 3/4 of a step for each of two scores
+    rounded = selection_loss(100, sensitivity=3, epsilon=1.0, beta=0.05, rounded=True)
+    assert rounded - 3 * plain == pytest.approx((3 * plain + 1.5 * 3) / steps, rel=1e-6)
+
+
+@pytest.mark.parametrize("bad", [{"beta": 0.0}, {"beta": 1.0}, {"best": 0}, {"best": 101}])
+def test_the_utility_bound_refuses_what_is_no_chance_and_no_number_of_ties(bad: dict[str, float]) -> None:
+    with pytest.raises(InputError):
+        selection_loss(100, epsilon=1.0, **({"beta": 0.05} | bad))  # type: ignore[arg-type]
+    assert selection_loss(1, epsilon=1.0, beta=0.05, best=1) == pytest.approx(2 * math.log(20))
 
 
 @pytest.mark.parametrize("mechanism", [exponential, permute_and_flip, report_noisy_max])

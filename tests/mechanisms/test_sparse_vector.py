@@ -16,6 +16,7 @@ from oracles.statistics import FALSE_ALARM, chi_square
 
 from holdfast.errors import BudgetError, InputError
 from holdfast.mechanisms import allocation
+from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach
 from holdfast.mechanisms.allocation import Allocation
 from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.noise.bits import ReplayedBits
@@ -286,6 +287,25 @@ def test_the_half_width_holds_at_its_confidence(version: str) -> None:
     assert misses <= beta * runs
     tight = SparseVector(0, epsilon=1.0, hits=3)
     assert tight.half_width(20, 0.2) < tight.half_width(20, 0.1) < tight.half_width(40, 0.1)
+
+
+@pytest.mark.parametrize("version", ["best", "lecture", "gaussian"])
+@pytest.mark.parametrize("scale", [1, 0.5])
+def test_the_half_width_is_the_reach_of_both_noises(version: str, scale: float) -> None:
+    """Half of beta for the thresholds (one for each hit where they are drawn again), half for the questions; off the
+    integers rounding moves a value and the threshold by half a step each."""
+    extra = {"delta": 1e-3, "questions": 20} if version == "gaussian" else {}
+    vector = SparseVector(5 * scale, sensitivity=scale, epsilon=1.0, hits=3, version=version, **extra)  # type: ignore[arg-type]
+    allocated, beta = vector.allocation, 0.07
+    reach = gaussian_reach if allocated.noise == "gaussian" else laplace_reach
+    thresholds = 3 if allocated.redraw else 1
+    first = reach(allocated.threshold, beta / 2 / thresholds, False)
+    both = first + reach(allocated.question, beta / 2 / 11, False)
+    expected = both if scale == 1 else float((both + 1) * vector._step)
+    assert vector.half_width(11, beta) == expected
+    for bad in (0.0, 1.0):
+        with pytest.raises(InputError):
+            vector.half_width(11, bad)
 
 
 @pytest.mark.parametrize(
