@@ -51,9 +51,12 @@ def minimize(session: Session, loss: Loss, **how: Any) -> Minimum:
 
     Guarantee: charged once, before a row is read; private by the session's filter. With the session's
     confidence, together with all its other answers, the average loss at `theta` is at most `excess` above the
-    least one in the region: on the population, or on the table if that is the session's target.
-    Requires: a loss that keeps the promises of `Loss`. One query of the session.
-    Reference: Fish, Reyzin, Rubinstein 2020, Algorithm 4 with its projection; docs/learn.md for the proofs.
+    least one in the region: on the population, or on the table if that is the session's target. The loss may
+    have been chosen by earlier answers; on rows of which none was ever given the certificate is narrower.
+    Requires: a loss that keeps the promises of `Loss`, and stays as it is from the call on. One query of the
+    session.
+    Reference: Fish, Reyzin, Rubinstein 2020, Algorithm 4 with its projection; docs/learn.md for the proofs on the
+    table, docs/theorems.md, Theorem 21, for the population.
     """
     made, entry = _charged(session, loss, how)
     footing = footing_after(session, made.fresh)
