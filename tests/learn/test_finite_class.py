@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -13,8 +18,13 @@ from scipy import stats
 import holdfast as hf
 from holdfast import learn
 from holdfast.errors import BudgetError, InputError
+from holdfast.learn import finite_class as room
 from holdfast.learn.finite_class import FiniteClass, Listed
+from holdfast.ledger import While
 from holdfast.noise.bits import ReplayedBits
+from holdfast.session.footing import Footing, footing_after
+from holdfast.session.promise import promises
+from learn.coins import GOOD, coins, overfitted, slipping_in
 
 CLASSES: dict[str, Any] = {
     "thresholds": learn.Thresholds([-1.0, 0.0, 0.5, 2.0], column=1),
@@ -155,6 +165,167 @@ def test_a_session_is_charged_before_it_is_read() -> None:
     assert session.spent > 0.74
     with pytest.raises(BudgetError):
         hypotheses.learn_in(session, ["age"], "sick = true", epsilon=0.1)  # a fifth and a sixth claim
+
+
+def by_text(session: hf.Session, says: Any) -> learn.Learned:
+    """A ready class of one threshold; the condition that it shall predict was chosen by the answers."""
+    inside = ",".join(map(str, np.flatnonzero(says)))
+    target = f"label AND id IN ({inside}) OR NOT label AND id NOT IN ({inside})"
+    return FiniteClass(learn.Thresholds([0.0])).learn_in(session, ["id"], target, epsilon=0.3)
+
+
+def by_rule(session: hf.Session, says: Any) -> learn.Learned:
+    """A class of one function that was chosen by the answers."""
+    rule = FiniteClass([lambda rows: says[rows[:, 0].astype(np.int64)]])
+    return rule.learn_in(session, ["id"], "label", epsilon=0.1)
+
+
+ATTACKS: dict[str, Any] = {
+    "by text": (by_text, 10_000, 1_000, 1.0),
+    "by rule, in a small budget": (by_rule, 150_000, 2_000, 0.02),
+}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_the_error_is_covered_when_answers_chose_the_class(name: str, monkeypatch: Any) -> None:
+    """Labels are coins, so every hypothesis errs on one half. The twin claims as if the class had been fixed
+    before: its bound is false in every run."""
+    learn_by, rows, ids, rho = ATTACKS[name]
+    draw = np.random.default_rng(1)
+
+    def bounds() -> list[float]:
+        found = []
+        for _ in range(4):
+            session = coins(rows, ids, draw).session(rho=3.0, queries=4)
+            found.append(learn_by(session, overfitted(session, ids, rho)).error_bound)
+        return found
+
+    assert min(bounds()) >= 0.5
+    monkeypatch.setattr(room, "footing_after", lambda session, fresh: footing_after(session, True))
+    assert max(bounds()) < 0.5
+
+
+def test_the_excess_is_covered_when_answers_chose_the_class(monkeypatch: Any) -> None:
+    """The best of the class errs on GOOD less of the population; on these rows the overfitted one looks better.
+    The twin, with uniform convergence over these two, certifies a smaller excess."""
+    draw = np.random.default_rng(2)
+
+    def found() -> learn.Learned:
+        session = coins(100_000, 10_000, draw).session(rho=3.0, queries=4)
+        says = overfitted(session, 10_000, 0.2)
+        pair = FiniteClass([lambda rows: says[rows[:, 0].astype(np.int64)], lambda rows: rows[:, 1] > 0])
+        return pair.learn_in(session, ["id", "hint"], "label", epsilon=0.1)
+
+    for _ in range(4):
+        chosen = found()
+        assert chosen.index == 0 and chosen.excess >= GOOD
+    monkeypatch.setattr(room, "footing_after", lambda session, fresh: footing_after(session, True))
+    for _ in range(4):
+        chosen = found()
+        assert chosen.index == 0 and chosen.excess < GOOD
+
+
+def test_claims_by_transfer_are_the_theorems() -> None:
+    """Theorem 21, with its numbers computed here once more."""
+    n, eps, size = 20_000, Fraction(1, 2), 100
+    promise = next(promises("population", n, 0.05, 0.25, 0.01))
+    told = Footing(promise, n, 1, fresh=False)
+    alpha, allowance = promise.population + promise.slack, promise.allowance
+    error, excess = room._claims(size, eps, told)
+    assert error == pytest.approx(alpha + room.laplace_reach(Fraction(10), allowance * n, True) / n, rel=1e-5)
+    assert excess == pytest.approx(
+        2 * alpha + 2 / 0.4 * (math.log(size) + math.log(1 / (2 * allowance))) / n, rel=1e-5
+    )
+    assert room._claims(size, eps, replace(told, rows_per_unit=7)) == (
+        error,
+        excess,
+    )  # rho was charged for it
+
+
+def test_claims_for_a_fresh_table_are_by_units() -> None:
+    """Theorem 21 (b): a union over the class with n/m in place of n, at the chance w beta o/(o + alpha)."""
+    n, eps, size, beta = 20_000, Fraction(1, 2), 100, 0.05
+    promise = next(promises("population", n, beta, 0.25, 0.01))
+    for owned in (1, 8):
+        fresh = Footing(promise, n, owned, fresh=True)
+        chance = promise.allowance / (promise.slack + promise.population)
+        assert fresh.outright == chance < 0.25 * beta / 20
+        error, excess = room._claims(size, eps, fresh)
+        uniform = math.sqrt(math.log(2 * size / chance) / (2 * n / owned))
+        noise = room.laplace_reach(Fraction(10), chance / 2, False) / n
+        assert error == pytest.approx(uniform + noise, rel=1e-5)
+        chosen = 2 / 0.4 * (math.log(size) + math.log(2 / chance)) / n
+        assert excess == pytest.approx(
+            2 * math.sqrt(math.log(4 * size / chance) / (2 * n / owned)) + chosen, rel=1e-5
+        )
+
+
+def test_people_with_many_rows_are_covered(monkeypatch: Any) -> None:
+    """200 people with 100 equal rows each and 64 rules that nobody chose. The twin takes rows for people."""
+    draw = np.random.default_rng(4)
+    rules = [draw.random(300) < 0.5 for _ in range(64)]
+    hypotheses = FiniteClass([lambda rows, r=rule: r[rows[:, 0].astype(np.int64)] for rule in rules])
+
+    def bound() -> float:
+        people = coins(200, 299, draw)._source
+        copied = {
+            name: np.repeat(column, 100) for name, column in next(iter(people.scan(["id", "label"]))).items()
+        }
+        schema = hf.Schema(id=hf.Integer(0, 299), label=hf.Boolean())
+        table = hf.open(copied, schema, rows_per_unit=100)
+        return hypotheses.learn_in(table.session(rho=5000.0), ["id"], "label = true", epsilon=1.0).error_bound
+
+    assert min(bound() for _ in range(8)) >= 0.5
+    monkeypatch.setattr(Footing, "units", property(lambda footing: footing.rows))
+    assert max(bound() for _ in range(8)) < 0.5
+
+
+@pytest.mark.parametrize("kept", ["memory", "store"])
+def test_an_answer_that_slips_in_ends_the_claim_for_the_whole_class(
+    kept: str, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """Between the look at the ledger and the charge. The twin, a ledger that does not look, keeps the claim."""
+    hypotheses = FiniteClass(learn.Thresholds(np.arange(1, 100)))
+    widths = {}
+    for case in ("alone", "raced", "careless"):
+        table = coins(20_000, 99, np.random.default_rng(5))
+        other = table
+        if kept == "store":
+            table = table.save(tmp_path / f"{case}.hf")
+            other = hf.open(tmp_path / f"{case}.hf")  # as another process would
+        session = table.session(rho=1.0, queries=4)
+        if case != "alone":
+            late = slipping_in(table, other.session(rho=1.0, queries=4))
+            monkeypatch.setattr(table.ledger, "reserve", late)
+        if case == "careless":
+            monkeypatch.setattr(While, "check", lambda *_: None)
+        found = hypotheses.learn_in(session, ["id"], "label", epsilon=0.3)
+        assert table.ledger.totals().entries == (1 if case == "alone" else 2)
+        widths[case] = found.error_bound - found.error
+    assert widths["alone"] == pytest.approx(widths["careless"], abs=1e-3)
+    assert widths["raced"] > 2 * widths["alone"]
+
+
+def test_of_many_learners_at_once_one_is_the_first() -> None:
+    table = coins(20_000, 99, np.random.default_rng(6))
+    hypotheses, together = FiniteClass(learn.Thresholds(np.arange(1, 100))), Barrier(8)
+
+    def width(place: int) -> float:
+        session = table.session(rho=1.0, queries=16)
+        together.wait()
+        found = hypotheses.learn_in(session, ["id"], "label", epsilon=0.3)
+        return found.error_bound - found.error
+
+    with ThreadPoolExecutor(8) as pool:
+        widths = sorted(pool.map(width, range(8)))
+    assert widths[0] < 0.1 < widths[1]
+
+
+def test_claims_about_a_census_name_the_table() -> None:
+    session = coins(5_000, 99, np.random.default_rng(7)).session(rho=1.0, queries=2, target="table")
+    found = FiniteClass(learn.Thresholds([50.0])).learn_in(session, ["id"], "label", epsilon=0.5)
+    assert found.target == "table"
+    assert "; on the table at most" in str(found)
 
 
 def test_bad_input_is_refused() -> None:

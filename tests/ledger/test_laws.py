@@ -106,6 +106,24 @@ def test_a_plan_is_reserved_only_while_it_holds(ledger: Ledger) -> None:
         ledger.reserve("s", "a third", "{}", "{}", one, While(alone=True))
 
 
+def test_a_plan_for_a_fresh_table_is_reserved_first_or_not_at_all(ledger: Ledger) -> None:
+    """Before anybody else, charged or not: an entry that costs nothing tells something as well."""
+    for name in ("s", "other"):
+        ledger.open(Account(name, "zcdp", 100))
+    ledger.reserve("s", "first", "{}", "{}", Charge(1, 1), While(fresh=True))
+    for name in ("s", "other"):
+        with pytest.raises(Stale):
+            ledger.reserve(name, "second", "{}", "{}", Charge(0, 0, 0), While(fresh=True))
+    assert ledger.totals() == Totals(1, 1, 1)
+
+
+def test_an_entry_that_costs_nothing_ends_a_fresh_table(ledger: Ledger) -> None:
+    ledger.open(Account("s", "zcdp", 100))
+    ledger.reserve("s", "free", "{}", "{}", Charge(0, 0, 0))
+    with pytest.raises(Stale):
+        ledger.reserve("s", "second", "{}", "{}", Charge(1, 1), While(fresh=True))
+
+
 def test_the_first_answer_stands(ledger: Ledger) -> None:
     ledger.open(Account("s", "zcdp", 100))
     entry = charge(ledger, 1)

@@ -181,6 +181,43 @@ def test_more_than_can_be_certified_is_refused_when_the_session_opens(table: hf.
             table.session(**bad)
 
 
+@pytest.mark.parametrize(
+    "planned",
+    [
+        {"within": 0.2},
+        {"within": 0.2, "only": "gaussian"},
+        {"intervals": "odds"},
+        {"within": 0.2, "rho": 1.0},
+    ],
+)
+def test_a_validity_plan_refuses_rows_that_share_an_owner(
+    data: dict[str, Any], planned: dict[str, Any]
+) -> None:
+    """Before anything is written, and with advice that works."""
+    table = hf.open(data, SCHEMA, rows_per_unit=2)
+    with pytest.raises(hf.InputError, match="one person may own 2; open the session with a budget"):
+        table.session(queries=5, **planned)
+    assert list(table.ledger.accounts()) == []
+    assert table.session(rho=1.0, queries=5).fraction("y", rho=1e-6).target == "population"
+
+
+def test_a_session_with_a_budget_covers_people_with_many_rows() -> None:
+    """40 people with 500 equal rows each. The twin, the same rows as if all were of different people, misses."""
+    draw = np.random.default_rng(3)
+    missed = {500: 0, 1: 0}
+    for _ in range(20):
+        people = rows(40, seed=int(draw.integers(2**32)))
+        copied = {name: np.repeat(column, 500) for name, column in people.items()}
+        for owned in missed:
+            session = hf.open(copied, SCHEMA, rows_per_unit=owned).session(rho=100.0, queries=20)
+            answers = [
+                (t, session.fraction(f"x < {t}", rho=5e-6 * owned**2)) for t in range(500, 10_000, 500)
+            ]
+            missed[owned] += any(not a.low <= t / 10_000 <= a.high for t, a in answers)
+    assert missed[500] == 0
+    assert missed[1] > 10
+
+
 @pytest.mark.parametrize("only", ["votes", "gaussian"])
 def test_odds_intervals_are_narrow_for_rare_events(data: dict[str, Any], only: str) -> None:
     uniform = hf.open(data, SCHEMA).session(queries=2000, within=0.1, only=only)

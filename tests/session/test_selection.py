@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 import holdfast as hf
+from holdfast.client.watch import RemoteWatch
+from holdfast.session.selection import Selection
+from holdfast.session.watch import Watch
 
 CONDITIONS = ["age < 10", "age < 30", "age < 90", "age < 50"]
 
@@ -25,6 +28,21 @@ def test_the_best_condition_wins_when_it_is_far_ahead(table: hf.Table) -> None:
     again = session.select(CONDITIONS, rho=0.1)
     assert again == chosen
     assert session.spent.rho == pytest.approx(0.1, rel=1e-5)
+
+
+def test_claims_outside_the_joint_promise_say_so(table: hf.Table) -> None:
+    """Each spends the whole chance of a miss, however many answers the session promised, and speaks of the table."""
+    few, many = (table.session(rho=1.0, queries=k, name=f"{k} queries") for k in (2, 1000))
+    chosen = [session.select(CONDITIONS, rho=0.1) for session in (few, many)]
+    watches = [session.sparse_vector(0.5, 2, rho=0.1) for session in (few, many)]
+    assert chosen[0].loss == chosen[1].loss
+    assert watches[0].half_width(10) == watches[1].half_width(10)
+    assert "its score on the table is within" in str(chosen[0])
+    assert "by itself and outside the session's joint promise" in str(chosen[0])
+    for claim in (Selection.__doc__, Watch.half_width.__doc__, RemoteWatch.half_width.__doc__):
+        words = " ".join(str(claim).split())
+        assert "outside the joint promise of the session's intervals" in words
+        assert "the table" in words and "by itself" in words
 
 
 def test_candidates_may_have_other_names_than_their_conditions(table: hf.Table) -> None:

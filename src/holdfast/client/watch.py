@@ -60,5 +60,8 @@ class RemoteWatch:
         return int(self._state["asked"])
 
     def half_width(self, questions: int) -> float:
-        """With the session's confidence, so many answers are all right but for this fraction of the rows."""
+        """With the session's confidence, so many answers are all right but for this fraction of the rows.
+
+        About the table, by itself, outside the joint promise of the session's intervals; see `Watch`.
+        """
         return self._widths.half_width(questions, 1 - self._session.confidence) / self._rows

@@ -34,8 +34,9 @@ class _PrivateLinear(BaseEstimator):  # type: ignore[misc]  # the base class has
     weight of ||theta||^2/2; `clip`, the norm at which scaled rows are cut (default: never); `iterations`
     (default: planned); `outside`, what to do with features beyond their bounds: "refuse" or "clip".
 
-    Guarantee: (epsilon, delta)-DP for the coefficients, if bounds and parameters were chosen without looking at the
-    rows. What a refusal tells, and the set of classes, are not covered: the caller holds the rows.
+    Guarantee: (epsilon, delta)-DP for the coefficients, if bounds and parameters, and so the loss, were fixed without
+    looking at the rows. What a refusal tells, and the set of classes, are not covered: the caller holds the rows.
+    `excess_` speaks of these rows alone, and of this one fit; nothing is claimed of the population.
     """
 
     def __init__(

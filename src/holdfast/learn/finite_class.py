@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
@@ -15,14 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 from holdfast.errors import InputError
 from holdfast.learn.rows import Labels, Matrix, decode, known_columns, labels, matrix
 from holdfast.learn.sample_size import excess_by_union, realisable_error
+from holdfast.ledger import Entry, Stale
 from holdfast.mechanisms.accuracy import laplace_reach
 from holdfast.mechanisms.laplace import add_laplace
 from holdfast.mechanisms.selection import exponential, selection_loss
 from holdfast.mechanisms.values import ROUND_UP, positive, round_down
-from holdfast.privacy.event import BoundedRange, Laplace
+from holdfast.privacy.event import BoundedRange, Event, Laplace
 from holdfast.privacy.event import Sequence as Events
-from holdfast.session.minimize import outright, promise_after, refuse_beyond_the_promise
-from holdfast.session.promise import Promise
+from holdfast.session.footing import Footing, footing_after, is_fresh, refuse_beyond_the_promise
 from holdfast.session.request import probability
 
 if TYPE_CHECKING:
@@ -74,10 +75,11 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """A hypothesis that was chosen privately, with what is certified of it on the population.
+    """A hypothesis that was chosen privately, with what is certified of it on the `target`: the population, or
+    the rows themselves.
 
     `error` is its measured share of mistakes (noise included). With probability `confidence`, both at once:
-    its error on the population is at most `error_bound`, and at most `excess` above the best of the class.
+    its error on the target is at most `error_bound`, and at most `excess` above the best of the class.
     """
 
     index: int
@@ -88,6 +90,7 @@ class Learned:
     confidence: float
     epsilon: float
     rows: int
+    target: str
     _class: Hypotheses = field(repr=False)
 
     def predict(self, rows: ArrayLike) -> Labels:
@@ -96,7 +99,7 @@ class Learned:
 
     def __str__(self) -> str:
         return (
-            f"{self.description}: wrong on {self.error:.4f} of {self.rows:,} rows; on the population at most "
+            f"{self.description}: wrong on {self.error:.4f} of {self.rows:,} rows; on the {self.target} at most "
             f"{self.error_bound:.4f}, and at most {self.excess:.4f} above the best of {self._class.size:,} "
             f"(both with probability {self.confidence:g}; epsilon {self.epsilon:g})"
         )
@@ -131,8 +134,8 @@ class FiniteClass:
 
         Guarantee: epsilon-DP, exactly; the claims of `Learned`. `realisable` is a promise of the caller that
         some hypothesis of the class is never wrong on the population.
-        Requires: the rows are independent draws from the population; replacing one changes each number of
-        mistakes by at most 1.
+        Requires: the class was fixed without looking at these rows, or at anything computed from them; the rows
+        are independent draws from the population; replacing one changes each number of mistakes by at most 1.
         Reference: Kasiviswanathan et al. 2008; the lecture's Algorithm 3 and Theorem 0.3, theory 1.4; error:
         the transfer term tanh(epsilon/4) or uniform convergence, whichever is less.
         Cost: `events.BoundedRange(4/5 epsilon)`, `events.Laplace(1, 5/epsilon)`.
@@ -143,9 +146,9 @@ class FiniteClass:
         index, measured = _release(wrong, eps, bits)
         n = len(table)
         each = beta / 2
-        error_width = min(_error_by_union(self.size, n, eps, each), _error_by_transfer(n, eps, each))
+        error_width = min(_error_by_union(self.size, n, n, eps, each), _error_by_transfer(n, eps, each))
         excess = min(
-            excess_by_union(self.size, n, float(_choosing(eps)), each),
+            excess_by_union(self.size, n, n, float(_choosing(eps)), each),
             _excess_by_transfer(self.size, n, eps, each),
         )
         bound = min(1.0, max(0.0, measured / n + error_width))
@@ -154,7 +157,7 @@ class FiniteClass:
             # is one claim, not two: the claims stay two, at beta/2 each.
             excess = min(excess, realisable_error(self.size, n, float(_choosing(eps)), each))
             bound = min(bound, excess)
-        return self._learned(index, measured, n, bound, excess, 1 - beta, eps)
+        return self._learned(index, measured, n, bound, excess, 1 - beta, eps, "population")
 
     def learn_in(
         self,
@@ -168,34 +171,44 @@ class FiniteClass:
         """As `learn`, over the rows of a session: `target` is a condition, such as "smoker = 'yes'".
 
         Guarantee: charged to the session before a row is read. The two claims are among those that hold
-        together with the session's confidence, whatever else was asked.
+        together with the session's confidence, whatever else was asked: class and target may have been chosen by
+        earlier answers. If there is none, of any session, uniform convergence over the class may be narrower.
+        Requires: hypotheses that stay as they are from the call on.
+        Reference: docs/theorems.md, Theorem 21.
         Cost: as `learn`, and two of the session's queries. All rows are read once.
         """
         from holdfast.query.evaluate import compile_predicate
         from holdfast.query.parse import parse_predicate
         from holdfast.query.predicate import columns as predicate_columns
 
-        schema, n = session._terms.schema, session._terms.rows
+        schema = session._terms.schema
         names = known_columns(schema, features)
         condition = parse_predicate(target, schema)
         test, needed = compile_predicate(condition, schema), {*names, *predicate_columns(condition)}
         eps = positive("epsilon", epsilon)
         event = Events((BoundedRange(_choosing(eps)), Laplace(1, _scale(eps))))
-        refuse_beyond_the_promise(session, 2)
-        entry = session.charge(f"learn {target} from {', '.join(names)}", event, queries=2)
-        promise = promise_after(session)
+        entry, footing = _charged(session, f"learn {target} from {', '.join(names)}", event)
         wrong = np.zeros(self.size, dtype=np.int64)
         for block in session._source.scan([name for name in schema if name in needed]):
             wrong += self.hypotheses.mistakes(matrix(decode(block, schema, names)), test(block))
         index, measured = _release(wrong, eps, bits)
-        width, excess = _claims(self.size, n, eps, promise)
+        width, excess = _claims(self.size, eps, footing)
+        n, confidence = footing.rows, session.confidence
         bound = min(1.0, max(0.0, measured / n + width))
-        found = self._learned(index, measured, n, bound, excess, session.confidence, eps)
+        found = self._learned(index, measured, n, bound, excess, confidence, eps, footing.promise.target)
         session.record(entry, json.dumps({"hypothesis": index, "error": found.error, "bound": bound}))
         return found
 
     def _learned(
-        self, index: int, measured: int, n: int, bound: float, excess: float, confidence: float, eps: Fraction
+        self,
+        index: int,
+        measured: int,
+        n: int,
+        bound: float,
+        excess: float,
+        confidence: float,
+        eps: Fraction,
+        target: str,
     ) -> Learned:
         words = self.hypotheses.describe(index)
         return Learned(
@@ -207,29 +220,40 @@ class FiniteClass:
             confidence,
             float(eps),
             n,
+            target,
             self.hypotheses,
         )
 
 
-def _claims(size: int, n: int, eps: Fraction, promise: Promise) -> tuple[float, float]:
-    """(what to add to the measured error, the excess) under a session's promise; the lesser of two ways each."""
+def _charged(session: Session, label: str, event: Event) -> tuple[Entry, Footing]:
+    """Charge two claims; and what they stand on, which is looked up again if somebody was charged first."""
+    while True:
+        refuse_beyond_the_promise(session, 2)
+        fresh = is_fresh(session._terms, session._moment())
+        with suppress(Stale):
+            return session.charge(label, event, queries=2, fresh=fresh), footing_after(session, fresh)
+
+
+def _claims(size: int, eps: Fraction, footing: Footing) -> tuple[float, float]:
+    """(what to add to the measured error, the excess) that a session may claim: docs/theorems.md, Theorem 21.
+
+    By transfer: h wrong is one query of range 1, h* wrong minus h wrong one of range 2, where h* is the best of
+    the class on the population; both were chosen by the answers. The noise enters by its overshoot, a bad choice
+    by its chance times one half, its greatest excess over that range. On a fresh table also by a union over the
+    class, if that is less.
+    """
+    promise, n = footing.promise, footing.rows
     if promise.target == "table":
         beta = promise.allowance
         return laplace_reach(_scale(eps), beta, overshoot=False) / n, _selection(size, n, eps, beta)
-    beta, half = outright(promise), promise.allowance / 2
-    transfer = promise.population + promise.slack
-    best = math.sqrt(math.log(1 / half) / (2 * n)) * ROUND_UP
-    return (
-        min(
-            _error_by_union(size, n, eps, beta),
-            transfer + laplace_reach(_scale(eps), promise.allowance * n, overshoot=True) / n,
-        ),
-        min(
-            1.0,
-            excess_by_union(size, n, float(_choosing(eps)), beta),
-            transfer + best + _selection(size, n, eps, half),
-        ),
-    )
+    noise = laplace_reach(_scale(eps), promise.allowance * n, overshoot=True) / n
+    error = (footing.transfer + noise) * ROUND_UP
+    excess = (2 * footing.transfer + _selection(size, n, eps, 2 * promise.allowance)) * ROUND_UP
+    if footing.fresh:
+        units, chance = footing.units, footing.outright
+        error = min(error, _error_by_union(size, n, units, eps, chance))
+        excess = min(excess, excess_by_union(size, n, units, float(_choosing(eps)), chance))
+    return error, min(1.0, excess)
 
 
 def _release(wrong: NDArray[np.int64], eps: Fraction, bits: Bits | None) -> tuple[int, int]:
@@ -250,9 +274,9 @@ def _selection(size: int, n: int, eps: Fraction, beta: float) -> float:
     return selection_loss(size, sensitivity=1, epsilon=_choosing(eps), beta=beta) / n
 
 
-def _error_by_union(size: int, n: int, eps: Fraction, beta: float) -> float:
-    """err_P - measured error: noise at beta/2, all hypotheses at beta/2 (one-sided Hoeffding)."""
-    uniform = math.sqrt((math.log(2 * size) - math.log(beta)) / (2 * n)) * ROUND_UP
+def _error_by_union(size: int, n: int, units: float, eps: Fraction, beta: float) -> float:
+    """err_P - measured error: noise at beta/2, all hypotheses at beta/2 (one-sided Hoeffding over the units)."""
+    uniform = math.sqrt((math.log(2 * size) - math.log(beta)) / (2 * units)) * ROUND_UP
     return laplace_reach(_scale(eps), beta / 2, overshoot=False) / n + uniform
 
 

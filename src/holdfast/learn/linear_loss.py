@@ -132,7 +132,7 @@ class LinearLoss:
     def values(self, theta: Vector, rows: Design) -> Vector:
         return self.link.value(rows.features @ theta / _SIDE, rows.truth)
 
-    def complexity(self, n: int, chance: float) -> float:
+    def complexity(self, n: float, chance: float) -> float:
         """2 g r/sqrt n + 2 g r sqrt(ln(1/chance)/(2n)) with slopes up to g.
 
         Reference: Bartlett and Mendelson 2002: contraction, the ball's Rademacher complexity r/sqrt n, and

@@ -90,7 +90,7 @@ class OwnLoss:
     def values(self, theta: Vector, rows: Matrix) -> Vector:
         return np.asarray(self._value(theta, rows), dtype=np.float64)
 
-    def complexity(self, n: int, chance: float) -> float:
+    def complexity(self, n: float, chance: float) -> float:
         """Hoeffding's inequality on a net of step r/n, which has at most (1 + 2n)^d points."""
         g, r = self.lipschitz, self.region.radius
         points = self.dimension * math.log(1 + 2 * n)

@@ -15,7 +15,8 @@ def agnostic_rows(hypotheses: int, *, within: float, epsilon: float, confidence:
 
     Guarantee: m >= max{8 ln(4|H|/beta)/alpha^2, 4 (ln|H| + ln(2/beta))/(alpha epsilon)}: uniform convergence
     takes alpha/4 twice, the exponential mechanism alpha/2.
-    Requires: independent rows; the hypothesis is chosen by the exponential mechanism on empirical error.
+    Requires: independent rows; a class that was fixed without looking at them; the hypothesis is chosen by the
+    exponential mechanism on empirical error.
     Reference: the lecture's Theorem 0.3, with alpha/4 instead of alpha/2 as the slack; theory 1.4.
     """
     H, alpha, eps, beta = _checked(hypotheses, within, epsilon, confidence)
@@ -42,14 +43,15 @@ def realisable_error(hypotheses: int, rows: int, epsilon: float, beta: float) ->
     return min(1.0, max(sampling, _selection_rows(H, 1.0, epsilon, beta) / rows) * ROUND_UP)
 
 
-def excess_by_union(hypotheses: int, rows: int, epsilon: float, beta: float) -> float:
+def excess_by_union(hypotheses: int, rows: int, units: float, epsilon: float, beta: float) -> float:
     """err_P(h) - min err_P is at most this with probability 1 - beta, by uniform convergence over H.
 
-    Guarantee: 2 sqrt(ln(4|H|/beta)/(2m)) + the selection's loss at beta/2; never more than what
-    `agnostic_rows` inverts to.
+    Guarantee: 2 sqrt(ln(4|H|/beta)/(2u)) + the selection's loss at beta/2; never more than what
+    `agnostic_rows` inverts to. u = `units` is the number of rows over the most that belong to one person.
+    Requires: a class that was fixed without looking at the rows.
     """
     H = natural("hypotheses", hypotheses, least=1)
-    uniform = 2 * math.sqrt((math.log(4 * H) - math.log(beta)) / (2 * rows)) * ROUND_UP
+    uniform = 2 * math.sqrt((math.log(4 * H) - math.log(beta)) / (2 * units)) * ROUND_UP
     return min(1.0, uniform + selection_loss(H, sensitivity=1, epsilon=epsilon, beta=beta / 2) / rows)
 
 

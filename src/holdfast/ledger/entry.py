@@ -70,12 +70,14 @@ class Totals:
 @dataclass(frozen=True, slots=True)
 class While:
     """How long a plan holds: while the totals, its own charge included, are at most these, and (`alone`) no
-    other session was charged. `currency` is the table's, in which the charge was counted."""
+    other session was charged, or (`fresh`) nobody was charged before. `currency` is the table's, in which the
+    charge was counted."""
 
     session_answers: int | None = None
     table_answers: int | None = None
     table_units: int | None = None
     alone: bool = False
+    fresh: bool = False
     currency: str | None = None
 
     def check(self, session: Totals, table: Totals, cap: Account | None = None) -> None:
@@ -89,6 +91,7 @@ class While:
             or (self.table_answers is not None and table.answers > self.table_answers)
             or (self.table_units is not None and table.units > self.table_units)
             or (self.alone and session.entries != table.entries)
+            or (self.fresh and table.entries > 1)
         ):
             raise Stale("the ledger has moved on since this was planned")
 

@@ -14,7 +14,7 @@ from holdfast.privacy.conversion import (
     pure_to_zcdp,
     zcdp_to_approx,
 )
-from holdfast.privacy.event import Event, Gaussian, Group, Votes
+from holdfast.privacy.event import Event, Gaussian, Votes
 from holdfast.privacy.filter import UNITS, Filter
 from holdfast.session.request import positive, probability
 from holdfast.session.terms import Fixed
@@ -116,12 +116,12 @@ def budget_of(account: Account) -> Budget:
     return Budget(Filter.zcdp(limit) if account.currency == "zcdp" else Filter.gdp(limit), None)
 
 
-def validity_budget(fixed: Fixed, rows: int, rows_per_unit: int, queries: int, delta: float | None) -> Budget:
-    """What `queries` answers with a fixed noise can cost at most, as a budget of its own."""
+def validity_budget(fixed: Fixed, rows: int, queries: int, delta: float | None) -> Budget:
+    """What `queries` answers with a fixed noise can cost at most, as a budget of its own; rows, not units."""
     event: Event = Votes(rows, int(fixed.noise), fixed.flip)
     if fixed.mechanism == "gaussian":
         event = Gaussian(1, fixed.noise)
-    each = Filter.zcdp(1).cost(Group(event, rows_per_unit) if rows_per_unit > 1 else event)
+    each = Filter.zcdp(1).cost(event)
     if delta is not None:
         delta = probability("delta", delta)
     return Budget(Filter.zcdp(Fraction(each * queries, UNITS)), delta)

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The chosen candidate. With probability `confidence` its score is at most `loss` below the best one."""
+    """The chosen candidate. With probability `confidence` its score is at most `loss` below the best one.
+
+    This speaks of the scores on the table, also in a session for the population, and by itself: it spends the
+    whole chance of a miss, and stands outside the joint promise of the session's intervals.
+    """
 
     candidate: Any
     index: int
@@ -39,8 +43,8 @@ class Selection:
     def __str__(self) -> str:
         return (
             f"{self.candidate} (chosen privately among {self.candidates:,} by {self.mechanism}, epsilon "
-            f"{self.epsilon:.3g}; its score is within {self.loss:,.4g} of the best with confidence "
-            f"{self.confidence:g}, by Theorem 0.2 of the lecture)"
+            f"{self.epsilon:.3g}; its score on the table is within {self.loss:,.4g} of the best with confidence "
+            f"{self.confidence:g}, by itself and outside the session's joint promise: Theorem 0.2 of the lecture)"
         )
 
 

@@ -254,16 +254,20 @@ class Session(Questions[Answer]):
         """
         return import_module("holdfast.synthesis").synthesize(self, columns, queries, **how)
 
-    def charge(self, label: str, event: Event, *, queries: int = 0, key: str | None = None) -> Entry:
+    def charge(
+        self, label: str, event: Event, *, queries: int = 0, key: str | None = None, fresh: bool = False
+    ) -> Entry:
         """Reserve the charge of a release that is made elsewhere in the house (selection, sparse vector,
         weights, learners). BudgetError before it would overspend; commit the outcome with `record`.
 
         A `key` makes it resumable: a second call with the same key returns the standing entry. `queries` is
         how many intervals the release promises; more than the session's are refused. Rows owned in groups
         are charged as groups. A mechanism with a delta of its own is refused: sessions count none.
+        `fresh` says that it was planned for rows of which nothing was ever told: Stale if an entry of any
+        session stands before it; plan again.
         """
         plan_text, text, cost = self._priced(label, event, queries)
-        holding = self._until(self._terms.queries if queries else None)
+        holding = replace(self._until(self._terms.queries if queries else None), fresh=fresh)
         while True:
             standing = None if key is None else self._ledger.find(self.name, key)
             if standing is not None:
@@ -277,6 +281,8 @@ class Session(Questions[Answer]):
             except Stale:
                 # Too many intervals are refused here; otherwise the key was reserved meanwhile, and is found.
                 self._refuse_more_than_promised(queries, self._moment())
+                if fresh:
+                    raise
 
     def _charge_by(self, last: int, label: str, event: Event, *, queries: int, key: str) -> Entry:
         """The same for a release whose intervals were planned for places of the promise up to `last`.

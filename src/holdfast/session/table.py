@@ -103,7 +103,7 @@ class Table:
         `within` with `queries` opens a session for validity: the planner fixes one mechanism and one noise for
         all answers, by the sharpest theorem; the budget may then be left out, and what it costs is reported.
         `intervals="odds"` with `queries` does the same, but gives each answer an interval of its own, narrow
-        for rare events.
+        for rare events. Both need independent rows, and refuse a table with `rows_per_unit` above 1.
 
         A `name` makes a session on a saved store that can be reopened (its budget may then be left out) and goes
         on spending the same budget.
@@ -131,7 +131,7 @@ class Table:
             own = budget_of(standing)
         elif fixed is not None and epsilon is None and rho is None:
             assert queries is not None
-            own = validity_budget(fixed, self.rows, self.rows_per_unit, queries, delta)
+            own = validity_budget(fixed, self.rows, queries, delta)
         else:
             only_budget = None if fixed is not None and fixed.mechanism == "votes" else only
             own = budget(epsilon=epsilon, delta=delta, rho=rho, only=only_budget)
@@ -174,6 +174,12 @@ class Table:
             raise InputError(
                 'within= or intervals="odds" plans a session for validity: give one of them, with queries= and '
                 'target="population"'
+            )
+        if self.rows_per_unit > 1:
+            raise InputError(
+                'within= or intervals="odds" plans for rows of different people, and here one person may own '
+                f"{self.rows_per_unit}; open the session with a budget instead (epsilon= or rho=): its intervals take "
+                "rows_per_unit into account"
             )
         if within is None:
             return odds_noise(self.rows, queries, confidence, only)

@@ -107,7 +107,11 @@ class Watch:
         return self._vector.asked
 
     def half_width(self, questions: int) -> float:
-        """With the session's confidence, so many answers are all right but for this fraction of the rows."""
+        """With the session's confidence, so many answers are all right but for this fraction of the rows.
+
+        It speaks of the table, and by itself: it spends the whole chance of a miss, and stands outside the
+        joint promise of the session's intervals.
+        """
         return self._vector.half_width(questions, 1 - self._session.confidence) / self._rows
 
     def _key(self, place: object) -> str:

@@ -4,9 +4,9 @@ One step asks for the mean gradient of all rows, every coordinate of it a whole 
 exact Gaussian noise over all rows or by votes of a few drawn rows.
 """
 
-from holdfast.session.minimize.certificate import outright, table_excess
+from holdfast.session.minimize.certificate import table_excess
 from holdfast.session.minimize.loss import Loss, Region
-from holdfast.session.minimize.plan import DescentPlan, promise_after, refuse_beyond_the_promise
+from holdfast.session.minimize.plan import DescentPlan
 from holdfast.session.minimize.query import Minimum, minimize, plan_minimize
 
 __all__ = [
@@ -15,9 +15,6 @@ __all__ = [
     "Minimum",
     "Region",
     "minimize",
-    "outright",
     "plan_minimize",
-    "promise_after",
-    "refuse_beyond_the_promise",
     "table_excess",
 ]

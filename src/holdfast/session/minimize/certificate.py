@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 from holdfast.mechanisms.values import ROUND_UP
+from holdfast.session.footing import Footing
 from holdfast.session.minimize.loss import Loss
-from holdfast.session.promise import Promise
 
 SCORE = 1 << 20
 """Grid steps in the greatest loss of a row, counted from the start, for the choice among runs."""
@@ -81,37 +81,30 @@ def rules(loss: Loss) -> tuple[str, ...]:
     return tuple(found)
 
 
-def population_part(loss: Loss, promise: Promise, n: int) -> tuple[float, float]:
+def population_part(loss: Loss, footing: Footing) -> tuple[float, float]:
     """(what the population adds to the excess, the chance that is left for the table's part).
 
-    A row's loss, counted from the start, lies in an interval of some length. Two ways, and public numbers say
-    which is less. By uniform convergence over the region: outright chances, which together stay within
-    `outright`. By the transfer theorem: whether the claim fails is decided by theta, which is released, so the
-    gap at theta is at most the promise's term; the table's excess and the gap at the population's optimum
-    (Hoeffding) enter by their expected overshoot, at most their chance times their greatest value.
+    Guarantee: if the table's part fails with at most that chance, given the rows and everything before, then
+    the excess on the population is among the claims that hold together with the session's confidence.
+    By transfer: the loss at the population's best point, minus that at theta, is a query that the answers
+    chose; a row's lies within G D of 0 on either side. So it adds 2 G D (alpha + o), and the table's part may
+    overshoot by its chance times its greatest value, G D plus what the penalty adds.
+    On a fresh table, if that is less: uniform convergence over the region, and Hoeffding's inequality at the
+    best point, each with a third of the chance of an outright claim.
+    Reference: docs/theorems.md, Theorem 21.
     """
+    promise, region = footing.promise, loss.region
     if promise.target == "table":
         return 0.0, promise.allowance
-    region = loss.region
-    length = 2 * (loss.step * loss.norm + loss.rounding) * region.radius
-    chance = outright(promise) / 3
-    best = length * math.sqrt(math.log(1 / chance) / (2 * n))
-    uniform = (loss.complexity(n, chance) + best) * ROUND_UP
-    greatest = 1 + loss.penalty * region.reach**2 / (2 * length)
-    half = promise.allowance / greatest / 2
-    best = length * math.sqrt(math.log(1 / half) / (2 * n))
-    transfer = (length * (promise.population + promise.slack) + best) * ROUND_UP
-    return (uniform, chance) if uniform <= transfer else (transfer, half)
-
-
-def outright(promise: Promise) -> float:
-    """The chance with which a claim may fail for reasons that need no transfer.
-
-    Let a level's other claims have overshoots of (1-w) beta o in all, width h + o + alpha, and let this one
-    fail with chance c. If the others failed with chance beta - c, then (beta-c)(o + alpha) < (1-w) beta o +
-    alpha beta, which c (o + alpha) <= w beta o excludes. So all together fail with chance at most beta.
-    """
-    return promise.allowance / max(1.0, promise.slack + promise.population)
+    steep = loss.step * loss.norm + loss.rounding
+    length = 2 * steep * region.diameter
+    greatest = 0.5 + loss.penalty * region.reach**2 / (2 * length)
+    transfer = length * footing.transfer * ROUND_UP, promise.allowance / greatest
+    if not footing.fresh:
+        return transfer
+    chance = footing.outright / 3
+    best = 2 * steep * region.radius * math.sqrt(math.log(1 / chance) / (2 * footing.units))
+    return min(transfer, ((loss.complexity(footing.units, chance) + best) * ROUND_UP, chance))
 
 
 def score_unit(loss: Loss) -> float:

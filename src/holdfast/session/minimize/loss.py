@@ -75,6 +75,7 @@ class Loss(Protocol):
     def values(self, theta: Vector, rows: Any) -> Vector:
         """The loss of each row, without the penalty."""
 
-    def complexity(self, n: int, chance: float) -> float:
+    def complexity(self, n: float, chance: float) -> float:
         """With probability 1 - chance over n independent rows, for all theta of the region at once, the mean
-        loss of the population, counted from the start, is at most this much above the mean of the rows."""
+        loss of the population, counted from the start, is at most this much above the mean of the rows. The
+        same over mn rows in independent units of at most m rows each (docs/theorems.md, Theorem 21)."""

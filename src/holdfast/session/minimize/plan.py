@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-from holdfast.errors import BudgetError
 from holdfast.mechanisms.selection import selection_loss
 from holdfast.mechanisms.values import ROUND_UP
 from holdfast.privacy.event import Event
+from holdfast.session.footing import Footing
 from holdfast.session.minimize.certificate import SCORE, population_part, score_unit, table_excess
 from holdfast.session.minimize.loss import Loss
-from holdfast.session.planner import total_rho
-from holdfast.session.promise import Promise, promises, share
-
-if TYPE_CHECKING:
-    from holdfast.session.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +41,8 @@ class DescentPlan:
     """The part of `excess` that bounds the loss on the table itself."""
     target: str
     confidence: float
+    fresh: bool
+    """Whether it was planned for rows of which nothing was ever told; if something is, it is planned again."""
 
     @property
     def rows_read(self) -> int:
@@ -60,9 +56,9 @@ class DescentPlan:
         )
 
 
-def certified(loss: Loss, session: Session, promise: Promise, made: DescentPlan) -> tuple[float, float]:
-    """The excess on the target, and on the table, of a plan under a promise."""
-    beyond, chance = population_part(loss, promise, session._terms.rows)
+def certified(loss: Loss, footing: Footing, made: DescentPlan) -> tuple[float, float]:
+    """The excess on the target, and on the table, of a plan that stands on this footing."""
+    beyond, chance = population_part(loss, footing)
     if made.selecting is None:
         table = table_excess(loss, made.rule, made.iterations, made.sigma, chance)[0]
     else:
@@ -70,24 +66,5 @@ def certified(loss: Loss, session: Session, promise: Promise, made: DescentPlan)
         if 2.0**-made.runs <= chance / 2:  # Markov: each run stays below twice its mean half of the time
             sure = min(sure, 2 * expected)
         lost = selection_loss(made.runs, sensitivity=2 * SCORE, epsilon=made.selecting, beta=chance / 2)
-        table = sure + (lost / session._terms.rows + 1.0) * score_unit(loss) * ROUND_UP
+        table = sure + (lost / footing.rows + 1.0) * score_unit(loss) * ROUND_UP
     return table + beyond, table
-
-
-def promise_after(session: Session) -> Promise:
-    """What a release that was just charged by `session.charge(..., queries=k)` may promise for each of them."""
-    moment, terms = session._moment(), session._terms
-    shared = moment.session if terms.target == "table" else moment.table
-    weight, rho = share(terms.queries, max(1, shared.answers)), total_rho(moment.table.units, terms)
-    return next(promises(terms.target, terms.rows, 1 - terms.confidence, weight, rho))
-
-
-def refuse_beyond_the_promise(session: Session, asked: int) -> None:
-    """BudgetError if the session's intervals were promised for fewer answers."""
-    moment, terms = session._moment(), session._terms
-    answers = (moment.session if terms.target == "table" else moment.table).answers
-    if terms.queries is not None and answers + asked > terms.queries:
-        raise BudgetError(
-            f"the intervals were promised for {terms.queries} queries on these rows; {answers} are answered and "
-            f"this needs {asked}. Open a session for more queries."
-        )

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import InputError, MechanismError
+from holdfast.ledger import Stale
 from holdfast.privacy.filter import UNITS
+from holdfast.session.footing import footing_after, refuse_beyond_the_promise
 from holdfast.session.minimize.certificate import population_part
 from holdfast.session.minimize.descent import blocks_of, choose, descend, steepness
 from holdfast.session.minimize.loss import Loss, Vector
-from holdfast.session.minimize.plan import DescentPlan, certified, promise_after, refuse_beyond_the_promise
+from holdfast.session.minimize.plan import DescentPlan, certified
 from holdfast.session.minimize.search import Search
 from holdfast.session.request import positive, whole
 
 if TYPE_CHECKING:
+    from holdfast.ledger import Entry
     from holdfast.session.session import Session
 
 
@@ -47,21 +51,32 @@ def minimize(session: Session, loss: Loss, **how: Any) -> Minimum:
 
     Guarantee: charged once, before a row is read; private by the session's filter. With the session's
     confidence, together with all its other answers, the average loss at `theta` is at most `excess` above the
-    least one in the region: on the population, or on the table if that is the session's target.
-    Requires: a loss that keeps the promises of `Loss`. One query of the session.
-    Reference: Fish, Reyzin, Rubinstein 2020, Algorithm 4 with its projection; docs/learn.md for the proofs.
+    least one in the region: on the population, or on the table if that is the session's target. The loss may
+    have been chosen by earlier answers; on rows of which none was ever given the certificate is narrower.
+    Requires: a loss that keeps the promises of `Loss`, and stays as it is from the call on. One query of the
+    session.
+    Reference: Fish, Reyzin, Rubinstein 2020, Algorithm 4 with its projection; docs/learn.md for the proofs on the
+    table, docs/theorems.md, Theorem 21, for the population.
     """
-    made = plan_minimize(session, loss, **how)
-    refuse_beyond_the_promise(session, 1)
-    entry = session.charge(f"minimize {type(loss).__name__}", made.event, queries=1)
-    promise = promise_after(session)
+    made, entry = _charged(session, loss, how)
+    footing = footing_after(session, made.fresh)
     blocks = blocks_of(session, loss)
-    steep = steepness(loss, made, population_part(loss, promise, session._terms.rows)[1])
+    steep = steepness(loss, made, population_part(loss, footing)[1])
     found = [descend(session, loss, made, steep, blocks) for _ in range(made.runs)]
     theta = found[0] if made.selecting is None else found[choose(loss, found, made.selecting, blocks)]
-    excess = certified(loss, session, promise, made)[0]
+    excess = certified(loss, footing, made)[0]
     session.record(entry, json.dumps({"theta": theta.tolist(), "excess": excess}))
     return Minimum(theta, excess, made)
+
+
+def _charged(session: Session, loss: Loss, how: dict[str, Any]) -> tuple[DescentPlan, Entry]:
+    """The plan, and its charge. If the rows were fresh and somebody is told something of them first, another plan."""
+    while True:
+        made = plan_minimize(session, loss, **how)
+        refuse_beyond_the_promise(session, 1)
+        with suppress(Stale):
+            label = f"minimize {type(loss).__name__}"
+            return made, session.charge(label, made.event, queries=1, fresh=made.fresh)
 
 
 def plan_minimize(

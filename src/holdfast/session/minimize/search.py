@@ -13,7 +13,15 @@ from holdfast.mechanisms.values import ROUND_UP, round_down, round_up
 from holdfast.mechanisms.votes import FLIP, votes_deviation
 from holdfast.privacy.event import BoundedRange, Event, Gaussian, Group, Repeat, Sequence, Votes
 from holdfast.privacy.filter import UNITS
-from holdfast.session.minimize.certificate import population_part, rules, slope, table_excess
+from holdfast.session.footing import Footing, is_fresh
+from holdfast.session.minimize.certificate import (
+    SCORE,
+    population_part,
+    rules,
+    score_unit,
+    slope,
+    table_excess,
+)
 from holdfast.session.minimize.loss import Loss
 from holdfast.session.minimize.plan import DescentPlan, certified
 from holdfast.session.planner import total_rho
@@ -28,6 +36,8 @@ _WORK = 5e9
 _SELECTING = Fraction(1, 10)
 """The part of the budget that chooses among runs."""
 _NEARLY = 1.1
+_LARGEST_TOTAL = 2**62
+"""No sum over rows may reach this: with its noise it has to fit 64 bits."""
 _MOST_VARIANCE = 2.0**100
 """Noise of a larger scale would not surely fit 64 bits; who affords only more noise is refused beforehand."""
 
@@ -49,6 +59,24 @@ class Search:
         self.steps = None if iterations is None else whole("iterations", iterations)
         self.rows = None if rows is None else whole("rows", rows)
         self.moment = session._moment()
+        self.fresh = is_fresh(self.terms, self.moment)
+        self._leave_out_what_overflows()
+
+    def _leave_out_what_overflows(self) -> None:
+        """Keep to the mechanisms whose sums over rows surely fit 64 bits; InputError if none is left."""
+        loss = self.loss
+        if self.n * loss.norm >= _LARGEST_TOTAL:
+            self.mechanisms = tuple(name for name in self.mechanisms if name != "gaussian")
+        if not self.mechanisms:
+            raise InputError(
+                f"expected sums of gradients below 2^62, and those of {self.n:,} rows may reach that; say "
+                'mechanism="votes", which adds up a few rows a step, in a session that allows it'
+            )
+        most = SCORE + loss.penalty * loss.region.reach**2 / 2 / score_unit(loss)
+        if self.runs > 1 and self.n * most >= _LARGEST_TOTAL:
+            raise InputError(
+                f"expected sums of losses below 2^62 steps, and those of {self.n:,} rows may reach that; say runs=1"
+            )
 
     def least_excess(self, units: int) -> DescentPlan:
         """The best certificate for a budget."""
@@ -78,7 +106,7 @@ class Search:
         spent = total_rho(self.moment.table.units, terms)
         weight = share(terms.queries, shared + 1)
         for promise in promises(terms.target, self.n, 1 - terms.confidence, weight, spent):
-            beyond, chance = population_part(self.loss, promise, self.n)
+            beyond, chance = population_part(self.loss, self._footing(promise))
             if beyond >= within:
                 break
             found = [
@@ -183,9 +211,13 @@ class Search:
             math.inf,
             self.terms.target,
             self.terms.confidence,
+            self.fresh,
         )
-        excess, table = certified(self.loss, self.session, promise, made)
+        excess, table = certified(self.loss, self._footing(promise), made)
         return replace(made, excess=excess, on_table=table)
+
+    def _footing(self, promise: Promise) -> Footing:
+        return Footing(promise, self.n, self.terms.rows_per_unit, self.fresh)
 
     def _sigma(self, mechanism: str, noise: Fraction) -> float:
         if mechanism == "gaussian":
