@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from holdfast.noise.bits import Bits, system_bits
 from holdfast.noise.histogram import Histogram
 from holdfast.noise.law import Law
+from holdfast.process import current
 
 _LAWS = 128
 _WORTH_A_LARGE_TABLE = 1 << 11
@@ -42,12 +43,13 @@ class Stock:
     def forget(self) -> None:
         """Drop the draws made ahead."""
         self._lock = threading.Lock()
-        self._process = os.getpid()
         self._ready: list[int] = []
+        # Last: another thread that sees this process's sign must find none of the parent's draws.
+        self._process = current()
 
     def one(self) -> int:
         """One draw from the system's bits. Cost: below a microsecond once the law is warm."""
-        if self._process != os.getpid():
+        if self._process != current():
             self.forget()
         while True:
             try:
