@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from holdfast.errors import InputError
 from holdfast.noise import words as _words
+from holdfast.noise._replay import given
 from holdfast.noise.parameter import natural
 from holdfast.noise.words import UInt
 from holdfast.process import current
@@ -179,14 +180,15 @@ class ReplayedBits:
 _system = SystemBits()
 
 
-def system_bits() -> SystemBits:
-    """The process-wide source of the operating system's randomness."""
-    return _system
+def system_bits() -> Bits:
+    """The process-wide source of the operating system's randomness; in a test, what it replays instead."""
+    replayed = given()
+    return _system if replayed is None else replayed
 
 
 def source(bits: Bits | None) -> Bits:
     """The given source, or the system's where none is given."""
-    return _system if bits is None else bits
+    return system_bits() if bits is None else bits
 
 
 def _keystream(key: bytes) -> CipherContext:

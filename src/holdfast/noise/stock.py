@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.noise._replay import given
 from holdfast.noise.bits import Bits, system_bits
 from holdfast.noise.histogram import Histogram
 from holdfast.noise.law import Law
@@ -49,6 +50,9 @@ class Stock:
 
     def one(self) -> int:
         """One draw from the system's bits. Cost: below a microsecond once the law is warm."""
+        replayed = given()
+        if replayed is not None:
+            return int(self.many(1, replayed)[0])
         if self._process != current():
             self.forget()
         while True:
@@ -59,6 +63,7 @@ class Stock:
 
     def many(self, count: int, bits: Bits | None) -> NDArray[np.int64]:
         """`count` draws. With explicit bits the table depends on the count alone, so replays repeat."""
+        bits = given() if bits is None else bits
         if bits is not None:
             return self._sampler(count).draw(count, bits)
         if count <= _FEW:
