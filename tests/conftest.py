@@ -6,6 +6,7 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 
 if "HOLDFAST_ANCHORS" not in os.environ:  # the workers of one run share it
     os.environ["HOLDFAST_ANCHORS"] = tempfile.mkdtemp(prefix="holdfast-anchors-")
@@ -14,9 +15,20 @@ if "HOLDFAST_ANCHORS" not in os.environ:  # the workers of one run share it
 for _setting in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
     os.environ.setdefault(_setting, "1")
 
+import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402  (the environment must be set first)
 
 # `HYPOTHESIS=explore pytest` draws fresh examples; `make test` repeats the same ones on every machine.
 settings.register_profile("repeat", derandomize=True, deadline=None, max_examples=60)
 settings.register_profile("explore", deadline=None, max_examples=300)
 settings.load_profile(os.environ.get("HYPOTHESIS", "repeat"))
+
+
+@pytest.fixture
+def replayed_noise() -> Iterator[None]:
+    """The same noise at every run of a test, in its own thread."""
+    from holdfast.noise._replay import replayed
+    from holdfast.noise.bits import ReplayedBits
+
+    with replayed(ReplayedBits(1)):
+        yield

@@ -7,7 +7,7 @@
     ├── DataError         rows cannot be read as declared
     │   └── StoreError    a saved store is broken, foreign or too new
     ├── BudgetError       the budget would be overspent; .requested, .remaining, .within
-    ├── MechanismError    the session may not use that mechanism
+    ├── MechanismError    the session, or this process, may not use that mechanism
     ├── NoRuleError       no theorem covers this event in this notion of privacy
     ├── LedgerError       the record of charges cannot be read or written
     └── GatewayError      a gateway cannot be reached or does not let you in; .code, .status
@@ -70,7 +70,7 @@ class BudgetError(HoldfastError):
 
 
 class MechanismError(HoldfastError):
-    """The session may not use that mechanism."""
+    """The session may not use that mechanism, or it was opened in another process."""
 
 
 class NoRuleError(HoldfastError):

@@ -12,8 +12,8 @@ from holdfast.errors import BudgetError, InputError
 from holdfast.holdout import ReusableHoldout
 from holdfast.holdout.gate import require, require_no_worse
 from holdfast.holdout.tracking import OptunaCallback, log_answer
-from holdfast.noise.bits import ReplayedBits
 
+pytestmark = pytest.mark.usefixtures("replayed_noise")
 GENERATOR = np.random.default_rng(9)
 FEATURES = GENERATOR.normal(size=(4000, 3))
 LABELS = (FEATURES[:, 0] + 0.3 * GENERATOR.normal(size=4000) > 0).astype(int)
@@ -22,9 +22,7 @@ HELD, Y_HELD = FEATURES[1000:], LABELS[1000:]
 
 
 def holdout(**more: Any) -> ReusableHoldout:
-    return ReusableHoldout(
-        Y_HELD, **{"queries": 40, "features": HELD, "mode": "gaussian", "bits": ReplayedBits(1), **more}
-    )
+    return ReusableHoldout(Y_HELD, **{"queries": 40, "features": HELD, "mode": "gaussian", **more})
 
 
 def test_scikit_learn_searches_with_the_holdout_as_scorer() -> None:
@@ -139,7 +137,7 @@ def test_workers_of_a_search_share_one_count_of_looks(tmp_path: Path) -> None:
     from joblib import Parallel, delayed
     from sklearn.linear_model import LogisticRegression
 
-    with holdout(state=tmp_path, bits=None) as guarded:
+    with holdout(state=tmp_path) as guarded:
         model = LogisticRegression().fit(TRAIN, Y_TRAIN)
         scores = Parallel(n_jobs=2)(delayed(guarded.scorer())(model) for _ in range(6))
         assert guarded.looks_used == 6

@@ -19,9 +19,9 @@ from holdfast.holdout.ladder import climb, free_ladder, proven_ladder
 from holdfast.holdout.metric import GRID, METRICS, Metric, log_loss
 from holdfast.holdout.standing import Standing, ranked
 from holdfast.holdout.summary import Summary
-from holdfast.noise.bits import ReplayedBits
 from holdfast.session.answer import Answer
 
+pytestmark = pytest.mark.usefixtures("replayed_noise")
 ROWS = 4000
 GENERATOR = np.random.default_rng(5)
 LABELS = GENERATOR.integers(0, 2, ROWS)
@@ -37,7 +37,7 @@ MODES: tuple[str | None, ...] = (None, "gaussian", "votes", "ladder", "ladder-un
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_submission_gets_an_answer_until_the_team_or_the_board_is_done(mode: str | None) -> None:
-    board = Leaderboard(LABELS, queries=5, per_team=2, mode=mode, bits=ReplayedBits(1))
+    board = Leaderboard(LABELS, queries=5, per_team=2, mode=mode)
     answer = board.submit("red", model(0.8))
     assert isinstance(answer, Answer)
     assert answer.low <= 0.8 <= answer.high
@@ -125,7 +125,7 @@ def test_ranks_by_value_alone_would_be_caught() -> None:
 
 
 def test_clearly_better_teams_come_first_and_others_tie() -> None:
-    board = Leaderboard(LABELS, queries=10, mode="gaussian", bits=ReplayedBits(3))
+    board = Leaderboard(LABELS, queries=10, mode="gaussian")
     for team, accuracy in (("weak", 0.55), ("also weak", 0.56), ("strong", 0.95)):
         board.submit(team, model(accuracy))
     ranks = {standing.team: standing.rank for standing in board.standings()}
@@ -137,7 +137,7 @@ def test_clearly_better_teams_come_first_and_others_tie() -> None:
 
 
 def test_a_loss_is_better_when_it_is_smaller() -> None:
-    board = Leaderboard(LABELS, "brier", queries=10, mode="gaussian", bits=ReplayedBits(3))
+    board = Leaderboard(LABELS, "brier", queries=10, mode="gaussian")
     board.submit("sure and wrong", 1.0 - LABELS)
     board.submit("right", LABELS.astype(float))
     assert [s.team for s in board.standings()] == ["right", "sure and wrong"]

@@ -15,8 +15,8 @@ from holdfast.errors import BudgetError, HoldfastError, InputError, LedgerError,
 from holdfast.holdout import Leaderboard, ReusableHoldout, design, row_loss
 from holdfast.holdout import release as release_module
 from holdfast.holdout.design import MODES, Design
-from holdfast.noise.bits import ReplayedBits
 
+pytestmark = pytest.mark.usefixtures("replayed_noise")
 ROWS = 6000
 
 
@@ -27,7 +27,7 @@ def world(seed: int = 0, rows: int = ROWS, accuracy: float = 0.8) -> tuple[np.nd
 
 
 def holdout(mode: str, labels: np.ndarray, queries: int = 40, **more: Any) -> ReusableHoldout:
-    return ReusableHoldout(labels, queries=queries, mode=mode, bits=ReplayedBits(1), **more)
+    return ReusableHoldout(labels, queries=queries, mode=mode, **more)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -156,7 +156,7 @@ def test_intervals_hold_under_the_boosting_attack(mode: str) -> None:
     missed = 0
     for seed in range(8):
         labels = np.random.default_rng([3, seed]).integers(0, 2, 2000)
-        guarded = ReusableHoldout(labels, queries=101, mode=mode, bits=ReplayedBits(seed))
+        guarded = ReusableHoldout(labels, queries=101, mode=mode)
         answers = []
 
         def score(said: np.ndarray, guarded: Any = guarded, answers: Any = answers) -> float:
@@ -188,16 +188,14 @@ def test_half_the_noise_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> Non
     labels, said = world()
 
     def spread() -> float:
-        guarded = ReusableHoldout(labels, queries=400, mode="gaussian", bits=ReplayedBits(5))
+        guarded = ReusableHoldout(labels, queries=400, mode="gaussian")
         values = [guarded.score(said).value for _ in range(400)]
         wanted = math.sqrt(float(eval_fraction(guarded.design.variance))) / (ROWS * 2**17)
         return float(np.std(values) / wanted)
 
     assert 0.8 < spread() < 1.2
     original = release_module.add_gaussian
-    monkeypatch.setattr(
-        release_module, "add_gaussian", lambda value, variance, bits: original(value, variance / 4, bits)
-    )
+    monkeypatch.setattr(release_module, "add_gaussian", lambda value, variance: original(value, variance / 4))
     assert not 0.8 < spread() < 1.2
 
 
@@ -208,7 +206,7 @@ def eval_fraction(text: str) -> float:
 
 def test_precision_and_recall_cover_the_truth_at_every_corner() -> None:
     labels, said = world(rows=50_000)
-    guarded = ReusableHoldout(labels, queries=50, bits=ReplayedBits(2))
+    guarded = ReusableHoldout(labels, queries=50)
     for name in ("precision", "recall"):
         answer = guarded.score(said, metric=name)
         assert 0.0 <= answer.low < 0.8 < answer.high <= 1.0
@@ -218,7 +216,7 @@ def test_precision_and_recall_cover_the_truth_at_every_corner() -> None:
 
 def test_scores_come_on_the_metrics_own_scale() -> None:
     labels, _ = world(rows=50_000)
-    guarded = ReusableHoldout(labels, queries=50, bits=ReplayedBits(2))
+    guarded = ReusableHoldout(labels, queries=50)
     chances = np.full(50_000, 0.5)
     assert (
         guarded.score(chances, metric="log-loss").low
@@ -297,7 +295,7 @@ def test_guess_and_check_refuses_when_failures_used_up_its_width() -> None:
 
 def test_thresholdout_ends_after_its_disagreements() -> None:
     labels, said = world()
-    guarded = ReusableHoldout(labels, queries=100, mode="thresholdout", hits=3, bits=ReplayedBits(4))
+    guarded = ReusableHoldout(labels, queries=100, mode="thresholdout", hits=3)
     with pytest.raises(BudgetError, match="disagreed 3 times"):
         for _ in range(100):
             guarded.check(0.0, said)

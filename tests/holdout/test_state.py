@@ -22,6 +22,7 @@ from holdfast.holdout import state as state_module
 from holdfast.holdout.anchor import Anchor, Mark
 from holdfast.holdout.metric import METRICS
 from holdfast.holdout.state import SUFFIX, Overspent, State
+from holdfast.noise._replay import replayed
 from holdfast.noise.bits import ReplayedBits
 
 LOOKER = Path(__file__).with_name("looker.py")
@@ -241,21 +242,21 @@ def noisy_threshold(holdout: ReusableHoldout) -> int:
 
 def test_the_secret_threshold_survives_a_restart(tmp_path: Path) -> None:
     """A fresh draw of the noisy threshold after each restart would be a free look."""
-    terms = {"mode": "thresholdout", "queries": 20, "state": tmp_path, "bits": ReplayedBits(3)}
-    with ReusableHoldout(LABELS, **terms) as holdout:  # type: ignore[arg-type]
+    terms = {"mode": "thresholdout", "queries": 20, "state": tmp_path}
+    with replayed(ReplayedBits(3)), ReusableHoldout(LABELS, **terms) as holdout:  # type: ignore[arg-type]
         before = noisy_threshold(holdout)
         assert holdout.check(1.0, LABELS).fine
     for seed in range(3):
-        with ReusableHoldout(LABELS, state=tmp_path, bits=ReplayedBits(seed)) as holdout:
+        with replayed(ReplayedBits(seed)), ReusableHoldout(LABELS, state=tmp_path) as holdout:
             assert noisy_threshold(holdout) == before
 
 
 def test_a_threshold_drawn_again_would_be_caught() -> None:
     """The broken twin: holdouts that forget their state have other thresholds."""
-    drawn = {
-        noisy_threshold(ReusableHoldout(LABELS, mode="thresholdout", queries=20, bits=ReplayedBits(seed)))
-        for seed in range(3)
-    }
+    drawn = set()
+    for seed in range(3):
+        with replayed(ReplayedBits(seed)):
+            drawn.add(noisy_threshold(ReusableHoldout(LABELS, mode="thresholdout", queries=20)))
     assert len(drawn) == 3
 
 

@@ -121,6 +121,69 @@ def test_the_ban_would_notice(tmp_path: Path) -> None:
     assert {"random", "numpy.random"} <= imports(bad)
 
 
+UNCHARGED = {
+    "session/deferred.py draw": "a source of rows",
+    "session/weighted_rows.py sample": "rows from public weights",
+    "session/weighted_rows.py _values": "rows from public weights",
+    "synthesis/synthetic.py rows": "rows from public weights",
+    "synthesis/synthetic.py write": "rows from public weights",
+    "learn/finite_class.py learn": "a mechanism used alone",
+    "learn/finite_class.py _release": "what it shares with learn_in, which gives none",
+    "holdout/attack_demo.py run": "a simulated population",
+    "holdout/attack_demo.py contest": "a simulated population",
+    "holdout/attack_demo.py oracle": "a simulated population",
+    "holdout/attackers.py World": "a simulated population",
+    "service/page/race.py __init__": "a simulated population",
+}
+"""Who takes bits, in the rooms where answers are charged, and why nothing is charged for it."""
+
+
+def takers_of_bits(path: Path) -> tuple[set[str], set[str]]:
+    """The functions (or classes of fields) of a file that can be given bits; and those that take a session too."""
+    takers, with_session = set(), set()
+    for node in nodes(path):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            every = node.args
+            given = [*every.posonlyargs, *every.args, *every.kwonlyargs]
+            words = {arg.arg: "" if arg.annotation is None else ast.unparse(arg.annotation) for arg in given}
+        elif isinstance(node, ast.ClassDef):
+            fields = [part for part in node.body if isinstance(part, ast.AnnAssign)]
+            words = {ast.unparse(part.target): ast.unparse(part.annotation) for part in fields}
+        else:
+            continue
+        if any(name in ("bits", "seed", "random_state") or "Bits" in said for name, said in words.items()):
+            takers.add(node.name)
+            if any(name == "session" or "Session" in said for name, said in words.items()):
+                with_session.add(node.name)
+    return takers, with_session
+
+
+def test_nobody_can_give_bits_to_what_is_charged() -> None:
+    """A session and a holdout draw from the system's bits; tests have `noise/_replay.py`, which says so."""
+    charging, found = {"session", "synthesis", "learn", "holdout", "service", "client"}, set()
+    for path in SOURCES:
+        takers, with_session = takers_of_bits(path)
+        assert not with_session, path
+        place = path.relative_to(ROOT / "src" / "holdfast")
+        if place.parts[0] in charging:
+            found |= {f"{place} {name}" for name in takers}
+    assert found == set(UNCHARGED)
+
+
+def test_a_taker_of_bits_would_be_noticed(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.py"
+    bad.write_text("def f(session, *, seed=None): ...\nclass G:\n    where: Bits | None\n")
+    assert takers_of_bits(bad) == ({"f", "G"}, {"f"})
+
+
+def test_charges_are_reserved_in_one_place() -> None:
+    """So that no charge can forget to say that its noise is replayed."""
+    for path in SOURCES:
+        if path.parent.name != "ledger":
+            calls = re.findall(r"\bReserve\(|\.reserve\(", path.read_text())
+            assert calls == (["Reserve("] if path.match("holdfast/session/session.py") else []), path
+
+
 def test_nothing_is_unpickled_or_evaluated() -> None:
     for path in SOURCES:
         assert not imports(path) & {"pickle", "marshal", "shelve", "dill"}, path

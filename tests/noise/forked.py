@@ -10,7 +10,8 @@ import os
 import sys
 from fractions import Fraction
 
-from holdfast.noise import bits, stock
+from holdfast import process
+from holdfast.noise import stock
 from holdfast.noise.bits import SystemBits, system_bits
 from holdfast.noise.gaussian import gaussian
 from holdfast.noise.laplace import laplace
@@ -28,11 +29,11 @@ def main(broken: str) -> None:
     if broken == "stock":
         stock.Stock.forget = lambda self: None  # type: ignore[method-assign]
     if broken == "id":  # only the hook is left
-        own._stream.process = os.getpid()
-        os.getpid = lambda: own._stream.process
+        here = os.getpid()
+        os.getpid = lambda: here
     if broken == "hook":  # only the process id is left
         stock.Stocks.forget = lambda self: None  # type: ignore[method-assign]
-        bits._forget_parent.__code__ = (lambda: None).__code__
+        process._count_fork.__code__ = (lambda: None).__code__
     # One bound method was registered when the family was made; patched classes reach it through self.
     pipes = []
     for _ in range(CHILDREN):

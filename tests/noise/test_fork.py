@@ -6,9 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
+
+from holdfast import process
+from holdfast.noise.law import Law
+from holdfast.noise.stock import Stock
 
 SCRIPT = Path(__file__).with_name("forked.py")
 
@@ -43,3 +48,30 @@ def test_a_stream_that_survives_the_fork_is_caught() -> None:
 
 def test_a_stock_that_survives_the_fork_is_caught() -> None:
     assert repeated("stock") == {"laplace", "gaussian"}
+
+
+class Interrupted(Stock):
+    """Before each step of forgetting, another thread asks for a draw."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        asked = getattr(self, "ready_for", None)
+        if asked is not None and self._process == process.current() and self._ready:
+            asked.append(self._ready[-1])
+        super().__setattr__(name, value)
+
+
+def test_no_thread_of_a_child_finds_a_draw_of_the_parent_while_they_are_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In a fork that skips Python's hooks, every thread forgets for itself; the sign of the process comes last."""
+    stock = Interrupted(Law.of(Fraction(1, 2**50), Fraction(0), two_sided=True))
+    stock.ready_for = None  # type: ignore[attr-defined]
+    for _ in range(50):
+        stock.one()
+    assert stock._ready
+    found: list[int] = []
+    stock.ready_for = found  # type: ignore[attr-defined]
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    stock.forget()
+    stock._drawn = stock._drawn  # one step more, as another thread comes after the last
+    assert found == []

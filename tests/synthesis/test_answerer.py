@@ -11,6 +11,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.errors import BudgetError, InputError, MechanismError, QueryError
+from holdfast.noise._replay import replayed
 from holdfast.noise.bits import ReplayedBits
 from holdfast.query.region import Region, region
 from holdfast.query.universe import universe
@@ -20,6 +21,7 @@ from holdfast.session.session import Session
 
 from .people import COLUMNS, EDGES, SCHEMA, binary, people
 
+pytestmark = pytest.mark.usefixtures("replayed_noise")
 ROWS = 40_000
 WIDE = 6
 SCHEMA2, DATA = binary(ROWS, WIDE)
@@ -36,7 +38,7 @@ class NoBits:
 
 
 def open_weights(session: Session, **options: Any) -> MultiplicativeWeights:
-    settings: dict[str, Any] = {"queries": 10_000, "within": 0.1, "bits": ReplayedBits(7)} | options
+    settings: dict[str, Any] = {"queries": 10_000, "within": 0.1} | options
     return MultiplicativeWeights(session, settings.pop("columns", NAMES), **settings)
 
 
@@ -92,13 +94,14 @@ def test_every_answer_is_within_its_promise_and_lazy_rounds_cost_nothing() -> No
 
 @pytest.mark.parametrize("seed", range(3))
 def test_an_adversary_never_needs_more_updates_than_the_bound(seed: int) -> None:
-    weights = open_weights(session_of(hf.open(DATA, SCHEMA2)), within=0.05, bits=ReplayedBits(seed))
-    for _ in range(120):
-        where = worst_question(weights)
-        answer = weights.fraction(where)
-        assert abs(answer.value - TRUTH[where]) <= weights.within
-        assert weights.updates <= weights.terms.updates
-        assert weights.potential >= -1e-9
+    with replayed(ReplayedBits(seed)):
+        weights = open_weights(session_of(hf.open(DATA, SCHEMA2)), within=0.05)
+        for _ in range(120):
+            where = worst_question(weights)
+            answer = weights.fraction(where)
+            assert abs(answer.value - TRUTH[where]) <= weights.within
+            assert weights.updates <= weights.terms.updates
+            assert weights.potential >= -1e-9
 
 
 def test_a_twin_that_does_not_learn_uses_up_its_updates_and_is_wrong_afterwards() -> None:
@@ -109,9 +112,7 @@ def test_a_twin_that_does_not_learn_uses_up_its_updates_and_is_wrong_afterwards(
             self.weights._cells[:] = before
             self.weights._outside, self.weights._total = 1 - before.sum(), 1.0
 
-    weights = Stubborn(
-        session_of(hf.open(DATA, SCHEMA2)), NAMES, queries=10_000, within=0.25, bits=ReplayedBits(3)
-    )
+    weights = Stubborn(session_of(hf.open(DATA, SCHEMA2)), NAMES, queries=10_000, within=0.25)
     wrong = 0
     for where in sorted(TRUTH, key=lambda w: -TRUTH[w]):
         answer = weights.fraction(where)
@@ -194,14 +195,13 @@ def test_a_restart_goes_on_where_it_was_and_draws_nothing(saved: Path) -> None:
     assert weights.updates > 2
     weights._open_run()  # a run is under way, its threshold drawn
     spent = float(weights._session.spent)
-    again = open_weights(session_of(hf.open(saved), name="analyst"), within=0.05, bits=NoBits())
+    with replayed(NoBits()):
+        again = open_weights(session_of(hf.open(saved), name="analyst"), within=0.05)
+        threshold = again._open_run().to_json()["secret"]["noisy_threshold"]
     assert again.updates == weights.updates
     assert again.potential == weights.potential
     assert np.array_equal(again.weights.probabilities()[0], weights.weights.probabilities()[0])
-    assert (
-        again._open_run().to_json()["secret"]["noisy_threshold"]
-        == weights._run.to_json()["secret"]["noisy_threshold"]
-    )  # type: ignore[union-attr]
+    assert threshold == weights._run.to_json()["secret"]["noisy_threshold"]  # type: ignore[union-attr]
     assert float(again._session.spent) == spent
     released = [w for w in answers if REGIONS[w].text in again._released]
     assert released
@@ -232,13 +232,14 @@ def test_a_twin_that_forgets_its_threshold_is_caught_drawing(saved: Path) -> Non
         def _open_run(self) -> Any:
             from holdfast.mechanisms.sparse_vector import SparseVector
 
-            return SparseVector(0, sensitivity=1, epsilon=1, hits=1, bits=self._bits)
+            return SparseVector(0, sensitivity=1, epsilon=1, hits=1)
 
     open_weights(session_of(hf.open(saved), name="analyst"))
     session = session_of(hf.open(saved), name="analyst")
-    twin = Forgetful(session, NAMES, queries=10_000, within=0.1, bits=NoBits())
-    with pytest.raises(AssertionError, match="noise was drawn"):
-        twin._open_run()
+    with replayed(NoBits()):
+        twin = Forgetful(session, NAMES, queries=10_000, within=0.1)
+        with pytest.raises(AssertionError, match="noise was drawn"):
+            twin._open_run()
 
 
 @pytest.mark.parametrize("crash_at", range(1, 9))
@@ -265,7 +266,7 @@ def test_a_crash_at_any_record_loses_at_most_an_answer(saved: Path, crash_at: in
             if weights.updates > before:
                 released[where] = value
     spent = float(session.spent)
-    again = open_weights(session_of(hf.open(saved), name="analyst"), within=0.05, bits=ReplayedBits(99))
+    again = open_weights(session_of(hf.open(saved), name="analyst"), within=0.05)
     assert float(again._session.spent) == spent
     assert again.updates in (len(released), len(released) + 1)
     for where, value in released.items():
@@ -291,7 +292,8 @@ def test_charges_come_before_noise() -> None:
             order.append("noise")
             return super().words(count)
 
-    open_weights(session, bits=Telling(1))
+    with replayed(Telling(1)):
+        open_weights(session)
     assert order[0] == "charge"
     assert "noise" in order
 

@@ -13,6 +13,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.errors import BudgetError, InputError, MechanismError
+from holdfast.noise._replay import replayed
 from holdfast.noise.bits import ReplayedBits
 from holdfast.query.universe import universe
 from holdfast.session.cell_counts import CellCounts
@@ -70,7 +71,8 @@ def test_all_marginals_are_a_partition_for_each_pair() -> None:
 
 def test_it_learns_the_workload_within_its_budget() -> None:
     session = session_of()
-    made = mwem(session, NAMES, QUERIES, rho=0.05, rounds=20, bits=ReplayedBits(1))
+    with replayed(ReplayedBits(1)):
+        made = mwem(session, NAMES, QUERIES, rho=0.05, rounds=20)
     assert float(session.spent) <= 0.05
     assert float(session.spent) == pytest.approx(0.05, rel=1e-4)
     uniform = np.abs(
@@ -101,7 +103,8 @@ def test_a_workload_may_be_made_before_and_must_fit() -> None:
 
 def test_a_pure_session_has_laplace_noise() -> None:
     session = session_of(rho=None, epsilon=30.0)
-    made = mwem(session, NAMES, QUERIES, epsilon=20.0, rounds=10, bits=ReplayedBits(1))
+    with replayed(ReplayedBits(1)):
+        made = mwem(session, NAMES, QUERIES, epsilon=20.0, rounds=10)
     assert float(session.spent) == pytest.approx(20.0, rel=1e-4)
     assert errors(session, made, QUERIES).max() < 0.2
 
@@ -187,7 +190,8 @@ def test_the_quality_report_is_private_or_says_that_it_is_not() -> None:
     assert str(exact).startswith("OWNER ONLY")
     assert exact.max_error == pytest.approx(errors(session, made, held_out).max(), abs=1e-4)
     spent = float(session.spent)
-    noisy = quality(session, made, held_out, rho=0.1, bits=ReplayedBits(2))
+    with replayed(ReplayedBits(2)):
+        noisy = quality(session, made, held_out, rho=0.1)
     assert float(session.spent) == pytest.approx(spent + 0.1, abs=1e-6)
     assert abs(noisy.max_error - exact.max_error) <= noisy.half_width
     assert abs(noisy.mean_error - exact.mean_error) <= noisy.half_width

@@ -15,6 +15,7 @@ from oracles.statistics import FALSE_ALARM, chi_square
 
 import holdfast as hf
 from holdfast.errors import InputError, MechanismError
+from holdfast.noise._replay import replayed
 from holdfast.noise.bits import ReplayedBits
 from holdfast.query.universe import universe
 from holdfast.synthesis import Workload, small_database
@@ -76,7 +77,7 @@ def test_the_mechanism_is_given_exactly_the_law(monkeypatch: pytest.MonkeyPatch)
     """Exponent of the mechanism: epsilon score/(2 sensitivity) must be epsilon n u/2, as fractions."""
     seen: dict[str, Any] = {}
 
-    def spy(score: Any, *, sensitivity: int, epsilon: Fraction, bits: Any) -> int:
+    def spy(score: Any, *, sensitivity: int, epsilon: Fraction) -> int:
         seen.update(score=score, sensitivity=sensitivity, epsilon=epsilon)
         return 0
 
@@ -105,13 +106,14 @@ def test_the_law_is_private_and_a_twin_that_forgets_the_size_is_not() -> None:
 
 def test_the_draws_follow_the_law_and_not_its_neighbours() -> None:
     session = table_of(ROWS).session(epsilon=10.0**6, target="table")
-    bits, epsilon, runs = ReplayedBits(11), 3.0, 3500
+    epsilon, runs = 3.0, 3500
     drawn: Counter[tuple[int, ...]] = Counter()
-    for i in range(runs):
-        made = small_database(session, ["a", "b"], QUERIES, epsilon=epsilon, size=3, name=str(i), bits=bits)
-        cells, outside = made.weights.probabilities()
-        counts = [round(3 * float(p)) for p in (*cells.reshape(-1), outside)]
-        drawn[tuple(i for i, c in enumerate(counts) for _ in range(c))] += 1
+    with replayed(ReplayedBits(11)):
+        for i in range(runs):
+            made = small_database(session, ["a", "b"], QUERIES, epsilon=epsilon, size=3, name=str(i))
+            cells, outside = made.weights.probabilities()
+            counts = [round(3 * float(p)) for p in (*cells.reshape(-1), outside)]
+            drawn[tuple(i for i, c in enumerate(counts) for _ in range(c))] += 1
     order = sorted(law(ROWS, 3, epsilon))
     observed = [drawn[one] for one in order]
 

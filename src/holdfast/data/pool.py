@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -11,11 +10,11 @@ import numpy as np
 
 from holdfast.data.source import Block
 from holdfast.errors import DataError, HoldfastError
+from holdfast.process import current
 from holdfast.query.schema import Schema
 
 POOL_BYTES = 2**26
 _MOST_ROWS, _LEAST_ROWS = 2**22, 2**16
-_generation = 0
 
 
 class Pool:
@@ -34,7 +33,7 @@ class Pool:
     def __init__(self, fill: Callable[[int], Block], rows: int) -> None:
         self._fill = fill
         self._rows = rows
-        self._supply = _Supply(_generation)
+        self._supply = _Supply()
 
     def take(self, columns: Sequence[str], count: int) -> Block:
         """`count` fresh rows, with the named columns.
@@ -76,8 +75,8 @@ class Pool:
     def _own(self) -> _Supply:
         """This process's rows. A forked child starts empty: its parent will use the rows it inherited."""
         supply = self._supply
-        if supply.generation != _generation:
-            supply = self._supply = _Supply(_generation, closed=supply.closed)
+        if supply.process != current():
+            supply = self._supply = _Supply(closed=supply.closed)
         return supply
 
     def _begin(self, supply: _Supply) -> _Refill:
@@ -124,10 +123,10 @@ class _Refill:
 class _Supply:
     """The unused rows of one process, and the lock that guards them."""
 
-    __slots__ = ("_blocks", "changed", "closed", "generation", "level", "refill")
+    __slots__ = ("_blocks", "changed", "closed", "level", "process", "refill")
 
-    def __init__(self, generation: int, *, closed: bool = False) -> None:
-        self.generation = generation
+    def __init__(self, *, closed: bool = False) -> None:
+        self.process = current()
         self.closed = closed
         self.changed = threading.Condition()
         self.level = 0
@@ -185,11 +184,3 @@ def _checked(block: Block, count: int) -> Block:
     if any(len(codes) != count for codes in block.values()):
         raise DataError("expected as many rows as were drawn, got another number; open the data again")
     return block
-
-
-def _forget_parent() -> None:
-    global _generation
-    _generation += 1
-
-
-os.register_at_fork(after_in_child=_forget_parent)

@@ -15,7 +15,6 @@ from holdfast.holdout.rungs import MOVES, Rungs
 from holdfast.holdout.standing import Standing, ranked
 from holdfast.holdout.state import State
 from holdfast.holdout.summary import Summary
-from holdfast.noise.bits import Bits
 from holdfast.session.answer import Answer
 from holdfast.validity.argument import whole
 
@@ -47,7 +46,6 @@ class Leaderboard:
         failures: int | None = None,
         state: Path | str | None = None,
         anchors: Path | str | None = None,
-        bits: Bits | None = None,
     ) -> None:
         self.per_team = None if per_team is None else whole("per_team", per_team)
         self._holdout: ReusableHoldout | Rungs
@@ -61,7 +59,7 @@ class Leaderboard:
         else:
             self._holdout = ReusableHoldout(
                 labels, metric=metric, queries=queries, within=within, confidence=confidence, mode=mode,
-                private=private, failures=failures, state=state, anchors=anchors, bits=bits,
+                private=private, failures=failures, state=state, anchors=anchors,
             )  # fmt: skip
         self.metric = self._holdout.metric
         self._summary = Summary(

@@ -14,7 +14,6 @@ from holdfast.holdout.design import Design
 from holdfast.holdout.metric import GRID
 from holdfast.mechanisms.gaussian import add_gaussian
 from holdfast.mechanisms.votes import FLIP, unbiased, votes
-from holdfast.noise.bits import Bits
 from holdfast.noise.subset import with_replacement
 
 _BLOCK = 1 << 20
@@ -31,7 +30,7 @@ def total(rows: Rows) -> int:
     return int(values.sum(dtype=np.int64))
 
 
-def mean(plan: Design, rows: Rows, bits: Bits | None) -> float:
+def mean(plan: Design, rows: Rows) -> float:
     """A noisy mean in units of [0,1], by votes, Gaussian noise or rounding, as the design says.
 
     Guarantee: of all `plan.queries` means, with probability `plan.confidence`, each is within `plan.width` of
@@ -41,12 +40,12 @@ def mean(plan: Design, rows: Rows, bits: Bits | None) -> float:
     Cost: `plan.rows_read` rows.
     """
     if plan.mode == "votes":
-        drawn = rows(with_replacement(plan.rows, plan.votes, bits))
+        drawn = rows(with_replacement(plan.rows, plan.votes))
         levels = 1 if drawn.dtype == np.bool_ else GRID
-        return unbiased(votes(drawn, levels=levels, bits=bits), plan.votes, FLIP)
+        return unbiased(votes(drawn, levels=levels), plan.votes, FLIP)
     held = total(rows)
     if plan.mode == "gaussian":
-        noisy = add_gaussian(held, Fraction(plan.variance), bits)
+        noisy = add_gaussian(held, Fraction(plan.variance))
         assert isinstance(noisy, int)
         return noisy / (plan.rows * GRID)
     return cell_centre(plan, held)

@@ -23,7 +23,6 @@ from holdfast.holdout.reading import difference, ratio, single
 from holdfast.holdout.refusal import exhausted, overspent
 from holdfast.holdout.release import Rows, mean, total
 from holdfast.holdout.state import Look, Overspent, State
-from holdfast.noise.bits import Bits
 from holdfast.session.answer import Answer
 
 AnyMetric = str | Metric | RowValues
@@ -76,10 +75,8 @@ class ReusableHoldout:
         features: Any = None,
         state: Path | str | None = None,
         anchors: Path | str | None = None,
-        bits: Bits | None = None,
     ) -> None:
         self._labels = labels_array(labels)
-        self._bits = bits
         self.metric = metric_named(metric)
         self.features = features
         self._folders = state, anchors
@@ -97,9 +94,9 @@ class ReusableHoldout:
         self.design = _agree(self.state, asked)
         self._asker: thresholdout.Asker | None = None
         if self.design.thresholds is not None:
-            self._asker = thresholdout.Asker(self.design.thresholds, bits)
+            self._asker = thresholdout.Asker(self.design.thresholds)
             if self.state.fact("secret") is None:
-                self.state.fact("secret", thresholdout.open_vector(self.design.thresholds, bits))
+                self.state.fact("secret", thresholdout.open_vector(self.design.thresholds))
 
     @property
     def rows(self) -> int:
@@ -247,7 +244,7 @@ class ReusableHoldout:
             look = self._charge(team, question, len(sides), team_most, key)
             if look.answer is not None:
                 return Answer.from_json(look.answer, repeated=True), None
-            answer = read([mean(plan, side, self._bits) for side in sides])
+            answer = read([mean(plan, side) for side in sides])
             return Answer.from_json(self.state.settle(look.id, answer.to_json())), None
         # The next look depends on which guesses failed, so looks are taken one at a time.
         with self.state.alone():

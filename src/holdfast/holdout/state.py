@@ -13,6 +13,7 @@ from typing import Any
 
 from holdfast.errors import InputError, LedgerError
 from holdfast.holdout.anchor import Anchor, Mark, locked
+from holdfast.process import Home
 
 VERSION = 2
 SUFFIX = ".holdout"
@@ -62,11 +63,13 @@ class State:
     a cap. Looks, and answers with the secret state after them, are append-only and each chained by SHA-256.
     A file that lacks looks or answers of its anchor is refused: when it is opened, and at every charge and
     settlement. `facts` holds the terms, which are not chained, and the mechanism's secret state; `settle`
-    commits an answer together with the secret state after it.
+    commits an answer together with the secret state after it. In a forked child it refuses (LedgerError): looks in
+    memory would be counted twice there, and SQLite's connections must not cross a fork.
     """
 
     def __init__(self, path: Path | None, anchor: Anchor | None = None, lock: Path | None = None) -> None:
         self._lock = RLock()
+        self._home = Home("a holdout", "open it with state=FOLDER in each process", LedgerError)
         self._anchor = anchor
         self.before_settling: Callable[[], None] = _nothing
         """Called before an answer is committed; a server waits there for a public time."""
@@ -123,6 +126,7 @@ class State:
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
+        self._home.check()
         with self._lock:
             try:
                 self._db.execute("BEGIN IMMEDIATE")
@@ -141,6 +145,7 @@ class State:
 
         The anchor is held from the check to the end, so that of two copies only one can go on.
         """
+        self._home.check()
         if self._anchor is None:
             with self._transaction():
                 yield
@@ -160,6 +165,7 @@ class State:
         Requires: an open state file is not moved to another folder. Renaming it while open leaves SQLite's log
         behind; the anchor then refuses the side that lags.
         """
+        self._home.check()
         with self._lock:
             if self._alone is None:
                 yield
@@ -295,6 +301,7 @@ class State:
             )
 
     def _rows(self, sql: str, *values: object) -> list[Any]:
+        self._home.check()
         with self._lock:
             try:
                 return self._db.execute(sql, values).fetchall()

@@ -13,7 +13,6 @@ from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach
 from holdfast.mechanisms.gaussian import add_gaussian
 from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.mechanisms.values import round_down
-from holdfast.noise.bits import Bits
 from holdfast.privacy import event, rule
 from holdfast.privacy.rounding import up
 from holdfast.validity.argument import positive, proportion, whole
@@ -79,16 +78,16 @@ def thresholds(
     return _planned(rows, queries, beta, bar, most, math.exp(place), _share(math.exp(place), most))
 
 
-def open_vector(found: Thresholds, bits: Bits | None = None) -> str:
+def open_vector(found: Thresholds) -> str:
     """The secret state of a fresh run, as JSON text."""
-    return json.dumps(_vector(found.bar, found.hits, Fraction(found.search_rho), bits).to_json())
+    return json.dumps(_vector(found.bar, found.hits, Fraction(found.search_rho)).to_json())
 
 
 class Asker:
     """Asks a sparse vector whose truth is the secret text; the object is kept only to save its set-up."""
 
-    def __init__(self, found: Thresholds, bits: Bits | None = None) -> None:
-        self._found, self._bits = found, bits
+    def __init__(self, found: Thresholds) -> None:
+        self._found = found
         self._kept: tuple[str, SparseVector] | None = None
 
     def ask(self, secret: str, held: int, guess: int) -> tuple[str, int | None]:
@@ -96,14 +95,14 @@ class Asker:
         if self._kept is not None and self._kept[0] == secret:
             vector = self._kept[1]
         else:
-            vector = SparseVector.from_json(json.loads(secret), self._bits)
+            vector = SparseVector.from_json(json.loads(secret))
         self._kept = None
         above = vector.above(abs(held - guess))
         after = json.dumps(vector.to_json())
         self._kept = after, vector
         if not above:
             return after, None
-        noisy = add_gaussian(held, Fraction(self._found.variance), self._bits)
+        noisy = add_gaussian(held, Fraction(self._found.variance))
         assert isinstance(noisy, int)
         return after, noisy
 
@@ -118,8 +117,8 @@ def _share(rho: float, hits: int) -> float:
     return hits * GRID * GRID / (2.0 * rho / 4.0)
 
 
-def _vector(bar: int, hits: int, rho: float | Fraction, bits: Bits | None = None) -> SparseVector:
-    return SparseVector(bar, sensitivity=GRID, rho=rho, hits=hits, bits=bits)
+def _vector(bar: int, hits: int, rho: float | Fraction) -> SparseVector:
+    return SparseVector(bar, sensitivity=GRID, rho=rho, hits=hits)
 
 
 def _planned(

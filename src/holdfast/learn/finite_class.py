@@ -166,7 +166,6 @@ class FiniteClass:
         target: str,
         *,
         epsilon: float,
-        bits: Bits | None = None,
     ) -> Learned:
         """As `learn`, over the rows of a session: `target` is a condition, such as "smoker = 'yes'".
 
@@ -191,7 +190,7 @@ class FiniteClass:
         wrong = np.zeros(self.size, dtype=np.int64)
         for block in session._source.scan([name for name in schema if name in needed]):
             wrong += self.hypotheses.mistakes(matrix(decode(block, schema, names)), test(block))
-        index, measured = _release(wrong, eps, bits)
+        index, measured = _release(wrong, eps)
         width, excess = _claims(self.size, eps, footing)
         n, confidence = footing.rows, session.confidence
         bound = min(1.0, max(0.0, measured / n + width))
@@ -256,7 +255,7 @@ def _claims(size: int, eps: Fraction, footing: Footing) -> tuple[float, float]:
     return error, min(1.0, excess)
 
 
-def _release(wrong: NDArray[np.int64], eps: Fraction, bits: Bits | None) -> tuple[int, int]:
+def _release(wrong: NDArray[np.int64], eps: Fraction, bits: Bits | None = None) -> tuple[int, int]:
     """The index of a hypothesis, and its number of mistakes plus noise."""
     index = exponential(-wrong, sensitivity=1, epsilon=_choosing(eps), bits=bits)
     return index, int(add_laplace(int(wrong[index]), _scale(eps), bits))

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from holdfast.errors import HoldfastError, LedgerError
 from holdfast.ledger.anchor import Mark
-from holdfast.ledger.entry import LOST, Account, Totals
+from holdfast.ledger.entry import LOST, Account, Totals, is_replayed
 from holdfast.ledger.fact import FIELDS, Fact, Value, digest, genesis, is_hex, link
 from holdfast.ledger.memory import check_account, check_limit
 from holdfast.ledger.protocol import Ledger
@@ -16,7 +16,8 @@ from holdfast.ledger.protocol import Ledger
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What a sound ledger holds. `head` stands for all of it; `currency` is the table's."""
+    """What a sound ledger holds. `head` stands for all of it; `currency` is the table's; `replayed` is how many
+    charges a test made with noise that repeats itself, and which paid for nothing private."""
 
     ledger: str
     place: int
@@ -27,13 +28,15 @@ class Verified:
     totals: Totals
     currency: str
     moved: str | None
+    replayed: int = 0
 
     def __str__(self) -> str:
         moved = "" if self.moved is None else f"; moved to {self.moved}"
+        replayed = f"; {self.replayed} charges REPLAYED, which are not private" if self.replayed else ""
         return (
             f"ledger {self.ledger}: sound. {self.place} facts: {self.totals.entries} charges by {self.sessions} "
             f"sessions, {self.answered} answered ({self.secret} secret), {self.totals.units} billionths of "
-            f"{self.currency} in all{moved}\nhead {self.head}"
+            f"{self.currency} in all{replayed}{moved}\nhead {self.head}"
         )
 
 
@@ -75,7 +78,7 @@ class Walk:
         self._total = Totals()
         self._keys: set[tuple[str, str]] = set()
         self._pending: set[int] = set()
-        self._answered = self._secret = 0
+        self._answered = self._secret = self._replayed = 0
         self._moved: str | None = None
         self._check_mark()
 
@@ -111,6 +114,7 @@ class Walk:
         return Verified(
             self.ledger, self.place, self.head, len(self._accounts), self._answered, self._secret, self._total,
             "zcdp" if self._cap is None else self._cap.currency, self._moved,
+            self._replayed,
         )  # fmt: skip
 
     def _check_mark(self) -> None:
@@ -185,6 +189,7 @@ class Walk:
         self._spent[session] = mine
         self._keys.add(key)
         self._pending.add(fact.place)
+        self._replayed += is_replayed(str(fields["plan"]))
 
     def _answer(self, fact: Fact) -> None:
         entry = int(fact.fields["entry"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -27,6 +26,7 @@ from holdfast.ledger.fact import Fact, Value, is_hex
 from holdfast.ledger.failpoint import reached
 from holdfast.ledger.pen import Pen
 from holdfast.ledger.wish import Outcome, Reserve, Wish
+from holdfast.process import Home
 
 Result = TypeVar("Result")
 _REFUSALS = (BudgetError, InputError, Stale)
@@ -45,7 +45,9 @@ class ChainedLedger:
     def __init__(
         self, database: Database, anchors: Path | None, beside: Path | None, *, acknowledged: bool = False
     ) -> None:
-        self._database, self._process = database, os.getpid()
+        self._database = database
+        # A fork shares the parent's connections and locks, so these keep nobody out.
+        self._home = Home("a ledger", "open it again", LedgerError)
         self._book = Book(database.read)
         self._batches: Batches[Pen] = Batches(self._commit)
         self._pen: Pen | None = None
@@ -90,18 +92,21 @@ class ChainedLedger:
         return self._write(lambda pen: pen.record(entry, answer, secret))
 
     def together(self, wishes: Sequence[Wish]) -> list[Outcome]:
+        self._home.check()
         if any(isinstance(wish, Reserve) for wish in wishes):
             reached("before reserve")
         tickets = self._batches.put_all([_open_only(_written(wish)) for wish in wishes])
         return [ticket.result if ticket.error is None else ticket.error for ticket in tickets]
 
     def find(self, session: str, key: str) -> Entry | None:
+        self._home.check()
         return self._book.find(session, key)
 
     def totals(self, session: str | None = None) -> Totals:
         return self._book.totals(session)
 
     def moment(self, session: str) -> Moment:
+        self._home.check()
         return self._book.moment(session)
 
     def entries(self, session: str | None = None, *, last: int | None = None) -> Iterator[Entry]:
@@ -158,6 +163,7 @@ class ChainedLedger:
 
     def _write(self, operation: Callable[[Pen], Result], *, closed: bool = False) -> Result:
         """Commit an operation; on a ledger that counts no longer (`closed`) only where that is its purpose."""
+        self._home.check()
         return self._batches.put(operation if closed else _open_only(operation))
 
     def _commit(self, tickets: list[Ticket[Pen]]) -> None:
@@ -179,10 +185,6 @@ class ChainedLedger:
 
         The anchor is held all the while. It comes first: processes queue up for it, where SQLite would poll.
         """
-        if self._process != os.getpid():  # a fork shares the parent's locks, so they keep nobody out
-            raise LedgerError(
-                "expected a ledger that was opened in this process, got its parent's; open it again"
-            )
         with self._anchor.held():
             rows, known, self._pen = self._database.begin(), self._pen, None
             try:

@@ -15,6 +15,18 @@ MOST = 2**63 - 1
 LOST = "answers lost with an older copy"
 """The account that bears what was charged after a backup had been made that came back."""
 
+_REPLAYED = '{"replayed": true, '
+
+
+def as_replayed(plan: str) -> str:
+    """The same plan (a JSON object with something in it), which says that its noise repeats itself: a test's."""
+    return _REPLAYED + plan[1:]
+
+
+def is_replayed(plan: str) -> bool:
+    """Whether a plan says so; what was answered under it is not private."""
+    return plan.startswith(_REPLAYED)
+
 
 @dataclass(frozen=True, slots=True)
 class Account:

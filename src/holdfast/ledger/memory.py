@@ -24,15 +24,21 @@ from holdfast.ledger.entry import (
 )
 from holdfast.ledger.fact import FIELDS, Fact, Value, digest, genesis, link
 from holdfast.ledger.wish import Outcome, Wish, outcome
+from holdfast.process import Home
 
 _NOTHING = Totals()
 
 
 class MemoryLedger:
-    """See `Ledger`. Every operation is O(1) and holds one lock. The chain is computed when it is asked for."""
+    """See `Ledger`. Every operation is O(1) and holds one lock. The chain is computed when it is asked for.
+
+    Guarantee: it counts in the process that made it and in no other. A forked child has a copy that its parent
+    does not see, so there it refuses (LedgerError) to charge, to record and to look for what was charged.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
+        self._home = Home("a ledger", "ask there, or save the table and open the store here", LedgerError)
         self._limit: Account | None = None
         self._accounts: dict[str, Account] = {}
         self._totals: dict[str | None, Totals] = {}
@@ -46,12 +52,14 @@ class MemoryLedger:
         return self._limit
 
     def set_limit(self, account: Account) -> None:
+        self._home.check()
         with self._lock:
             check_limit(self._limit, account, self.totals().units)
             self._limit = account
             self._log.append(("limit", account))
 
     def open(self, account: Account) -> Account:
+        self._home.check()
         with self._lock:
             standing = self._accounts.get(account.name)
             check_account(standing, account, self.totals(account.name).units)
@@ -66,6 +74,7 @@ class MemoryLedger:
     def reserve(
         self, session: str, key: str, plan: str, event: str, charge: Charge, holds: While = ALWAYS
     ) -> Entry:
+        self._home.check()
         with self._lock:
             self._refuse_retired()
             mine = self.totals(session).plus(charge.queries, charge.session)
@@ -86,6 +95,7 @@ class MemoryLedger:
             return entry
 
     def record(self, entry: int, answer: str, *, secret: bool = False) -> str:
+        self._home.check()
         with self._lock:
             if not 0 <= entry < len(self._entries):
                 raise LedgerError(
@@ -104,6 +114,7 @@ class MemoryLedger:
         return [outcome(wish, self) for wish in wishes]
 
     def find(self, session: str, key: str) -> Entry | None:
+        self._home.check()
         index = self._keys.get((session, key))
         return None if index is None else self._entries[index]
 
@@ -111,6 +122,7 @@ class MemoryLedger:
         return self._totals.get(session, _NOTHING)
 
     def moment(self, session: str) -> Moment:
+        self._home.check()
         with self._lock:
             return Moment(self.totals(session), self.totals(), self._limit)
 
@@ -161,6 +173,7 @@ class MemoryLedger:
 
     def retire(self, retired: bool = True) -> None:
         """Accept no further charges: another ledger counts for these rows from now on."""
+        self._home.check()
         with self._lock:
             self._retired = retired
 

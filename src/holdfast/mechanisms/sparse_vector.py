@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Self
 
-from holdfast.errors import BudgetError, InputError
+from holdfast.errors import BudgetError, InputError, MechanismError
 from holdfast.mechanisms import terms as declared
 from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach
 from holdfast.mechanisms.terms import Number, Terms, Version, is_int, is_number
@@ -19,6 +19,7 @@ from holdfast.noise.gaussian import gaussian as draw_gaussian
 from holdfast.noise.laplace import laplace as draw_laplace
 from holdfast.noise.parameter import natural
 from holdfast.privacy import events
+from holdfast.process import Home
 
 _FAR = 1 << 200
 """What a value that is no number stands for, in grid steps: far below (NaN, -inf) or far above (inf)."""
@@ -40,12 +41,14 @@ class SparseVector:
     Cost: `event`, known before the first question; charge it then. About 2 microseconds a question.
 
     The noisy threshold is secret. `to_json` holds it, so that a restart does not draw it again; store that
-    where the data are stored, before the answer that changed it leaves.
+    where the data are stored, before the answer that changed it leaves. A forked child would test other values
+    against the same threshold and have the same hits again, so there it refuses (MechanismError).
     """
 
     __slots__ = (
         "_asked",
         "_bits",
+        "_home",
         "_left",
         "_lock",
         "_noisy_threshold",
@@ -96,6 +99,7 @@ class SparseVector:
         self.allocation = terms.allocate()
         self._bits = bits
         self._lock = threading.Lock()
+        self._home = Home("a sparse vector", "ask there, or open another here", MechanismError)
         self._on_integers = terms.integers
         self._step = terms.step
         self._question_noise = self._noise(self.allocation.question)
@@ -122,6 +126,7 @@ class SparseVector:
 
     def above(self, value: Number) -> bool:
         """Whether the value, with noise, reaches the noisy threshold. Cost: nothing beyond `event`."""
+        self._home.check()
         units = value if type(value) is int and self._on_integers else self._units(value)
         with self._lock:
             return self._test(units)
@@ -130,6 +135,7 @@ class SparseVector:
         """A noisy value if it is above, None if not; for numeric=True. An int where values are integers."""
         if self.allocation.value is None:
             raise InputError("expected a sparse vector with numeric=True, got one without; use above()")
+        self._home.check()
         units = self._units(value)
         with self._lock:
             if not self._test(units):
@@ -155,6 +161,7 @@ class SparseVector:
 
     def to_json(self) -> dict[str, Any]:
         """The terms and the secret state: keep it with the data."""
+        self._home.check()
         with self._lock:
             state = {"noisy_threshold": self._noisy_threshold, "left": self._left, "asked": self._asked}
         return {"terms": self.terms.to_json(), "secret": state}

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from holdfast.errors import InputError
 from holdfast.noise import words as _words
+from holdfast.noise._replay import given
 from holdfast.noise.parameter import natural
 from holdfast.noise.words import UInt
+from holdfast.process import current
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers import CipherContext
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 _BLOCK = bytes(1 << 16)
 _BYTES_PER_KEY = 1 << 24
 _READY = 512
-_generation = 0
 
 
 class Bits(Protocol):
@@ -52,9 +53,9 @@ class Bits(Protocol):
 class SystemBits:
     """Operating-system entropy, stretched by AES-256 in counter mode. Safe under threads and forks.
 
-    Guarantee: no two processes share a stream. A stream belongs to one process, told by its id and by a
-    count of forks; in any other process it is dropped unread and replaced by one with a fresh key. Every
-    16 MiB the key is replaced by fresh entropy, so a stolen key opens no output older than that.
+    Guarantee: no two processes share a stream. A stream belongs to one process (`holdfast.process`); in any
+    other it is dropped unread and replaced by one with a fresh key. Every 16 MiB the key is replaced by
+    fresh entropy, so a stolen key opens no output older than that.
     Requires: AES-256 is a pseudorandom permutation (distinguishing advantage below 2**-88 per key beyond
     that), and os.urandom is sound.
     Cost: about 1 ns a word in bulk.
@@ -81,7 +82,7 @@ class SystemBits:
 
     def _own(self) -> _Stream:
         stream = self._stream
-        if stream.process != os.getpid() or stream.generation != _generation:
+        if stream.process != current():
             stream = self._stream = _Stream()
         return stream
 
@@ -89,11 +90,10 @@ class SystemBits:
 class _Stream:
     """One key stream of one process. Its lock is its own, so a fork never inherits a held one."""
 
-    __slots__ = ("_encryptor", "_left", "_lock", "_ready", "generation", "process")
+    __slots__ = ("_encryptor", "_left", "_lock", "_ready", "process")
 
     def __init__(self) -> None:
-        self.process = os.getpid()
-        self.generation = _generation
+        self.process = current()
         self._lock = threading.Lock()
         self._left = 0
         self._ready: list[int] = []
@@ -180,14 +180,15 @@ class ReplayedBits:
 _system = SystemBits()
 
 
-def system_bits() -> SystemBits:
-    """The process-wide source of the operating system's randomness."""
-    return _system
+def system_bits() -> Bits:
+    """The process-wide source of the operating system's randomness; in a test, what it replays instead."""
+    replayed = given()
+    return _system if replayed is None else replayed
 
 
 def source(bits: Bits | None) -> Bits:
     """The given source, or the system's where none is given."""
-    return _system if bits is None else bits
+    return system_bits() if bits is None else bits
 
 
 def _keystream(key: bytes) -> CipherContext:
@@ -195,12 +196,3 @@ def _keystream(key: bytes) -> CipherContext:
 
     # Every key is used for one stream only, so the counter may start at zero.
     return Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
-
-
-def _forget_parent() -> None:
-    global _generation
-    _generation += 1
-
-
-# The process id alone would miss a grandchild that was given its grandparent's id.
-os.register_at_fork(after_in_child=_forget_parent)

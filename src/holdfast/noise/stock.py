@@ -10,9 +10,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.noise._replay import given
 from holdfast.noise.bits import Bits, system_bits
 from holdfast.noise.histogram import Histogram
 from holdfast.noise.law import Law
+from holdfast.process import current
 
 _LAWS = 128
 _WORTH_A_LARGE_TABLE = 1 << 11
@@ -42,12 +44,16 @@ class Stock:
     def forget(self) -> None:
         """Drop the draws made ahead."""
         self._lock = threading.Lock()
-        self._process = os.getpid()
         self._ready: list[int] = []
+        # Last: another thread that sees this process's sign must find none of the parent's draws.
+        self._process = current()
 
     def one(self) -> int:
         """One draw from the system's bits. Cost: below a microsecond once the law is warm."""
-        if self._process != os.getpid():
+        replayed = given()
+        if replayed is not None:
+            return int(self.many(1, replayed)[0])
+        if self._process != current():
             self.forget()
         while True:
             try:
@@ -57,6 +63,7 @@ class Stock:
 
     def many(self, count: int, bits: Bits | None) -> NDArray[np.int64]:
         """`count` draws. With explicit bits the table depends on the count alone, so replays repeat."""
+        bits = given() if bits is None else bits
         if bits is not None:
             return self._sampler(count).draw(count, bits)
         if count <= _FEW:

@@ -71,11 +71,14 @@ class FunctionMeasurement:
         values = {name: readable(name, block[name], self.schema) for name in self.columns}
         length = len(next(iter(values.values())))
         try:
-            found = np.asarray(self.source.function(values), dtype=np.float64)
-        except Exception as failure:
-            raise DataError(f"the function {self.source} failed with {type(failure).__name__}") from None
-        if found.shape != (length,):
-            raise DataError(f"the function {self.source} must return one number for each row")
+            found: NDArray[np.float64] | None = np.asarray(self.source.function(values), dtype=np.float64)
+        except Exception:
+            found = None
+        # Fixed words: the function has seen the rows, so its error, its shape and its name may speak of them.
+        if found is None or found.shape != (length,):
+            raise DataError(
+                "expected one number for each row from the function, got something else; try it on rows of your own"
+            )
         units = np.floor(np.clip(np.nan_to_num(found, nan=0.0), 0.0, 1.0) * LEVELS + 0.5)
         return units.astype(np.int64)
 

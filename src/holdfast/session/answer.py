@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.noise._replay import replaying
 from holdfast.session import display
 
 Value = Any
@@ -43,6 +44,8 @@ class Answer:
     labels: tuple[str, ...] | None = None
     repeated: bool = field(default=False, compare=False)
     """This is the stored answer to a question asked before; it cost nothing."""
+    replayed: bool = field(default_factory=replaying, compare=False)
+    """A test made it with noise that repeats itself: it is not private, whatever was charged."""
 
     @property
     def width(self) -> Value:
@@ -76,12 +79,14 @@ class Answer:
         """The whole answer as JSON text."""
         parts = vars(self).copy()
         del parts["repeated"]
+        if not self.replayed:
+            del parts["replayed"]
         return _ENCODER.encode(parts)
 
     @classmethod
     def from_json(cls, text: str, *, repeated: bool = False) -> Answer:
         """The answer that `to_json` wrote."""
-        parts = {name: _readable(part) for name, part in json.loads(text).items()}
+        parts = {"replayed": False} | {name: _readable(part) for name, part in json.loads(text).items()}
         if parts["labels"] is not None:
             parts["labels"] = tuple(parts["labels"])
         return cls(**parts, repeated=repeated)

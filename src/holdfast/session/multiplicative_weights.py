@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from holdfast.errors import BudgetError, InputError
 from holdfast.ledger import Entry, Stale
 from holdfast.mechanisms.sparse_vector import SparseVector
-from holdfast.noise.bits import Bits
 from holdfast.noise.gaussian import gaussian
 from holdfast.noise.laplace import laplace
 from holdfast.privacy.event import Nothing
@@ -66,9 +65,8 @@ class MultiplicativeWeights:
         version: str = "best",
         name: str = "weights",
         device: str = "numpy",
-        bits: Bits | None = None,
     ) -> None:
-        self._session, self._name, self._bits, self._lock = session, name, bits, RLock()
+        self._session, self._name, self._lock = session, name, RLock()
         self._holder = uuid.uuid4().hex
         self.universe: Universe = universe(
             session._schema, columns, edges, most=MAX_CELLS if device == "numpy" else 2**32
@@ -141,7 +139,7 @@ class MultiplicativeWeights:
         """Synthetic rows drawn from the weights; costs nothing. See `holdfast.synthesis.SyntheticTable`."""
         from holdfast.session.weighted_rows import sample
 
-        return sample(self.weights, count, self._bits)
+        return sample(self.weights, count)
 
     def _ask(self, query: Region) -> Answer:
         with self._lock:
@@ -202,7 +200,7 @@ class MultiplicativeWeights:
     def _draw(self, query: Region, entry: Entry) -> int:
         """The noisy answer of an update, drawn once: what the ledger has stands."""
         noise = gaussian if self.terms.answer == "gaussian" else laplace
-        drawn = self._total(query) + noise(self.terms.answer_noise, self._bits)
+        drawn = self._total(query) + noise(self.terms.answer_noise)
         return int(json.loads(self._session.record(entry, json.dumps(drawn))))
 
     def _update(self, query: Region, steps: int) -> None:
@@ -262,12 +260,11 @@ class MultiplicativeWeights:
                 epsilon=terms.run_epsilon,
                 hits=1,
                 version="lecture" if terms.version == "textbook" else "best",
-                bits=self._bits,
             )
             text = session.record(entry, json.dumps(vector.to_json()), secret=True)
         else:
             text = entry.answer
-        self._run = SparseVector.from_json(json.loads(text), self._bits)
+        self._run = SparseVector.from_json(json.loads(text))
         return self._run
 
     def _opened(self, entry: Entry) -> WeightsTerms:

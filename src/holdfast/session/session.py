@@ -37,6 +37,7 @@ from holdfast.session.planner import affordable, finish, holds, plan, total_rho
 from holdfast.session.promise import Promise, promises, share
 from holdfast.session.questions import Questions
 from holdfast.session.release import release
+from holdfast.session.replayed import noted, refuse_to_replay
 from holdfast.session.report import Report
 from holdfast.session.request import Request
 from holdfast.session.selection import Selection, select
@@ -55,6 +56,7 @@ _SIZE_KEPT = 1 << 15
 _WATCHES_KEPT = 16
 _LETTERS = 32
 """So many letters of a question take about as long for each row as one comparison."""
+_SAMPLED = json.dumps({"question": "sample"})
 _SHORT = 500
 """Longer conditions are not kept: who writes them is anybody."""
 
@@ -155,7 +157,7 @@ class Session(Questions[Answer]):
         else:
             row = self._source.draw(columns, 1)
         told = vote(bool(test(row)[0]))
-        return told if key is None else bool(json.loads(self._ledger.record(entry.id, json.dumps(told))))
+        return told if key is None else bool(json.loads(self.record(entry, json.dumps(told))))
 
     def _sampling(self, where: str, key: str | None, event: str, charge: Charge) -> Entry:
         """The charge of a vote: a new one, or the standing one under this key."""
@@ -165,7 +167,7 @@ class Session(Questions[Answer]):
             if standing is not None:
                 return standing
             try:
-                return self._ledger.reserve(self.name, name, "sample", event, charge, self._anytime)
+                return self._reserve(name, _SAMPLED, event, charge, self._anytime).put(self._ledger)
             except Stale:
                 continue  # the key was reserved meanwhile, and is found
 
@@ -275,9 +277,8 @@ class Session(Questions[Answer]):
                     raise InputError("this was opened on other terms; choose another name")
                 return standing
             try:
-                return self._ledger.reserve(
-                    self.name, key or next(self._samples), plan_text, text, cost, holding
-                )
+                name = key or next(self._samples)
+                return self._reserve(name, plan_text, text, cost, holding).put(self._ledger)
             except Stale:
                 # Too many intervals are refused here; otherwise the key was reserved meanwhile, and is found.
                 self._refuse_more_than_promised(queries, self._moment())
@@ -291,7 +292,7 @@ class Session(Questions[Answer]):
         """
         plan_text, text, cost = self._priced(label, event, queries)
         holding = self._until(last if self._terms.queries is None else self._terms.queries)
-        return self._ledger.reserve(self.name, key, plan_text, text, cost, holding)
+        return self._reserve(key, plan_text, text, cost, holding).put(self._ledger)
 
     @property
     def _answered(self) -> int:
@@ -326,6 +327,7 @@ class Session(Questions[Answer]):
     def record(self, entry: Entry, outcome: str, *, secret: bool = False) -> str:
         """Commit the outcome of a charge, once; returns the outcome that stands. A `secret` one holds what must
         not leave (a noisy threshold) and is left out of exports."""
+        refuse_to_replay(entry)
         return self._ledger.record(entry.id, outcome, secret=secret)
 
     def promise(self) -> Promise:
@@ -359,6 +361,7 @@ class Session(Questions[Answer]):
                 continue
             reached("after reserve")
             yield Next(planned.rows * (1 + len(planned.question) // _LETTERS))
+            refuse_to_replay(entry)
             answer = release(planned, self._source, self._terms)
             text = answer.to_json()
             reached("after draw")
@@ -377,7 +380,11 @@ class Session(Questions[Answer]):
         most = None if agree is None else agree(planned.charge, moment)
         if most is not None:
             holding = replace(holding, session_answers=min(most, holding.session_answers or most))
-        return planned, Reserve(self.name, key, planned.text, planned.event_text, planned.charge, holding)
+        return planned, self._reserve(key, planned.text, planned.event_text, planned.charge, holding)
+
+    def _reserve(self, key: str, plan: str, event: str, charge: Charge, holding: While) -> Reserve:
+        """A charge. There is no other way to one, so that none can forget what it has to say."""
+        return Reserve(self.name, key, noted(plan), event, charge, holding)
 
     def _resume(self, statistic: Statistic, entry: Entry) -> Plan:
         """A charge whose answer was lost in a crash is computed once more, with the noise that was paid for."""

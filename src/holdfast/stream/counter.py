@@ -9,11 +9,12 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from holdfast.errors import BudgetError, InputError
+from holdfast.errors import BudgetError, InputError, MechanismError
 from holdfast.mechanisms.values import integers, positive
 from holdfast.noise.bits import Bits
 from holdfast.noise.parameter import natural
 from holdfast.privacy import events
+from holdfast.process import Home
 from holdfast.stream.square_root import SquareRoot
 from holdfast.stream.tree import Tree
 
@@ -32,10 +33,11 @@ class Counter:
     fresh noise for every prefix would cost `horizon` times as much.
     Cost: `event`, known before the first arrival; charge it then. About a microsecond an arrival.
 
-    `to_json` holds the exact count and the noise, both secret: keep it with the data.
+    `to_json` holds the exact count and the noise, both secret: keep it with the data. In a forked child it refuses
+    (MechanismError): the noise of two copies is the same, and the difference of their totals would be exact.
     """
 
-    __slots__ = ("_inner", "_lock", "_terms")
+    __slots__ = ("_home", "_inner", "_lock", "_terms")
 
     def __init__(
         self,
@@ -60,6 +62,7 @@ class Counter:
             "largest": natural("largest", largest, least=1, most=1 << 36),
         }
         self._lock = threading.Lock()
+        self._home = counter_home()
         self._inner = _inner(self._terms, bits)
 
     @property
@@ -79,6 +82,7 @@ class Counter:
 
     def add(self, value: int = 1) -> None:
         """One arrival. Time passes for every arrival, also for a value of 0."""
+        self._home.check()
         if type(value) is not int:
             value = _whole(value)
         with self._lock:
@@ -87,6 +91,7 @@ class Counter:
 
     def extend(self, values: ArrayLike) -> NDArray[np.int64]:
         """Many arrivals at once; the noisy total after each of them."""
+        self._home.check()
         array = np.atleast_1d(np.asarray(integers(values)))
         if array.ndim != 1:
             raise InputError(f"expected a flat list of integers, got shape {array.shape}")
@@ -96,6 +101,7 @@ class Counter:
 
     def total(self) -> int:
         """The noisy total so far: unbiased but for rounding, the same until the next arrival."""
+        self._home.check()
         with self._lock:
             return self._inner.total()
 
@@ -107,6 +113,7 @@ class Counter:
 
     def to_json(self) -> dict[str, Any]:
         """The terms and the secret state."""
+        self._home.check()
         with self._lock:
             return {"terms": dict(self._terms), "secret": self._inner.state()}
 
@@ -130,6 +137,11 @@ class Counter:
                 f"expected at most {self._terms['horizon']} arrivals, got {self._inner.seen} and {arrivals} "
                 "more; open a new counter, or UnboundedCounter"
             )
+
+
+def counter_home() -> Home:
+    """Where a counter is opened, and may be used."""
+    return Home("a counter", "count there, or open another here", MechanismError)
 
 
 def _inner(terms: dict[str, Any], bits: Bits | None) -> Tree | SquareRoot:

@@ -6,15 +6,16 @@ import math
 from fractions import Fraction
 from typing import Any, Literal, Self
 
-from holdfast.errors import BudgetError, InputError
+from holdfast.errors import BudgetError, InputError, MechanismError
 from holdfast.mechanisms.accuracy import laplace_reach
 from holdfast.mechanisms.laplace import add_laplace
 from holdfast.mechanisms.values import positive, round_down
 from holdfast.noise.bernoulli import bernoulli
-from holdfast.noise.bits import Bits, system_bits
+from holdfast.noise.bits import Bits, source
 from holdfast.noise.parameter import natural
 from holdfast.noise.subset import without_replacement
 from holdfast.privacy import events
+from holdfast.process import Home
 
 _HALF = Fraction(1, 2)
 
@@ -28,14 +29,15 @@ class PanPrivateDensity:
     intruder's choice is epsilon-DP: the bit's two laws are within 1 - 2*bias and 1 + 2*bias of each other.
     The density, told once at the end, costs another epsilon; the two together 2*epsilon.
     Not guaranteed: two intrusions. Between them the bit of an absent user never changes, while that of a user
-    who appears may; a changed bit proves an appearance (epsilon is infinite).
+    who appears may; a changed bit proves an appearance (epsilon is infinite). A fork would be such a second copy:
+    in a child it refuses (MechanismError).
     bias = (1 - e^{-epsilon})/2 is the largest that keeps the ratios; method "lecture" has epsilon/4 (theory
     3(f)), for epsilon up to 1/2, which costs no more and has up to four times the variance.
     Reference: Dwork, Naor, Pitassi, Rothblum and Yekhanin, Pan-private streaming algorithms (2010).
     Cost: `event`. A few microseconds an appearance; one bit of state for each sampled user.
     """
 
-    __slots__ = ("_answer", "_bits", "_index", "_state", "_terms", "bias", "epsilon", "sampled")
+    __slots__ = ("_answer", "_bits", "_home", "_index", "_state", "_terms", "bias", "epsilon", "sampled")
 
     def __init__(
         self,
@@ -56,9 +58,10 @@ class PanPrivateDensity:
             "sampled": m,
             "method": method,
         }
-        self._bits = system_bits() if bits is None else bits
-        self.sampled: list[int] = list(range(n)) if m == n else without_replacement(n, m, self._bits).tolist()
-        self._state: list[int] = self._bits.chunks(m, 1).astype(int).tolist()
+        self._bits = bits
+        self._home = Home("a density", "count there, or open another here", MechanismError)
+        self.sampled: list[int] = list(range(n)) if m == n else without_replacement(n, m, bits).tolist()
+        self._state: list[int] = source(bits).chunks(m, 1).astype(int).tolist()
         self._index = {user: i for i, user in enumerate(self.sampled)}
         self._answer: float | None = None
 
@@ -70,10 +73,12 @@ class PanPrivateDensity:
     @property
     def state(self) -> tuple[int, ...]:
         """What an intruder finds: private once, at one moment."""
+        self._home.check()
         return tuple(self._state)
 
     def see(self, user: int) -> None:
         """A user of 0..universe-1 appears, for the first or the hundredth time."""
+        self._home.check()
         if self._answer is not None:
             raise BudgetError("expected appearances before the answer, got one after it; open a new density")
         i = self._index.get(natural("user", user, most=self._terms["universe"] - 1))
@@ -84,6 +89,7 @@ class PanPrivateDensity:
 
     def density(self) -> float:
         """The share of users that appeared, unbiased; drawn once, then repeated. May lie outside [0, 1]."""
+        self._home.check()
         if self._answer is None:
             noisy = int(add_laplace(sum(self._state), 1 / self.epsilon, self._bits))
             self._answer = float((Fraction(noisy, len(self._state)) - _HALF) / self.bias)
@@ -101,6 +107,7 @@ class PanPrivateDensity:
 
     def to_json(self) -> dict[str, Any]:
         """The terms, the sampled users and the bits. Whoever reads it is the one intruder."""
+        self._home.check()
         return {
             "terms": dict(self._terms),
             "users": list(self.sampled),

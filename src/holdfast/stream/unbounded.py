@@ -14,7 +14,7 @@ from holdfast.noise.gaussian import gaussian
 from holdfast.noise.laplace import laplace
 from holdfast.noise.parameter import natural
 from holdfast.privacy import events
-from holdfast.stream.counter import Counter, Method
+from holdfast.stream.counter import Counter, Method, counter_home
 from holdfast.stream.factorisation import LONGEST
 from holdfast.stream.tail import laplace_sum_half_width
 
@@ -34,7 +34,7 @@ class UnboundedCounter:
     "sqrt" stop doubling at 2^21 arrivals.
     """
 
-    __slots__ = ("_before", "_bits", "_closed", "_counter", "_lock", "_stretch", "_sum", "_terms")
+    __slots__ = ("_before", "_bits", "_closed", "_counter", "_home", "_lock", "_stretch", "_sum", "_terms")
 
     def __init__(
         self,
@@ -55,6 +55,7 @@ class UnboundedCounter:
         }
         self._bits = bits
         self._lock = threading.Lock()
+        self._home = counter_home()
         self._before = 0
         self._closed = 0
         self._stretch = 0
@@ -75,6 +76,7 @@ class UnboundedCounter:
 
     def add(self, value: int = 1) -> None:
         """One arrival."""
+        self._home.check()
         with self._lock:
             if self._counter.seen == self._counter.horizon:
                 self._closed += self._sum + self._noise()
@@ -87,6 +89,7 @@ class UnboundedCounter:
 
     def total(self) -> int:
         """The noisy total so far; the same until the next arrival."""
+        self._home.check()
         with self._lock:
             return self._closed + self._counter.total()
 
@@ -102,6 +105,7 @@ class UnboundedCounter:
 
     def to_json(self) -> dict[str, Any]:
         """The terms and the secret state."""
+        self._home.check()
         with self._lock:
             secret = {
                 "before": self._before,

@@ -16,7 +16,6 @@ from holdfast.mechanisms.gaussian import add_gaussian
 from holdfast.mechanisms.laplace import add_laplace
 from holdfast.mechanisms.selection import exponential
 from holdfast.mechanisms.values import round_down, round_up
-from holdfast.noise.bits import Bits
 from holdfast.privacy.event import BoundedRange, Event, Gaussian, Laplace, Repeat
 from holdfast.privacy.event import Sequence as Both
 from holdfast.query.universe import Universe, universe
@@ -45,7 +44,6 @@ def mwem(
     rounds: int | None = None,
     edges: Mapping[str, Sequence[Any]] | None = None,
     name: str = "mwem",
-    bits: Bits | None = None,
 ) -> SyntheticTable:
     """Synthetic data fitted to a list of conditions (texts, or a `Workload` made from them before).
 
@@ -72,7 +70,7 @@ def mwem(
     rows = session._terms.rows
     if entry.answer is None:
         counts = CellCounts(session._source, made)
-        drawn = _rounds(work, counts, Weights(made), rows, count, choosing, noise, bits)
+        drawn = _rounds(work, counts, Weights(made), rows, count, choosing, noise)
         text = session.record(
             entry, json.dumps([[list(axes), cells.ravel().tolist()] for axes, cells in drawn.items()])
         )
@@ -94,7 +92,6 @@ def _rounds(
     rounds: int,
     choosing: Fraction,
     noise: Event,
-    bits: Bits | None,
 ) -> dict[Axes, NDArray[np.int64]]:
     """The measured marginals, in the order in which they were chosen. Only these leave."""
     shape = work.universe.shape
@@ -109,8 +106,8 @@ def _rounds(
         errors = np.abs(truth - guesses)
         # The worst error of a group moves by at most 1 when one row does.
         scores = np.array([errors[work.groups[axes]].max() for axes in open_groups], dtype=np.int64)
-        axes = open_groups[exponential(scores, sensitivity=1, epsilon=choosing, bits=bits)]
-        measured[axes] = _noisy(secret[axes], noise, bits)
+        axes = open_groups[exponential(scores, sensitivity=1, epsilon=choosing)]
+        measured[axes] = _noisy(secret[axes], noise)
         _project(weights, axes, measured[axes], rows)
     return measured
 
@@ -135,11 +132,11 @@ def _project(weights: Weights, axes: Axes, cells: NDArray[np.int64], rows: int) 
     weights.rescale(axes, target / total, outside / total)
 
 
-def _noisy(cells: NDArray[np.int64], noise: Event, bits: Bits | None) -> NDArray[np.int64]:
+def _noisy(cells: NDArray[np.int64], noise: Event) -> NDArray[np.int64]:
     if isinstance(noise, Gaussian):
-        return np.asarray(add_gaussian(cells, noise.variance, bits))
+        return np.asarray(add_gaussian(cells, noise.variance))
     assert isinstance(noise, Laplace)
-    return np.asarray(add_laplace(cells, noise.scale, bits))
+    return np.asarray(add_laplace(cells, noise.scale))
 
 
 def _budget(

@@ -15,7 +15,6 @@ from holdfast.errors import InputError
 from holdfast.mechanisms.accuracy import gaussian_reach
 from holdfast.mechanisms.gaussian import add_gaussian
 from holdfast.mechanisms.values import round_up
-from holdfast.noise.bits import Bits
 from holdfast.privacy.event import Gaussian
 from holdfast.session.cell_counts import CellCounts
 from holdfast.session.request import positive
@@ -50,7 +49,6 @@ def quality(
     *,
     rho: float | None = None,
     owner_only: bool = False,
-    bits: Bits | None = None,
 ) -> Quality:
     """The error of synthetic data on conditions: its own workload, or held-out marginals.
 
@@ -75,7 +73,7 @@ def quality(
     event = Gaussian(2, variance)
     entry = session.charge(f"quality of {synthetic.method} on {k} conditions", event)
     worst, total = _errors(session, work, guesses)
-    noisy = add_gaussian(np.array([worst, total // k], dtype=np.int64), variance, bits)
+    noisy = add_gaussian(np.array([worst, total // k], dtype=np.int64), variance)
     found = json.loads(session.record(entry, json.dumps(np.asarray(noisy).tolist())))
     reach = (gaussian_reach(variance, (1 - session.confidence) / 2, False) + 1) / n
     return Quality(k, max(0, found[0]) / n, max(0, found[1]) / n, reach, private=True)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from holdfast.errors import InputError, MechanismError
 from holdfast.mechanisms.selection import exponential
 from holdfast.mechanisms.values import positive as exactly
-from holdfast.noise.bits import Bits, source
+from holdfast.noise.bits import system_bits
 from holdfast.privacy.event import BoundedRange, Event, Repeat
 from holdfast.query.universe import universe
 from holdfast.session.cell_counts import CellCounts
@@ -50,7 +50,6 @@ def small_database(
     candidates: int = 10_000,
     edges: Mapping[str, Sequence[Any]] | None = None,
     name: str = "small-database",
-    bits: Bits | None = None,
 ) -> SyntheticTable:
     """A database of `size` rows (or of ln|Q|/within^2) whose answers are close to the table's.
 
@@ -86,11 +85,11 @@ def small_database(
         counts = work.answers(CellCounts(session._source, made).cells)
         answers = indicators(work)
         if search == "greedy":
-            chosen = _greedy(answers, counts, session._terms.rows, m, rate / m, bits)
+            chosen = _greedy(answers, counts, session._terms.rows, m, rate / m)
         else:
-            listed = databases(points, m) if search == "exact" else _drawn(points, m, candidates, bits)
+            listed = databases(points, m) if search == "exact" else _drawn(points, m, candidates)
             score = scores(listed, answers, counts, session._terms.rows)
-            chosen = listed[exponential(score, sensitivity=m, epsilon=rate, bits=bits)]
+            chosen = listed[exponential(score, sensitivity=m, epsilon=rate)]
         text = session.record(entry, json.dumps(chosen.tolist()))
     rows = np.array(json.loads(text), dtype=np.int64)
     words = {
@@ -163,7 +162,6 @@ def _greedy(
     rows: int,
     size: int,
     each: Fraction,
-    bits: Bits | None,
 ) -> NDArray[np.int64]:
     held = np.zeros(answers.shape[1], dtype=np.int64)
     chosen = []
@@ -173,14 +171,14 @@ def _greedy(
         for first in range(0, len(answers), step):
             trial = held + answers[first : first + step]
             score[first : first + step] = -np.abs(j * counts - rows * trial).max(axis=1)
-        point = exponential(score, sensitivity=j, epsilon=each, bits=bits)
+        point = exponential(score, sensitivity=j, epsilon=each)
         held += answers[point]
         chosen.append(point)
     return np.array(chosen, dtype=np.int64)
 
 
-def _drawn(points: int, size: int, count: int, bits: Bits | None) -> NDArray[np.int64]:
-    return source(bits).integers_below(points, count * size).reshape(count, size)
+def _drawn(points: int, size: int, count: int) -> NDArray[np.int64]:
+    return system_bits().integers_below(points, count * size).reshape(count, size)
 
 
 def _size(queries: int, within: float | None, size: int | None) -> int:
