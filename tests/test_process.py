@@ -133,7 +133,7 @@ HARMLESS = {
     "holdout.HoldoutScorer": "public answers", "holdout.Summary": "public answers",
     "holdout.OptunaCallback": "public answers", "learn._PrivateLinear": "a public model",
     "learn.PrivateLogisticRegression": "a public model", "learn.PrivateLinearRegression": "a public model",
-    "ledger.Walk": "public facts",
+    "ledger.Walk": "public facts", "session.Search": "public plans",
 }  # fmt: skip
 """What changes and holds neither noise nor a count, with what it holds. RAPPOR's permanent bits are an array that
 the client keeps: reports from it by two processes cost what two reports by one do."""
