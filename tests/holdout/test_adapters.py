@@ -61,7 +61,7 @@ def test_a_scorer_takes_frames_and_lists_and_predicts_only_drawn_rows() -> None:
     for features in (pd.DataFrame(HELD), HELD.tolist(), HELD):
         model = Model()
         guarded.scorer(features=features)(model)
-        assert model.sizes == [guarded.design.votes]
+        assert model.sizes == [2, guarded.design.votes]
     with pytest.raises(InputError, match="features"):
         ReusableHoldout(Y_HELD, queries=5).scorer()
     with pytest.raises(InputError, match="3000 rows"):

@@ -45,6 +45,8 @@ def answer_text(answer: Answer) -> str:
 
 def cost(answer: Answer) -> str:
     """What the answer cost, in the plainest notion that holds."""
+    if not answer.private:
+        return "not private, repeated at no cost" if answer.repeated else "not private"
     if answer.repeated:
         return "repeated at no cost"
     return f"rho {answer.rho:.3g}" if answer.epsilon is None else f"epsilon {answer.epsilon:.3g}"
