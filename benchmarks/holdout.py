@@ -100,7 +100,7 @@ def _attack(mode: str, generator: np.random.Generator) -> tuple[list[tuple[float
     with contextlib.suppress(BudgetError):
         for number, said in enumerate(guesses):
             if mode == "probing":
-                if holdout.looks_left <= 1 or above.count(False) >= holdout.design.failures:
+                if holdout.left.at_most <= 1 or above.count(False) >= holdout.design.failures:
                     break
                 share = failure_share(0.05, number + 1, above.count(False), holdout.design.cells)
                 guess = 0.5 + accept_slack(holdout.width, 4000, share)

@@ -104,7 +104,7 @@ def test_a_leaderboard(house: Running) -> None:
     with hf.connect(house.url, house.analyst) as connection:
         assert connection.leaderboards == ["board"]
         board = connection.leaderboard("board")
-        assert (board.rows, board.metric, board.looks_left) == (LABELS, "accuracy", 3)
+        assert (board.rows, board.metric, board.looks_left, board.private) == (LABELS, "accuracy", 3, True)
         answer = board.submit(labels("board"), key="mine")
         assert answer.value > 0.5
         assert board.submit(labels("board"), key="mine") == answer

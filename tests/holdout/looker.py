@@ -19,6 +19,13 @@ from holdfast.holdout.state import State
 LABELS = np.random.default_rng(11).integers(0, 2, 3000)
 
 
+def dying(ids: np.ndarray) -> np.ndarray:
+    """A model that is fine when it is tried, and kills the process when it is asked after the charge."""
+    if len(ids) > 2:
+        die()
+    return LABELS[ids]
+
+
 def die(*_: object, **__: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -28,10 +35,10 @@ def main(folder: str, queries: int, looks: int, failpoint: str = "") -> None:
     with ReusableHoldout(LABELS, queries=queries, mode=mode, state=folder) as holdout:
         if failpoint == "before-settle":
             State.settle = die  # type: ignore[method-assign, assignment]
-        said = die if failpoint == "after-charge" else LABELS
+        said = dying if failpoint == "after-charge" else LABELS
         for _ in range(looks):
             try:
-                answer = holdout.score(said, guess=1.0)  # type: ignore[arg-type]
+                answer = holdout.score(said, guess=1.0)
             except BudgetError:
                 print("refused", flush=True)
                 return

@@ -59,7 +59,7 @@ def test_a_scorer_takes_frames_and_lists_and_predicts_only_drawn_rows() -> None:
     for features in (pd.DataFrame(HELD), HELD.tolist(), HELD):
         model = Model()
         guarded.scorer(features=features)(model)
-        assert model.sizes == [guarded.design.votes]
+        assert model.sizes == [2, guarded.design.votes]
     with pytest.raises(InputError, match="features"):
         ReusableHoldout(Y_HELD, queries=5).scorer()
     with pytest.raises(InputError, match="3000 rows"):
@@ -92,6 +92,77 @@ def test_an_optuna_study_checks_each_new_best_and_stops_when_the_looks_end() -> 
     assert len(told) == 2
     assert all(entry["low"] <= entry["value"] <= entry["high"] for entry in told.values())
     assert all(verdict.fine for verdict in callback.verdicts.values())
+
+
+def test_a_whole_grid_search_is_answered_as_planned() -> None:
+    """Six settings in five folds, with the holdout that a user opens without thinking about modes."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV
+
+    guarded = ReusableHoldout(Y_HELD, queries=30, features=HELD)
+    settings = {"C": [0.01, 0.1, 0.3, 1.0, 3.0, 10.0]}
+    search = GridSearchCV(LogisticRegression(), settings, scoring=guarded.scorer(), cv=5, error_score="raise")
+    search.fit(TRAIN, Y_TRAIN)
+    assert (guarded.looks_used, guarded.looks_left) == (30, 0)
+    assert all(answer.private for _, answer in guarded.history())
+    with pytest.raises(BudgetError):
+        guarded.scorer()(search.best_estimator_)
+
+
+@pytest.mark.filterwarnings("ignore::Warning:optuna")
+def test_a_study_whose_objective_is_the_holdout_runs_all_its_trials() -> None:
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    guarded = ReusableHoldout(Y_HELD, queries=200)
+
+    def objective(trial: Any) -> float:
+        bar = trial.suggest_float("bar", -2, 2)
+        return float(guarded.score((HELD[:, 0] > bar).astype(int)).value)
+
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(objective, n_trials=200)
+    assert (guarded.looks_used, guarded.looks_left) == (200, 0)
+    assert len({trial.value for trial in study.trials}) > 150
+
+
+def classified(labels: np.ndarray) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression().fit(TRAIN, labels[:1000])
+
+
+THREE = np.digitize(FEATURES[:, 0], [-0.5, 0.5])
+
+
+@pytest.mark.parametrize("labels", [THREE, np.array(["low", "mid", "top"])[THREE], 2 * LABELS - 1])
+@pytest.mark.parametrize("metric", ["brier", "log-loss"])
+def test_chances_of_every_class_are_scored_not_the_last_column(labels: np.ndarray, metric: str) -> None:
+    from sklearn.metrics import log_loss
+
+    model, held = classified(labels), labels[1000:]
+    guarded = ReusableHoldout(held, queries=300, features=HELD)
+    scorer = guarded.scorer(metric, method="predict_proba")
+    scorer(model)
+    chances = model.predict_proba(HELD)
+    hot = held[:, None] == model.classes_
+    truth = ((chances - hot) ** 2).sum(axis=1).mean() / 2 if metric == "brier" else log_loss(held, chances)
+    assert scorer.answers[0].low <= truth <= scorer.answers[0].high
+
+
+def test_a_model_of_other_classes_or_one_that_breaks_costs_no_look() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    guarded = ReusableHoldout(THREE[1000:], queries=4, features=HELD)
+    two = LogisticRegression().fit(TRAIN, Y_TRAIN)
+    with pytest.raises(InputError, match="2 classes must be the 3 classes"):
+        guarded.scorer("brier", method="predict_proba")(two)
+    narrow = LogisticRegression().fit(TRAIN[:, :2], THREE[:1000])
+    with pytest.raises(ValueError, match="features"):
+        guarded.scorer()(narrow)
+    with pytest.raises(InputError, match="one number for each row"):
+        guarded.scorer("squared-error", method="predict_proba")(classified(THREE))
+    assert guarded.looks_used == 0
 
 
 def test_answers_are_logged_with_their_interval() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from holdfast.errors import DataError, HoldfastError, InputError
+from holdfast.errors import DataError, HoldfastError, InputError, MechanismError
 from holdfast.holdout.column import read_column
 from holdfast.holdout.command import NOT_CLEARED, REFUSED, demo_leaderboard, holdout
 
@@ -91,6 +91,43 @@ def test_errors_are_ours_and_wrong_usage_is_clicks(folder: Path) -> None:
     assert run(folder, "init").exit_code == 2
     missing = run(folder, "score", str(folder / "none.npy"))
     assert isinstance(missing.exception, HoldfastError)
+
+
+def test_init_is_private_unless_told_and_says_which(folder: Path) -> None:
+    opened = run(folder, "init", "--queries", "20")
+    assert "private: rho" in opened.output
+    status = json.loads(run(folder, "status", "--json").output)
+    assert (status["private"], status["mode"]) == (True, "gaussian")
+    assert (status["looks_left"], status["looks_at_most"], status["failures_left"]) == (20, 20, None)
+    np.save(folder / "other.npy", 1 - LABELS)
+    refused = run(
+        folder, "init", "--queries", "5", "--mode", "guess-and-check", "--private", labels="other.npy"
+    )
+    assert isinstance(refused.exception, MechanismError)
+    either = run(folder, "init", "--queries", "5", "--not-private", labels="other.npy")
+    assert "by discretised" in either.output
+    assert "not private" in either.output
+    scored = run(folder, "score", str(folder / "model.npy"), labels="other.npy")
+    assert "not private" in scored.output
+    assert "inf" not in scored.output
+
+
+def test_failures_that_are_left_are_shown(folder: Path) -> None:
+    run(folder, "init", "--queries", "100", "--mode", "guess-and-check")
+    status = json.loads(run(folder, "status", "--json").output)
+    assert 20 < status["looks_left"] < status["looks_at_most"] == 100
+    assert status["failures_left"] == 20
+    assert "while no more than 20 guesses fail" in run(folder, "status").output
+
+
+def test_serving_what_is_not_private_takes_the_owners_word(folder: Path) -> None:
+    run(folder, "init", "--queries", "5", "--mode", "guess-and-check")
+    refused = run(folder, "serve")
+    assert isinstance(refused.exception, MechanismError)
+    assert "not private" in str(refused.exception)
+    told = CliRunner().invoke(holdout, ["serve", "--help"]).output
+    assert "--not-private" in told
+    assert "differentially private" in told
 
 
 def test_columns_are_read_from_every_kind_of_file(tmp_path: Path) -> None:

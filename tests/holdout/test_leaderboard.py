@@ -53,6 +53,17 @@ def test_a_submission_gets_an_answer_until_the_team_or_the_board_is_done(mode: s
     assert board.looks_left() == 0
 
 
+def test_every_planned_submission_of_a_default_board_is_answered() -> None:
+    """Twenty teams that get better and better: no number of surprises ends the board before its looks do."""
+    board = Leaderboard(LABELS, queries=200, per_team=10)
+    for number in range(200):
+        assert board.looks_left() == 200 - number
+        assert board.submit(f"team {number % 20}", model(0.5 + 0.002 * number, number)).private
+    assert board.looks_left() == 0
+    assert board.private
+    assert "not private" not in board.table()
+
+
 def test_fifty_colluding_teams_cannot_pass_the_cap_of_the_board() -> None:
     board = Leaderboard(LABELS, queries=30, per_team=10, mode="gaussian")
     given_out = 0

@@ -11,11 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from mcp import Client, StdioServerParameters
+from oracles.statistics import FALSE_ALARM, binomial
 
-from holdfast.errors import InputError
+from holdfast.errors import InputError, MechanismError
 from holdfast.holdout import ReusableHoldout
+from holdfast.holdout.guess import check_guess
 from holdfast.holdout.mcp import server
+from holdfast.holdout.metric import GRID
 
 LABELS = np.random.default_rng(4).integers(0, 2, 500)
 
@@ -106,3 +110,85 @@ def test_an_error_that_quotes_a_label_would_be_caught() -> None:
             raise InputError(f"expected something like {labels[0]}")
 
     assert "canary" in replies(Talkative(labels, queries=2))
+
+
+def refusal_of(guarded: ReusableHoldout, **terms: Any) -> str:
+    with pytest.raises(MechanismError) as refused:
+        server(guarded, **terms)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("mode", ["discretised", "guess-and-check"])
+def test_a_mode_that_is_not_private_is_served_on_the_owners_word_only(mode: str) -> None:
+    holdout = ReusableHoldout(LABELS, queries=3, mode=mode)
+    assert "not private" in refusal_of(holdout)
+    told: list[dict[str, Any]] = []
+
+    async def conversation(client: Any) -> None:
+        told.append(await call(client, "status"))
+        told.append(await call(client, "score", predictions=LABELS.tolist(), key="once"))
+        told.append(await call(client, "score", predictions=LABELS.tolist(), key="once"))
+        told.append(await call(client, "check", train_score=0.5, predictions=LABELS.tolist()))
+        assert "not private" in client.instructions
+
+    talk(server(holdout, private=False), conversation)
+    assert all(reply["privacy"].startswith("not private") for reply in told)
+
+
+def test_all_planned_looks_are_served_and_each_says_that_it_is_private() -> None:
+    holdout = ReusableHoldout(LABELS, queries=60)
+
+    async def conversation(client: Any) -> None:
+        assert "private: rho" in client.instructions
+        for left in reversed(range(60)):
+            scored = await call(client, "score", predictions=LABELS.tolist())
+            assert (scored["looks_left"], scored["privacy"][:12]) == (left, "private: rho")
+        assert "refused" in await call(client, "score", predictions=LABELS.tolist())
+
+    talk(server(holdout), conversation)
+
+
+def labels_read(holdout: ReusableHoldout, looks: int, **terms: Any) -> int:
+    """How many of the first labels an agent tells right, one a look, who knows the plan and the attack of p = 1/2.
+
+    A row at p = 1 among p = 1/2 moves a Brier score by 1/n. Where a guess can be checked, it is placed so that it
+    just stands for label 0 and fails for label 1; else the score is compared with the middle of the two.
+    """
+    plan, rows = holdout.design, holdout.rows
+    one = (rows - 1) * GRID // 4
+    zero = one + GRID
+    read: list[int] = []
+
+    async def conversation(client: Any) -> None:
+        failed = 0
+        for row in range(looks):
+            said = [0.5] * rows
+            said[row] = 1.0
+            if plan.mode == "guess-and-check":
+                low, high = 0.25, 1.0
+                for _ in range(60):
+                    middle = (low + high) / 2
+                    stands = check_guess(plan, row + 1, failed, zero, middle) is None
+                    low, high = (middle, high) if stands else (low, middle)
+                found = await call(client, "check", train_score=low, predictions=said, metric="brier")
+                failed += not found["fine"]
+                read.append(int(not found["fine"]))
+            else:
+                found = await call(client, "score", predictions=said, metric="brier")
+                read.append(int(found["value"] < (one + zero) / 2 / rows / GRID))
+
+    talk(server(holdout, **terms), conversation)
+    return int(np.sum(np.array(read) == LABELS[:looks]))
+
+
+def test_an_agent_that_reads_labels_one_a_look_does_no_better_than_guessing() -> None:
+    """One look moves the law of an answer by a rho of a few ten-thousandths: a guess is right in 51 of 100."""
+    right = labels_read(ReusableHoldout(LABELS, queries=100), 100)
+    assert binomial(right, 100, 0.5) > FALSE_ALARM
+
+
+def test_the_same_agent_reads_every_label_where_answers_are_not_private() -> None:
+    """The broken twin serves Guess-and-Check."""
+    holdout = ReusableHoldout(LABELS, queries=100, mode="guess-and-check")
+    assert labels_read(holdout, 40, private=False) == 40
+    assert binomial(40, 40, 0.5) < FALSE_ALARM

@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import arrays
 from holdfast.errors import InputError
 from holdfast.holdout import ReusableHoldout
 from holdfast.holdout.fingerprint import fingerprint, labels_array
+from holdfast.holdout.labels import Labels
 from holdfast.holdout.metric import GRID, METRICS, Metric, log_loss, metric_named, on_grid, squared_error
 from holdfast.holdout.predictions import row_values
 
@@ -98,7 +99,7 @@ def worst_end(metric: Metric, worst: tuple[int, ...]) -> bool:
 @pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
 def test_no_number_is_the_worst_whatever_the_direction(metric: Metric) -> None:
     assert worst_end(metric, metric.worst)
-    said = row_values([np.nan] * 5, LABELS, metric.row_values[0], metric.worst[0])(None)
+    said = row_values([np.nan] * 5, Labels(LABELS), metric)[0](None)
     if not metric.parts:
         assert (said / (1 if said.dtype == np.bool_ else GRID) == metric.worst[0]).all()
 

@@ -275,9 +275,9 @@ def rolled_back_answers(folder: Path) -> list[float]:
     backup = folder.parent / "between"
 
     def said(ids: np.ndarray) -> np.ndarray:
-        if not backup.exists():
+        if len(ids) > 2 and not backup.exists():  # not when it is tried before the charge
             shutil.copytree(folder, backup, ignore=shutil.ignore_patterns("*.anchor*", "*.lock", "*.opening"))
-        return LABELS[ids]
+        return np.where(ids % 2, LABELS[ids], 1 - LABELS[ids])  # near 1/2, where nothing is clipped
 
     got = []
     open_again(folder, 5, "votes").close()

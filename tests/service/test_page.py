@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
@@ -389,6 +390,31 @@ def test_a_list_of_something_else_is_refused(text: str) -> None:
     with pytest.raises(Problem, match="invalid"):
         forms.predictions(text, 1)
     assert forms.predictions("nan\n1e999", 2) == ["nan", "1e999"]
+
+
+@pytest.mark.parametrize(
+    ("said", "private"), [({}, True), ({"privacy": "private"}, True), ({"privacy": "not private"}, False)]
+)
+def test_a_board_is_private_unless_the_owner_says_otherwise(
+    here: Site, monkeypatch: pytest.MonkeyPatch, said: dict[str, str], private: bool
+) -> None:
+    monkeypatch.setattr(
+        boards, "number", lambda form, name: int(form[name]) if form.get(name) else None, raising=False
+    )
+    key = f"asked-{len(said)}-{private}".lower()
+    place = here.started.settings.roots[0] / f"{key}.npy"
+    np.save(place, labels(key))
+    window = Window(here.client, here.started.owner)
+    form = {"id": key, "labels": place.name, "metric": "accuracy", "queries": "5"} | said
+    assert window.send("/boards", **window.own("/boards"), **form).status_code == 303
+    assert here.started.gateway.boards.board(key, "leaderboard").private is private
+    shown = window.see(f"/boards/{key}"), window.see("/boards")
+    assert ("differentially private" in shown[0], "not private: labels" in shown[0]) == (private, not private)
+    assert (" · not private" in shown[1].split(key, 1)[1].split("</li>")[0]) is not private
+    file = {"predictions": ("mine.csv", "0\n" * LABELS, "text/csv")}
+    scored = window.send(f"/boards/{key}/submissions", files=file, **window.own(f"/boards/{key}"))
+    assert scored.status_code == 200
+    assert ("Not private." in scored.text) is not private
 
 
 def test_a_submission_by_file_is_one_look_and_ties_are_grouped(here: Site) -> None:

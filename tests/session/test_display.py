@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import math
 from xml.etree import ElementTree
 
 import numpy as np
@@ -87,3 +89,17 @@ def test_plans_explain_themselves(table: hf.Table) -> None:
     assert "reads all 20,000 rows" in plan.explain()
     assert "of the table value" in str(plan)
     assert session.fraction("age > 40", within=0.02).explain() == plan.explain()
+
+
+def test_an_answer_that_is_not_private_says_so_and_shows_no_infinite_cost() -> None:
+    parts = ("accuracy", 0.5, 0.4, 0.6, 0.95, 0.0, 0.0, 0.1, "population", math.inf, None, 9, "rounding", "")
+    answer = Answer(*parts)
+    screen = io.StringIO()
+    Console(file=screen, width=200).print(answer)
+    again = Answer.from_json(answer.to_json(), repeated=True)
+    assert (again, again.rho, again.private) == (answer, math.inf, False)
+    for shown in (str(answer), str(again), answer._repr_html_(), screen.getvalue()):
+        assert "not private" in shown
+        assert "inf" not in shown
+    told = json.loads(answer.to_json(), parse_constant=pytest.fail)  # Infinity is no JSON
+    assert (told["private"], told["rho"]) == (False, None)

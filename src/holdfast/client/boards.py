@@ -42,6 +42,8 @@ class _Board:
         self.metric: str = declared["metric"]
         self.queries: int = declared["queries"]
         self.confidence: float = declared["confidence"]
+        self.private: bool = declared["private"]
+        """Whether answers are differentially private for the labels."""
         self.width: float | None = declared["width"]
         """The certified half-width, on the scale of [0,1]; None where nothing is proved."""
 
@@ -86,7 +88,7 @@ class RemoteLeaderboard(_Board):
 
     @property
     def looks_left(self) -> int:
-        """How many submissions your team has left."""
+        """How many submissions of your team will surely be answered."""
         return int(self._seen()["team_looks_left"])
 
 
@@ -106,5 +108,5 @@ class RemoteHoldout(_Board):
 
     @property
     def looks_left(self) -> int:
-        """How many looks can still be answered."""
+        """How many looks will surely be answered, whatever is asked."""
         return int(self._seen()["looks_left"])

@@ -59,7 +59,8 @@ def run(
     out = Console() if console is None else console
     out.print(
         f"[bold]A leaderboard under attack[/bold]: {rows:,} labels are fair coins, so no attacker's model "
-        f"can do better than 0.50.\nEach submits {submissions:,} times to an ordinary and to a guarded board.\n"
+        f"can do better than 0.50.\nEach submits {submissions:,} times to an ordinary and to a guarded board. "
+        "The guarded one is Guess-and-Check: its intervals hold, its answers are not private.\n"
     )
     races = (Race("majority vote"), Race("hill climbing"))
     attacks = (majority_vote, hill_climbing)

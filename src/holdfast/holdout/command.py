@@ -62,9 +62,16 @@ def holdout() -> None:
 @click.option("--within", type=float, help="the half-width to certify; left out: the narrowest")
 @click.option("--confidence", type=float, default=0.95, show_default=True)
 @click.option(
-    "--mode", help="votes, gaussian, discretised, guess-and-check or thresholdout; left out: planned"
+    "--mode",
+    help="votes or gaussian; by name only: thresholdout, and discretised and guess-and-check, which are not "
+    "private; left out: planned",
 )
-@click.option("--private", is_flag=True, help="differentially private mechanisms only")
+@click.option(
+    "--private/--not-private",
+    default=None,
+    help="whether answers must be differentially private for the labels; left out: they are, unless --mode "
+    "names one that is not. From answers that are not private labels can be worked out, one a look",
+)
 @click.option("--metric", default="accuracy", show_default=True)
 @_place
 def init(
@@ -73,7 +80,7 @@ def init(
     within: float | None,
     confidence: float,
     mode: str | None,
-    private: bool,
+    private: bool | None,
     metric: str,
     column: str | None,
     state: Path | None,
@@ -130,9 +137,9 @@ def score(
         except BudgetError as error:
             click.echo(f"refused: {error}", err=True)
             context.exit(REFUSED)
-        left = opened.looks_left
+        left = opened.left
     if as_json:
-        click.echo(json.dumps({**json.loads(answer.to_json()), "fine": fine, "looks_left": left}))
+        click.echo(json.dumps({**json.loads(answer.to_json()), "fine": fine, **left.facts()}))
     else:
         note = (
             ""
@@ -140,7 +147,7 @@ def score(
             else ("; the training score is fine" if fine else "; the training score is not")
         )
         click.echo(f"{answer}{note}")
-        click.echo(f"looks left: {left:,}")
+        click.echo(f"looks left: {left}")
     cleared = (at_least is None or answer.low >= at_least) and (at_most is None or answer.high <= at_most)
     if not cleared or fine is False:
         context.exit(NOT_CLEARED)
@@ -161,25 +168,37 @@ def status(
 ) -> None:
     """Say what was planned for LABELS and how many looks are left; exit 3 if none."""
     with _open(labels, column, state, anchors) as opened:
-        used, left, plan = opened.looks_used, opened.looks_left, opened.design
+        used, left, plan = opened.looks_used, opened.left, opened.design
     if as_json:
-        facts = {"rows": plan.rows, "mode": plan.mode, "width": plan.width, "confidence": plan.confidence}
-        click.echo(json.dumps({**facts, "queries": plan.queries, "looks_used": used, "looks_left": left}))
+        facts = {
+            "rows": plan.rows, "mode": plan.mode, "private": plan.private, "width": plan.width,
+            "confidence": plan.confidence, "queries": plan.queries, "looks_used": used,
+        }  # fmt: skip
+        click.echo(json.dumps(facts | left.facts()))
     else:
-        click.echo(f"{plan}\nlooks used: {used:,}, left: {left:,}")
-    if not left:
+        click.echo(f"{plan}\nlooks used: {used:,}, left: {left}")
+    if not left.looks:
         context.exit(REFUSED)
 
 
 @holdout.command()
 @click.argument("labels", type=click.Path(path_type=Path))
+@click.option(
+    "--not-private", is_flag=True, help="serve a mode that is not private: labels can be read, one a look"
+)
 @_place
-def serve(labels: Path, column: str | None, state: Path | None, anchors: Path | None) -> None:
-    """Serve LABELS to an agent over MCP (stdio): it can score, and never reads the labels."""
+def serve(
+    labels: Path, not_private: bool, column: str | None, state: Path | None, anchors: Path | None
+) -> None:
+    """Serve LABELS to an agent over MCP (stdio): it scores, and what it hears is differentially private.
+
+    A holdout whose mode is not private is refused without --not-private; with it, every answer says so.
+    """
     from holdfast.holdout.mcp import server
 
     with _open(labels, column, state, anchors) as opened:
-        server(opened, opened.state.fact("metric") or "accuracy").run("stdio")
+        metric = opened.state.fact("metric") or "accuracy"
+        server(opened, metric, private=not not_private).run("stdio")
 
 
 @click.command("leaderboard")

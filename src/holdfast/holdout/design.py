@@ -23,6 +23,8 @@ from holdfast.validity.search import most
 from holdfast.validity.votes import fewest_votes, votes_noise, votes_term, votes_width
 
 MODES = ("votes", "gaussian", "discretised", "guess-and-check", "thresholdout")
+_PRIVATE, _EITHER = MODES[:2], MODES[:3]
+"""What the planner may take by itself: no mode whose number of looks depends on guesses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Design:
     """The part of the width for what adaptive questions can do; the rest is noise and sampling."""
     rows_read: int
     rho: float
-    """The zCDP loss of one look; inf where answers are not private."""
+    """The zCDP loss of one look; inf where answers are not private, which `private` says."""
     votes: int = 0
     variance: str = "0"
     """Of the Gaussian noise, in squared steps of the grid; a fraction as text."""
@@ -56,10 +58,22 @@ class Design:
         saved = parts.pop("thresholds")
         return cls(**parts, thresholds=None if saved is None else Thresholds(**saved))
 
+    @property
+    def private(self) -> bool:
+        """Whether answers are differentially private, one label replaced by any other."""
+        return math.isfinite(self.rho)
+
+    @property
+    def privacy(self) -> str:
+        """In words: the loss of all looks together, which is the sum of theirs (zCDP), or that there is none."""
+        if not self.private:
+            return "not private: labels can be worked out from the answers"
+        return f"private: rho {up(self.queries * self.rho):.3g} for all looks together"
+
     def __str__(self) -> str:
         return (
             f"{self.queries:,} looks at {self.rows:,} rows by {self.mode}, each within {self.width:.4g}, "
-            f"all together with confidence {self.confidence:g}"
+            f"all together with confidence {self.confidence:g}; {self.privacy}"
         )
 
 
@@ -70,7 +84,7 @@ def design(
     within: float | None = None,
     confidence: float = 0.95,
     mode: str | None = None,
-    private: bool = False,
+    private: bool | None = None,
     failures: int | None = None,
     threshold: float | None = None,
     tolerance: float | None = None,
@@ -79,41 +93,76 @@ def design(
     """The mechanism and noise for `queries` looks; the narrowest, or for `within` the one that reads least.
 
     Guarantee: depends on these public numbers only. With `within`: votes if they can certify it, then
-    Gaussian, then (unless private) rounding and Guess-and-Check. Without: whichever certifies the least.
-    MechanismError says what could be certified instead. Thresholdout is chosen only by name: its certified
-    widths are poor.
+    Gaussian noise, then (only with private=False) rounding. Without: whichever certifies the least.
+    MechanismError says what could be certified instead. Each of these answers all planned looks, whatever is
+    asked. Guess-and-Check and Thresholdout last only while guesses stand, so they are taken by name alone.
+    A mode that is not private is taken by its name or with private=False; private=True refuses it.
     """
     n, k, beta = whole("rows", rows), whole("queries", queries), miss(confidence)
     goal = None if within is None else proportion("within", within)
     if mode is not None and mode not in MODES:
         raise InputError(f"mode must be one of {', '.join(MODES)}, got {mode!r}; or leave it out")
-    if private and mode in ("discretised", "guess-and-check"):
-        raise MechanismError(
-            f"{mode} releases exact statistics; leave private out, or choose votes or gaussian"
-        )
+    _refuse_unused("guess-and-check", mode, failures=failures)
+    _refuse_unused("thresholdout", mode, threshold=threshold, tolerance=tolerance, hits=hits)
     if mode == "thresholdout":
         chosen = _thresholdout(n, k, beta, confidence, threshold, tolerance, hits)
     else:
-        options = [
-            _votes(n, k, beta, confidence, goal),
-            _gaussian(n, k, beta, confidence, goal),
-            _discretised(n, k, beta, confidence),
-            _guess_and_check(n, k, beta, confidence, goal, failures),
-        ]
-        if mode is not None:
-            options = [option for option in options if option.mode == mode]
-        if private:
-            options = [option for option in options if math.isfinite(option.rho)]
+        names = (mode,) if mode is not None else _EITHER if private is False else _PRIVATE
+        options = [_option(name, n, k, beta, confidence, goal, failures) for name in names]
         fitting = [option for option in options if goal is not None and option.width <= goal]
         chosen = fitting[0] if fitting else min(options, key=lambda option: option.width)
+    if private and not chosen.private:
+        raise not_private(chosen.mode)
+    problem = ""
     if goal is not None and chosen.width > goal:
-        raise MechanismError(_refusal(chosen, goal))
-    if chosen.width >= 1.0 and (mode != "thresholdout" or tolerance is None):
-        raise MechanismError(
-            f"nothing can be certified for {k:,} looks at {n:,} rows by {mode or 'any mode'}; "
+        problem = _refusal(chosen, goal)
+    elif chosen.width >= 1.0 and tolerance is None:
+        problem = (
+            f"nothing can be certified for {k:,} looks at {n:,} rows by {mode or 'a mode that is not named'}; "
             "ask for fewer looks"
         )
+    if problem:
+        named = "" if mode is not None or private else _by_name(n, k, beta, confidence, goal)
+        raise MechanismError(problem + named)
     return chosen
+
+
+def not_private(mode: str) -> MechanismError:
+    """The refusal of a mode where private answers were asked for."""
+    return MechanismError(
+        f"mode {mode!r} is not private: labels can be worked out from its answers, one a look; choose votes "
+        "or gaussian, or say private=False if that is meant"
+    )
+
+
+def _refuse_unused(owner: str, mode: str | None, **parameters: object) -> None:
+    for name, value in parameters.items():
+        if value is not None and mode != owner:
+            raise InputError(
+                f"{name}= is for mode={owner!r}, got mode={mode!r}; name the mode or leave it out"
+            )
+
+
+def _option(
+    name: str, n: int, k: int, beta: float, confidence: float, goal: float | None, failures: int | None
+) -> Design:
+    if name == "votes":
+        return _votes(n, k, beta, confidence, goal)
+    if name == "gaussian":
+        return _gaussian(n, k, beta, confidence, goal)
+    if name == "discretised":
+        return _discretised(n, k, beta, confidence)
+    return _guess_and_check(n, k, beta, confidence, goal, failures)
+
+
+def _by_name(n: int, k: int, beta: float, confidence: float, goal: float | None) -> str:
+    """What could be certified by a mode that somebody must name."""
+    for name in ("discretised", "guess-and-check"):
+        other = _option(name, n, k, beta, confidence, goal, None)
+        if other.width <= (math.nextafter(1.0, 0.0) if goal is None else goal):
+            last = f" while at most {other.failures:,} guesses fail" if other.failures else ""
+            return f"; mode={name!r} certifies {other.width:.4g}{last}, but is not private"
+    return ""
 
 
 def _refusal(best: Design, goal: float) -> str:
@@ -186,14 +235,30 @@ def _guess_and_check(
 
 
 def _checked(n: int, k: int, beta: float, failures: int) -> tuple[float, int]:
-    """(width, cells) of the k-th look after so many failures, at the best number of cells."""
+    """(width, cells) that bear the k-th look after at most so many failures, at the best number of cells."""
     steps = range(round(math.log(4.0 * n + 4.0) / math.log(1.15)))
-    return min((checked_width(n, beta, k, failures, c), c) for c in {max(1, round(1.15**j)) for j in steps})
+    counts = {max(1, round(1.15**j)) for j in steps}
+    return min((checked_width(n, beta, k, costliest(beta, k, 0, failures, c), c), c) for c in counts)
 
 
 def checked_width(n: int, beta: float, look: int, failures: int, cells: int) -> float:
     """The half-width of Guess-and-Check at a look: a failed guess is answered by the centre of a cell."""
     return up(0.5 / cells + holdout_width(n, failure_share(beta, look, failures, cells)))
+
+
+def costliest(beta: float, look: int, low: int, high: int, cells: int) -> int:
+    """The number of failures from `low` to `high` at which the look is widest.
+
+    More failures are not always worse: few placements are left when nearly all guesses failed. The share
+    falls and then rises, because C(i-1, f) L^f / c_f is log-concave in f.
+    """
+    return low + most(
+        lambda more: (
+            low + more <= high
+            and failure_share(beta, look, low + more, cells)
+            <= failure_share(beta, look, low + more - 1, cells)
+        )
+    )
 
 
 def _thresholdout(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.holdout.design import Design, checked_width
+from holdfast.holdout.design import Design, checked_width, costliest
+from holdfast.holdout.left import Left
 from holdfast.holdout.metric import GRID
 from holdfast.validity.argument import miss
 from holdfast.validity.guess_and_check import accept_slack, failure_share
@@ -34,7 +35,21 @@ def check_guess(plan: Design, look: int, failures: int, held: int, guess: float)
     return (cell + 0.5) / plan.cells
 
 
-def looks_left(plan: Design, used: int, answered: int, failures: int) -> int:
-    """How many looks could still be answered if no further guess failed."""
+def answerable(plan: Design, answered: int, failures: int, looks: int) -> bool:
+    """Whether so many further looks can all be answered, however many of their guesses fail.
+
+    The last of them is the widest, for any number of failures, so only that one is looked at.
+    """
+    look = answered + looks
+    worst = costliest(miss(plan.confidence), look, failures, failures + looks - 1, plan.cells)
+    return certified(plan, look, worst)
+
+
+def left(plan: Design, used: int, answered: int, failures: int) -> Left:
+    """What is left after `used` looks, of which `answered` were answered and `failures` guesses failed."""
     planned = plan.queries - used
-    return most(lambda more: more <= planned and certified(plan, answered + more, failures))
+    return Left(
+        looks=most(lambda more: more <= planned and answerable(plan, answered, failures, more)),
+        at_most=most(lambda more: more <= planned and certified(plan, answered + more, failures)),
+        failures=max(0, plan.failures - failures),
+    )

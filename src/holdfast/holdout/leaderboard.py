@@ -9,6 +9,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from holdfast.errors import InputError
+from holdfast.holdout.design import not_private
+from holdfast.holdout.left import Left
 from holdfast.holdout.predictions import Predictions
 from holdfast.holdout.reusable import AnyMetric, ReusableHoldout
 from holdfast.holdout.rungs import MOVES, Rungs
@@ -29,7 +31,8 @@ class Leaderboard:
     mode="ladder-unproven" is the parameter-free Ladder: nothing is proved, and answers carry the whole range.
     Teams, not accounts, hold the budget: `per_team` looks each, and `queries` for all together.
     The standings hold answers on this board's metric only; other metrics on the same labels share its looks.
-    What is public (`standings`, `table`) holds released answers only.
+    What is public (`standings`, `table`) holds released answers only. They are differentially private for the
+    labels unless a mode that is not was named, a Ladder say, or private=False said; `private` tells.
     """
 
     def __init__(
@@ -42,7 +45,7 @@ class Leaderboard:
         within: float | None = None,
         confidence: float = 0.95,
         mode: str | None = None,
-        private: bool = False,
+        private: bool | None = None,
         failures: int | None = None,
         state: Path | str | None = None,
         anchors: Path | str | None = None,
@@ -50,8 +53,10 @@ class Leaderboard:
         self.per_team = None if per_team is None else whole("per_team", per_team)
         self._holdout: ReusableHoldout | Rungs
         if mode in LADDERS:
-            if private or within is not None or failures is not None:
-                raise InputError(f"mode={mode!r} takes no private=, within= or failures=; leave them out")
+            if private:
+                raise not_private(mode)
+            if within is not None or failures is not None:
+                raise InputError(f"mode={mode!r} takes no within= or failures=; leave them out")
             self._holdout = Rungs(
                 labels, metric=metric, queries=queries, confidence=confidence, proven=mode == "ladder",
                 state=state, anchors=anchors,
@@ -84,9 +89,19 @@ class Leaderboard:
         """False for the parameter-free Ladder."""
         return math.isfinite(self.width)
 
+    @property
+    def private(self) -> bool:
+        """Whether answers are differentially private; a Ladder's are not."""
+        return isinstance(self._holdout, ReusableHoldout) and self._holdout.private
+
+    @property
+    def left(self) -> Left:
+        """What is left to all together; where looks depend on guesses, how many of those may fail."""
+        return self._holdout.left
+
     def looks_left(self, team: str | None = None) -> int:
-        """How many submissions are left, to all together or to a team."""
-        left = self._holdout.looks_left
+        """How many submissions will surely be answered, of all together or of a team."""
+        left = self.left.looks
         if team is None or self.per_team is None:
             return left
         return max(0, min(left, self.per_team - self._holdout.state.used(_name(team))))
@@ -124,6 +139,7 @@ class Leaderboard:
     def table(self) -> str:
         """The public page as text: rank, team, best score, interval, submissions."""
         mark = "" if self.proven else "  (unproven: no interval is certified)"
+        mark += "" if self.private else "  (not private)"
         lines = [f"{'rank':>4}  {'team':<20} {self.metric.name:>10}  interval{mark}"]
         for s in self.standings():
             span = f"[{s.best.low:.4f}, {s.best.high:.4f}]"

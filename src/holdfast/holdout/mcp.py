@@ -1,6 +1,7 @@
-"""A small MCP server: an agent can score its predictions and never reads the labels.
+"""A small MCP server: an agent scores its predictions on labels that stay here.
 
-Remote guard: the labels live in this process, the agent talks to it over stdio. Needs the extra `mcp`.
+Remote guard: the labels live in this process, the agent talks to it over stdio, and what it hears of them is
+differentially private unless the owner said otherwise. Needs the extra `mcp`.
 """
 
 from __future__ import annotations
@@ -10,33 +11,39 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import BudgetError, HoldfastError
+from holdfast.holdout.design import not_private
 
 if TYPE_CHECKING:
     from holdfast.holdout.reusable import ReusableHoldout
 
 _INSTRUCTIONS = (
     "Score predictions on a hidden holdout. Every call costs a look and looks are limited: decide on "
-    "training data, and come here to confirm. The interval holds for all answers at once."
+    "training data, and come here to confirm. The interval holds for all answers at once. Answers are "
 )
 
 
-def server(holdout: ReusableHoldout, metric: str = "accuracy") -> Any:
+def server(holdout: ReusableHoldout, metric: str = "accuracy", *, private: bool = True) -> Any:
     """An MCP server with the tools `score`, `check` and `status`; call `.run("stdio")` on it.
 
-    Guarantee: what leaves is what ReusableHoldout releases, and refusals. Predictions come as arrays, so an
-    agent cannot learn which rows are read. Tools say errors as text, without values from the data.
+    Guarantee: what leaves is what ReusableHoldout releases, and refusals. All answers together are
+    differentially private for the labels; a holdout whose mode is not is refused, unless the owner says
+    private=False, and then every answer says "not private". Predictions come as arrays, so an agent cannot
+    learn which rows are read. Tools say errors as text, without values from the data.
     """
     from mcp.server.mcpserver import MCPServer
 
-    app = MCPServer("holdfast-holdout", instructions=_INSTRUCTIONS, log_level="ERROR")
+    plan = holdout.design
+    if private and not plan.private:
+        raise not_private(plan.mode)
+    app = MCPServer("holdfast-holdout", instructions=f"{_INSTRUCTIONS}{plan.privacy}.", log_level="ERROR")
     lock = threading.Lock()
 
     def told(look: Any) -> str:
         try:
             with lock:
-                found = {**look(), "looks_left": holdout.looks_left}
+                found = {**look(), "privacy": plan.privacy, **holdout.left.facts()}
         except BudgetError as error:
-            found = {"refused": str(error), "looks_left": holdout.looks_left}
+            found = {"refused": str(error), **holdout.left.facts()}
         except HoldfastError as error:
             found = {"error": str(error)}
         return json.dumps(found)
@@ -63,8 +70,7 @@ def server(holdout: ReusableHoldout, metric: str = "accuracy") -> Any:
         return told(look)
 
     def status() -> str:
-        """Rows, planned looks, width and looks left. Free."""
-        plan = holdout.design
+        """Rows, planned looks, width, mode, looks left, and whether answers are private. Free."""
         return told(
             lambda: {"rows": plan.rows, "queries": plan.queries, "width": plan.width, "mode": plan.mode}
         )

@@ -23,6 +23,10 @@ ROUNDING = 1.0 / GRID
 RowValues = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 """(predictions, labels) of some rows -> truth values, or numbers in [0,1]; one for each row."""
 
+WANTS = ("labels", "numbers", "chances", "anything")
+"""What a metric takes for a prediction: what the labels are; a number, beside labels that are numbers; the
+chance of label 1, or a chance for each class; whatever its own function takes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
@@ -40,6 +44,8 @@ class Metric:
     exact: bool = False
     """Row values are 0 or 1, so that nothing is rounded."""
     parts: tuple[RowValues, ...] = ()
+    wants: str = "anything"
+    """One of WANTS. With "chances" the functions get the number of a label's class for the label."""
 
     @property
     def looks(self) -> int:
@@ -80,6 +86,8 @@ def on_grid(values: NDArray[Any], rows: int, worst: int) -> NDArray[Any]:
         raise InputError(f"a metric must give one number for each of {rows} rows, got shape {array.shape}")
     if array.dtype == np.bool_:
         return array
+    if array.dtype.kind not in "uif":
+        raise InputError(f"a metric must give numbers or truth values, got {array.dtype}")
     floats = np.nan_to_num(array.astype(np.float64), nan=float(worst), posinf=1.0, neginf=0.0)
     return 2 * np.rint(np.clip(floats, 0.0, 1.0) * (GRID // 2)).astype(np.int64)
 
@@ -92,13 +100,30 @@ def _error(predictions: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(predictions != labels)
 
 
-def _brier(predictions: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
-    return np.asarray((np.clip(predictions, 0.0, 1.0) - labels) ** 2)
+def _brier(predictions: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
+    """(p - y)^2, and for more classes half the sum over all of them, which is the same for two."""
+    if predictions.ndim == 1:
+        return np.asarray((np.clip(predictions, 0.0, 1.0) - classes) ** 2)
+    chances = _chances(predictions)
+    return np.asarray(((chances**2).sum(axis=1) - 2.0 * _of(chances, classes) + 1.0) / 2.0)
 
 
-def _log_loss(most: float, predictions: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
-    chance = np.where(labels == 1, predictions, 1.0 - predictions)
+def _log_loss(most: float, predictions: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
+    if predictions.ndim == 1:
+        chance = np.where(classes == 1, predictions, 1.0 - predictions)
+    else:
+        chance = _of(_chances(predictions), classes)
     return np.asarray(-np.log(np.clip(chance, math.exp(-most), 1.0)) / most)
+
+
+def _chances(predictions: NDArray[Any]) -> NDArray[Any]:
+    """A chance for each class, made to sum to 1: chances that are all 1 must not win. No number if all are 0."""
+    chances = np.clip(predictions.astype(np.float64), 0.0, 1.0)
+    return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+
+
+def _of(chances: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(chances[np.arange(len(classes)), classes])
 
 
 def _squared_error(most: float, predictions: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
@@ -115,15 +140,18 @@ def _given(predictions: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def log_loss(most: float = 5.0) -> Metric:
-    """The log-loss of a predicted chance of label 1, each row clipped to at most `most` nats."""
+    """The log-loss of a predicted chance of label 1, or of a chance for each class; each row clipped to at most
+    `most` nats."""
     top = positive("most", most)
-    return Metric("log-loss", partial(_log_loss, top), high=top, greater_is_better=False)
+    return Metric("log-loss", partial(_log_loss, top), high=top, greater_is_better=False, wants="chances")
 
 
 def squared_error(most: float) -> Metric:
     """The squared error, each row clipped to at most `most`."""
     top = positive("most", most)
-    return Metric("squared-error", partial(_squared_error, top), high=top, greater_is_better=False)
+    return Metric(
+        "squared-error", partial(_squared_error, top), high=top, greater_is_better=False, wants="numbers"
+    )
 
 
 def row_loss(function: RowValues, name: str = "loss", *, greater_is_better: bool = False) -> Metric:
@@ -136,20 +164,22 @@ def row_loss(function: RowValues, name: str = "loss", *, greater_is_better: bool
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric("accuracy", _accuracy, exact=True),
-        Metric("error", _error, greater_is_better=False, exact=True),
-        Metric("brier", _brier, greater_is_better=False),
+        Metric("accuracy", _accuracy, exact=True, wants="labels"),
+        Metric("error", _error, greater_is_better=False, exact=True, wants="labels"),
+        Metric("brier", _brier, greater_is_better=False, wants="chances"),
         log_loss(),
         squared_error(1.0),
-        Metric("value", _given),
+        Metric("value", _given, wants="numbers"),
         Metric(
-            "precision", None, exact=True, parts=(partial(_both, (True, True)), partial(_both, (True, False)))
+            "precision", None, exact=True, wants="numbers",
+            parts=(partial(_both, (True, True)), partial(_both, (True, False))),
         ),
         Metric(
-            "recall", None, exact=True, parts=(partial(_both, (True, True)), partial(_both, (False, True)))
+            "recall", None, exact=True, wants="numbers",
+            parts=(partial(_both, (True, True)), partial(_both, (False, True))),
         ),
     )
-}
+}  # fmt: skip
 
 
 def metric_named(metric: str | Metric | RowValues) -> Metric:

@@ -15,10 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from holdfast.errors import InputError, LedgerError
 from holdfast.holdout import guess as guessing
 from holdfast.holdout import thresholdout
-from holdfast.holdout.design import Design, design
-from holdfast.holdout.fingerprint import fingerprint, labels_array
+from holdfast.holdout.design import Design, design, not_private
+from holdfast.holdout.fingerprint import fingerprint
+from holdfast.holdout.labels import Labels
+from holdfast.holdout.left import Left
 from holdfast.holdout.metric import GRID, Metric, RowValues, metric_named
-from holdfast.holdout.predictions import Predictions, half_difference, row_values
+from holdfast.holdout.predictions import Predictions, half_difference, refuse_labels, row_values
 from holdfast.holdout.reading import difference, ratio, single
 from holdfast.holdout.refusal import exhausted, overspent
 from holdfast.holdout.release import Rows, mean, total
@@ -51,6 +53,8 @@ class ReusableHoldout:
     called with the rows drawn, which must stay secret from the analyst: use it on your own machine only.
     Cost: one look for a score, a check or a comparison, two for precision and recall. Charged before the
     labels are read, never refunded. With votes a look reads no more rows of 1e7 than of 1e5.
+    Answers are differentially private for the labels, unless a mode that is not was named or private=False said;
+    those say "not private". Which classes the labels have is public, and so is their number.
 
     `state` is a folder: the looks are kept there under the holdout's fingerprint, shared by all processes and
     by every later run. Without it they are forgotten with the object. Trust: this object holds the labels, so
@@ -67,7 +71,7 @@ class ReusableHoldout:
         within: float | None = None,
         confidence: float = 0.95,
         mode: str | None = None,
-        private: bool = False,
+        private: bool | None = None,
         failures: int | None = None,
         threshold: float | None = None,
         tolerance: float | None = None,
@@ -76,8 +80,9 @@ class ReusableHoldout:
         state: Path | str | None = None,
         anchors: Path | str | None = None,
     ) -> None:
-        self._labels = labels_array(labels)
+        self._labels = Labels(labels)
         self.metric = metric_named(metric)
+        refuse_labels(self.metric, self._labels)
         self.features = features
         self._folders = state, anchors
         if features is not None and len(features) != len(self._labels):
@@ -92,6 +97,9 @@ class ReusableHoldout:
             )  # fmt: skip
         self.state = open_state(self._labels, state, anchors)
         self.design = _agree(self.state, asked)
+        if private and not self.design.private:  # as it was opened before
+            self.state.close()
+            raise not_private(self.design.mode)
         self._asker: thresholdout.Asker | None = None
         if self.design.thresholds is not None:
             self._asker = thresholdout.Asker(self.design.thresholds)
@@ -114,14 +122,32 @@ class ReusableHoldout:
         return self.state.used()
 
     @property
-    def looks_left(self) -> int:
-        """How many looks can still be answered; for Guess-and-Check, if no further guess fails."""
+    def private(self) -> bool:
+        """Whether answers are differentially private for the labels."""
+        return self.design.private
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The classes of the labels, in order: the columns of chances for each class. Public."""
+        return self._labels.classes
+
+    @property
+    def left(self) -> Left:
+        """What is left: looks, and where they depend on guesses, how many of those may fail."""
         plan, used = self.design, self.looks_used
         if plan.mode == "guess-and-check":
-            return guessing.looks_left(plan, used, self.state.settled(), self._failures())
-        if plan.mode == "thresholdout" and not thresholdout.hits_left(self._secret()):
-            return 0
-        return plan.queries - used
+            return guessing.left(plan, used, self.state.settled(), self._failures())
+        if plan.mode == "thresholdout":
+            return thresholdout.left(self._secret(), plan.queries - used)
+        return Left(plan.queries - used, plan.queries - used)
+
+    @property
+    def looks_left(self) -> int:
+        """How many looks will surely be answered, whatever is asked: 0 when no further one can be.
+
+        Where looks depend on guesses this is the number if every guess fails; `left` has the others.
+        """
+        return self.left.looks
 
     def score(
         self,
@@ -140,10 +166,7 @@ class ReusableHoldout:
         returns the stored answer at no cost, whatever the predictions.
         """
         kind = self._kind(metric)
-        sides = [
-            row_values(predictions, self._labels, part, worst)
-            for part, worst in zip(kind.row_values, kind.worst, strict=True)
-        ]
+        sides = row_values(predictions, self._labels, kind)
         guessed = None if guess is None else _unit(kind, "guess", guess)
 
         def read(means: list[float]) -> Answer:
@@ -167,9 +190,9 @@ class ReusableHoldout:
         """
         kind = self._kind(metric, plain_for="check")
         guess = _unit(kind, "train_score", train_score)
-        side = row_values(predictions, self._labels, kind.row_values[0], kind.worst[0])
+        sides = row_values(predictions, self._labels, kind)
         answer, stood = self._ask(
-            f"check {kind.terms}", [side], guess, lambda means: single(self.design, kind, means[0]), key, team
+            f"check {kind.terms}", sides, guess, lambda means: single(self.design, kind, means[0]), key, team
         )
         return Verdict(answer.low <= train_score <= answer.high if stood is None else stood, answer)
 
@@ -184,7 +207,7 @@ class ReusableHoldout:
     ) -> Answer:
         """By how much the first score exceeds the second, in one look. Its interval is twice as wide."""
         kind = self._kind(metric, plain_for="compare")
-        a, b = (row_values(side, self._labels, kind.row_values[0], kind.worst[0]) for side in (first, second))
+        (a,), (b,) = (row_values(side, self._labels, kind) for side in (first, second))
         return self._ask(
             f"compare {kind.terms}", [half_difference(a, b)], None,
             lambda means: difference(self.design, kind, means[0]), key, team,
@@ -214,7 +237,7 @@ class ReusableHoldout:
                 "a holdout whose looks are in memory cannot be shared; open it with state=FOLDER"
             )
         terms = {"metric": self.metric, "features": self.features, "state": folder, "anchors": anchors}
-        return partial(type(self), **terms), (self._labels,)
+        return partial(type(self), **terms), (self._labels.values,)
 
     def __enter__(self) -> Self:
         return self
@@ -300,13 +323,13 @@ class ReusableHoldout:
             left = thresholdout.hits_left(self._secret())
             if left < looks:
                 raise exhausted(plan, looks, 0, left)
-        elif not guessing.certified(plan, self.state.settled() + looks, self._failures() + looks - 1):
+        elif not guessing.answerable(plan, self.state.settled(), self._failures(), looks):
             raise exhausted(plan, looks, self._failures(), self.looks_left)
 
 
-def open_state(labels: NDArray[Any], folder: Path | str | None, anchors: Path | str | None) -> State:
+def open_state(labels: Labels, folder: Path | str | None, anchors: Path | str | None) -> State:
     """The state of these labels in a folder, or one that lives as long as the object."""
-    return State(None) if folder is None else State.open(folder, fingerprint(labels), anchors)
+    return State(None) if folder is None else State.open(folder, fingerprint(labels.values), anchors)
 
 
 def _unit(kind: Metric, name: str, value: object) -> float:

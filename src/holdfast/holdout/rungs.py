@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from holdfast.errors import InputError, LedgerError
-from holdfast.holdout.fingerprint import labels_array
+from holdfast.holdout.labels import Labels
 from holdfast.holdout.ladder import Ladder, climb, free_ladder, proven_ladder
+from holdfast.holdout.left import Left
 from holdfast.holdout.metric import GRID, metric_named
-from holdfast.holdout.predictions import Predictions, row_values
+from holdfast.holdout.predictions import Predictions, refuse_labels, row_values
 from holdfast.holdout.refusal import overspent
 from holdfast.holdout.reusable import AnyMetric, open_state
 from holdfast.holdout.state import Overspent
@@ -37,7 +38,8 @@ class Rungs:
         state: Path | str | None = None,
         anchors: Path | str | None = None,
     ) -> None:
-        self._labels, self.metric = labels_array(labels), metric_named(metric)
+        self._labels, self.metric = Labels(labels), metric_named(metric)
+        refuse_labels(self.metric, self._labels)
         if self.metric.parts:
             raise InputError(
                 f"a Ladder needs a mean over rows, got {self.metric.name}; use accuracy or a loss"
@@ -56,9 +58,10 @@ class Rungs:
         return self.ladder.width
 
     @property
-    def looks_left(self) -> int:
+    def left(self) -> Left:
         """How many more submissions are answered."""
-        return self.ladder.queries - self.state.used()
+        looks = self.ladder.queries - self.state.used()
+        return Left(looks, looks)
 
     def score(
         self,
@@ -70,7 +73,7 @@ class Rungs:
         team_most: int | None = None,
     ) -> Answer:
         """The board's best score after this submission. `guess` is not used."""
-        rows = row_values(predictions, self._labels, self.metric.row_values[0], self.metric.worst[0])
+        (rows,) = row_values(predictions, self._labels, self.metric)
         most = self.ladder.queries
         with self.state.alone():
             try:

@@ -18,7 +18,8 @@ class HoldoutScorer:
 
     Each call costs a look and returns the released value, larger is better; `answers` keeps the intervals.
     The fold's own rows are ignored: what is scored is the fitted model on the holdout's features, and with
-    votes only on the rows that are drawn.
+    votes only on the rows that are drawn. The model is tried on two rows first, so that one that breaks, or has
+    other classes, costs no look.
     Requires: features with a row for each label; a state folder if n_jobs starts other processes, where
     `answers` stays empty and `holdout.history()` has them all.
     """
@@ -38,16 +39,28 @@ class HoldoutScorer:
         from holdfast.holdout.metric import metric_named
 
         predict = getattr(estimator, self.method)
+        kind = self.holdout.metric if self.metric is None else metric_named(self.metric)
+        chances = kind.wants == "chances"
+        if chances:
+            self._refuse_classes(estimator)
 
         def said(ids: NDArray[np.int64]) -> NDArray[Any]:
             given = np.asarray(predict(_take(self.features, ids)))
-            # A classifier's chances come with one column for each class; the last is that of label 1.
-            return given[:, -1] if given.ndim == 2 else given
+            # A classifier's chances come with a column for each class; other metrics want that of label 1.
+            return given[:, 1] if given.shape[1:] == (2,) and not chances else given
 
-        answer = self.holdout.score(said, metric=self.metric)
+        answer = self.holdout.score(said, metric=kind)
         self.answers.append(answer)
-        kind = self.holdout.metric if self.metric is None else metric_named(self.metric)
         return float(answer.value if kind.greater_is_better else -answer.value)
+
+    def _refuse_classes(self, estimator: Any) -> None:
+        """Before the look: columns of chances must belong to the holdout's classes."""
+        known = getattr(estimator, "classes_", None)
+        if known is not None and list(known) != list(self.holdout.classes):
+            raise InputError(
+                f"the model's {len(known)} classes must be the {len(self.holdout.classes)} classes of the holdout, "
+                "in the same order; fit it on rows of all of them"
+            )
 
 
 def _take(features: Any, ids: NDArray[np.int64]) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from holdfast.holdout.left import Left
 from holdfast.holdout.metric import GRID
 from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach
 from holdfast.mechanisms.gaussian import add_gaussian
@@ -110,6 +111,12 @@ class Asker:
 def hits_left(secret: str) -> int:
     """How many more disagreements can be told."""
     return int(json.loads(secret)["secret"]["left"])
+
+
+def left(secret: str, planned: int) -> Left:
+    """What is left of `planned` looks: each may be a disagreement, and after the last of those none is answered."""
+    hits = hits_left(secret)
+    return Left(min(planned, hits), planned if hits else 0, max(0, hits - 1))
 
 
 def _share(rho: float, hits: int) -> float:

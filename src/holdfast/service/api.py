@@ -98,6 +98,10 @@ class NewBoard(Body):
     within: Chance | None = None
     confidence: Chance = 0.95
     mode: Annotated[str, Field(max_length=40)] | None = None
+    private: bool = Field(
+        default=True,
+        description="false allows a mode that is not private: labels can be worked out from its answers, one a look",
+    )
 
     def board(self, kind: str) -> Board:
         """The declaration."""

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from holdfast.errors import DataError, HoldfastError, InputError
 from holdfast.holdout import Leaderboard, ReusableHoldout
 from holdfast.holdout.column import read_column
-from holdfast.holdout.fingerprint import labels_array
+from holdfast.holdout.labels import Labels
+from holdfast.holdout.metric import metric_named
 from holdfast.service.catalog import Catalog
 from holdfast.service.clock import wait_to_record
 from holdfast.service.problem import Problem
@@ -43,6 +44,8 @@ class Board:
     within: float | None
     confidence: float
     mode: str | None
+    private: bool
+    """Whether answers are differentially private for the labels: so unless the owner says otherwise."""
 
     def public(self) -> dict[str, Any]:
         """What everybody may know."""
@@ -69,11 +72,13 @@ class Boards:
     def register(self, wanted: Board, place: str) -> Board:
         """Take labels in from a place, fix the terms, and remember the declaration.
 
-        The gateway keeps a copy of the labels: a file that is changed or removed later changes no score.
+        Only an owner who says private=False gets a mode that is not private; where the plan is private even so,
+        the declaration says that. The gateway keeps a copy of the labels: a file that is changed or removed later
+        changes no score.
         """
         if self._catalog.board(wanted.id) is not None:
             raise Problem("taken", f"{wanted.id!r} is registered already; choose another id")
-        labels = labels_array(_labels(place, wanted.column))
+        labels = _fitting(Labels(_labels(place, wanted.column)), wanted.metric)
         # A name that no other registration has: two at once must not overwrite each other's.
         kept = self._state / f"{wanted.id}-{secrets.token_hex(8)}.npy"
         self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -81,6 +86,7 @@ class Boards:
         board = replace(wanted, labels=str(kept), column=None, rows=len(labels))
         try:
             opened = self._open(board)
+            board = replace(board, private=opened.private)
             self._catalog.add_board(board.id, board.record())
         except HoldfastError:
             kept.unlink()
@@ -159,12 +165,12 @@ class Boards:
         if board.kind == "holdout":
             opened = ReusableHoldout(
                 labels, metric=board.metric, queries=board.queries, within=board.within,
-                confidence=board.confidence, mode=board.mode, state=state, anchors=anchors,
+                confidence=board.confidence, mode=board.mode, private=board.private, state=state, anchors=anchors,
             )  # fmt: skip
         else:
             opened = Leaderboard(
                 labels, board.metric, queries=board.queries, per_team=board.per_team, within=board.within,
-                confidence=board.confidence, mode=board.mode, state=state, anchors=anchors,
+                confidence=board.confidence, mode=board.mode, private=board.private, state=state, anchors=anchors,
             )  # fmt: skip
         opened.state.before_settling = wait_to_record
         return opened
@@ -178,6 +184,13 @@ def _labels(place: str, column: str | None) -> Any:
         raise DataError(
             "expected labels in one column of a file; name the column, or look at the file"
         ) from None
+
+
+def _fitting(labels: Labels, metric: str) -> NDArray[Any]:
+    """The labels, if a prediction for one of them is a number or a text: no list of chances is sent."""
+    if metric_named(metric).wants == "chances" and not labels.two:
+        raise InputError(f"{metric} needs labels 0 and 1 on a gateway, got others; use accuracy or error")
+    return labels.values
 
 
 def as_array(predictions: list[Any], rows: int) -> NDArray[Any]:

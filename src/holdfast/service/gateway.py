@@ -274,7 +274,7 @@ class Gateway:
         """A leaderboard with its standings; what is public, and what the asker's team has left."""
         board, opened = self.boards.board(key, "leaderboard"), self.boards.leaderboard(key)
         return board.public() | {
-            "standings": self.boards.standings(key), "looks_left": opened.looks_left(),
+            "standings": self.boards.standings(key), **opened.left.facts(),
             "team": asker.team, "team_looks_left": opened.looks_left(asker.team),
             "width": opened.width if opened.proven else None,
         }  # fmt: skip
@@ -282,7 +282,7 @@ class Gateway:
     def holdout(self, asker: Person, key: str) -> dict[str, Any]:
         """A holdout and the looks that are left."""
         board, opened = self.boards.board(key, "holdout"), self.boards.holdout(key)
-        return board.public() | {"looks_left": opened.looks_left, "width": opened.width}
+        return board.public() | {**opened.left.facts(), "width": opened.width}
 
     def submit(self, asker: Person, key: str, predictions: list[Any], call: str | None) -> str:
         """Score a submission of the asker's team."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -54,6 +55,11 @@ class Answer:
             return (self.high - self.low) / 2
         return (self.high - self.low) / 2
 
+    @property
+    def private(self) -> bool:
+        """Whether it is differentially private, at a loss of `rho`. Some holdouts' answers are not."""
+        return math.isfinite(self.rho)
+
     def explain(self) -> str:
         """What was chosen to answer, in plain words."""
         return self.explanation
@@ -76,17 +82,21 @@ class Answer:
         return replace(self, question=f"{self.question} = {label}", labels=None, **picked)
 
     def to_json(self) -> str:
-        """The whole answer as JSON text."""
+        """The whole answer as JSON text. One that is not private says so, and has no rho."""
         parts = vars(self).copy()
         del parts["repeated"]
         if not self.replayed:
             del parts["replayed"]
+        if not self.private:
+            parts |= {"rho": None, "private": False}
         return _ENCODER.encode(parts)
 
     @classmethod
     def from_json(cls, text: str, *, repeated: bool = False) -> Answer:
         """The answer that `to_json` wrote."""
         parts = {"replayed": False} | {name: _readable(part) for name, part in json.loads(text).items()}
+        if not parts.pop("private", True):
+            parts["rho"] = math.inf
         if parts["labels"] is not None:
             parts["labels"] = tuple(parts["labels"])
         return cls(**parts, repeated=repeated)

@@ -47,6 +47,8 @@ def cost(answer: Answer) -> str:
     """What the answer cost, in the plainest notion that holds."""
     if answer.replayed:
         return "REPLAYED, not private"
+    if not answer.private:
+        return "not private, repeated at no cost" if answer.repeated else "not private"
     if answer.repeated:
         return "repeated at no cost"
     return f"rho {answer.rho:.3g}" if answer.epsilon is None else f"epsilon {answer.epsilon:.3g}"

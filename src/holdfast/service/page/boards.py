@@ -38,7 +38,7 @@ async def register(request: Request, visitor: Signed, form: Posted) -> Response:
         wanted = declared(
             NewBoard, id=field(form, "id"), name=field(form, "name") or None, labels=field(form, "labels"),
             column=field(form, "column") or None, metric=field(form, "metric") or "accuracy", queries=queries,
-            per_team=per_team, within=number(form, "within"),
+            per_team=per_team, within=number(form, "within"), private=field(form, "privacy") != "not private",
         )  # fmt: skip
         board = await run_in_threadpool(
             visitor.guard.register_board, visitor.person, wanted.board("leaderboard")

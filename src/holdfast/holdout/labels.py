@@ -1,0 +1,44 @@
+"""The labels of a holdout, and what is public about them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from holdfast.holdout.fingerprint import labels_array
+
+
+class Labels:
+    """One column of labels. Public are their number, whether they are text, and which classes there are.
+
+    Everything else about `values` is secret.
+    """
+
+    def __init__(self, labels: ArrayLike) -> None:
+        self.values = labels_array(labels)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def text(self) -> bool:
+        """Whether they are text; numbers otherwise."""
+        return self.values.dtype.kind == "U"
+
+    @cached_property
+    def two(self) -> bool:
+        """Whether all are 0 or 1."""
+        return not self.text and bool(((self.values == 0) | (self.values == 1)).all())
+
+    @cached_property
+    def classes(self) -> NDArray[Any]:
+        """The classes in order, as scikit-learn has them; 0 and 1 if `two`, also where one of them is missing."""
+        return np.array([0, 1]) if self.two else np.unique(self.values)
+
+    def take(self, ids: NDArray[np.int64] | None) -> NDArray[Any]:
+        """The labels of some rows, None for all; integers as int64: small ones would overflow in a metric."""
+        held = self.values if ids is None else self.values.take(ids, mode="clip")
+        return held.astype(np.int64) if held.dtype.kind == "i" else held
