@@ -152,6 +152,7 @@ class Table:
             confidence=confidence,
             target=target,
             fixed=fixed,
+            within=within,
         )
         return Session(self._source, self._ledger, own, terms, name)
 

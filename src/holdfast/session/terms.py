@@ -40,6 +40,8 @@ class Terms:
     confidence: float
     target: str
     fixed: Fixed | None = None
+    within: float | None = None
+    """The half-width that `fixed` was planned for, on the scale of a mean of numbers in [0,1]."""
 
     @property
     def promised(self) -> str:
