@@ -103,7 +103,8 @@ class Table:
         "table" itself, for an owner whose table is the population (a census).
 
         `within` with `queries` opens a session for validity: the planner fixes one mechanism and one noise for
-        all answers, by the sharpest theorem; the budget may then be left out, and what it costs is reported.
+        all answers, by the sharpest theorem; the budget may then be left out, and what it costs is reported. It is
+        on the scale of a fraction, and of the declared range for others; a mean may miss it (`Answer.met`).
         `intervals="odds"` with `queries` does the same, but gives each answer an interval of its own, narrow
         for rare events.
 
