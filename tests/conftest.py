@@ -15,8 +15,10 @@ if "HOLDFAST_ANCHORS" not in os.environ:  # the workers of one run share it
 for _setting in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
     os.environ.setdefault(_setting, "1")
 
-import pytest  # noqa: E402
-from hypothesis import settings  # noqa: E402  (the environment must be set first)
+import pytest  # noqa: E402  (the environment must be set first)
+from hypothesis import settings  # noqa: E402
+
+from holdfast.session import opening  # noqa: E402
 
 # `HYPOTHESIS=explore pytest` draws fresh examples; `make test` repeats the same ones on every machine.
 settings.register_profile("repeat", derandomize=True, deadline=None, max_examples=60)
@@ -32,3 +34,9 @@ def replayed_noise() -> Iterator[None]:
 
     with replayed(ReplayedBits(1)):
         yield
+
+
+@pytest.fixture(autouse=True)
+def _each_test_is_a_process_of_its_own() -> None:
+    """Rows that several tests open are not warned about; rows that one test opens twice are."""
+    opening.forget()

@@ -17,6 +17,7 @@ from holdfast.errors import (
     MechanismError,
     NoRuleError,
     QueryError,
+    ReopenedWarning,
     SchemaError,
     StoreError,
 )
@@ -56,6 +57,7 @@ __all__ = [
     "Plan",
     "QueryError",
     "Real",
+    "ReopenedWarning",
     "Schema",
     "SchemaError",
     "Session",

@@ -12,6 +12,9 @@
     ├── LedgerError       the record of charges cannot be read or written
     └── GatewayError      a gateway cannot be reached or does not let you in; .code, .status
 
+    UserWarning
+    └── ReopenedWarning   rows were opened again with a fresh count of what is charged
+
 A message says what was expected, what came, and what to do. What came is a parameter, a name or a piece of
 the question's text; it is never a value from the data.
 """
@@ -92,6 +95,10 @@ class GatewayError(HoldfastError):
         self.code = code
         self.status = status
         super().__init__(message)
+
+
+class ReopenedWarning(UserWarning):
+    """Rows were opened again in this process, with a fresh count of what is charged."""
 
 
 def _pointer(text: str | None, position: int | None) -> str:

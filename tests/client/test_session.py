@@ -29,6 +29,8 @@ QUESTIONS: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
     "count by age": ("count", ("smoker = 'no'",), {"by": "age", "edges": (0, 50, 99), "within": 2000}),
     "sum": ("sum", ("income",), {"rho": 1e-4}),
     "mean": ("mean", ("age + 1", "smoker = 'yes'"), {"within": 20, "mechanism": "gaussian"}),
+    "mean by": ("mean", ("income",), {"by": "smoker", "within": 200}),
+    "mean of few": ("mean", ("income", "age < 2"), {"within": 200}),
     "histogram": ("histogram", ("smoker",), {"within": 2000}),
     "dates": (
         "histogram",
@@ -112,6 +114,15 @@ def test_an_answer_over_http_is_the_answer_in_process(
     assert getattr(remote, method)(*given, **how).repeated
 
 
+def test_a_width_that_was_not_kept_is_told_over_http(remote: RemoteSession) -> None:
+    few = remote.mean("income", "age < 1", within=300)
+    assert few.within == 300 and few.met is False and "not within 300" in str(few)
+    by = remote.mean("income", by="smoker", within=300)
+    assert by.met.tolist() == [bool(width <= 300) for width in by.width]
+    told = remote.estimate.mean("income", by="smoker", within=300)
+    assert f"in groups of at least {told.qualifying:,} of the" in told.explain()
+
+
 @pytest.mark.parametrize(("lost", "where"), [("where", "age > 4"), ("edges", "age > 5")])
 def test_a_question_that_changes_on_the_way_is_noticed(
     lost: str, where: str, monkeypatch: pytest.MonkeyPatch, remote: RemoteSession, local: Session
@@ -136,7 +147,7 @@ def test_a_plan_over_http_is_the_plan_in_process(asked: str, remote: RemoteSessi
         getattr(local.estimate, method)(*given, **how),
     )
     names = ("cost", "width", "noise", "sampling", "population", "rows_read", "mechanism", "rho", "target")
-    for name in (*names, "question", "epsilon", "confidence"):
+    for name in (*names, "question", "epsilon", "confidence", "within", "qualifying"):
         assert getattr(plan, name) == getattr(other, name), name
     assert plan.explain() == other.explain() == str(plan)
     assert remote.spent == before

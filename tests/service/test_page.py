@@ -330,6 +330,20 @@ def test_an_estimate_says_when_its_width_holds(here: Site) -> None:
     assert "if every row qualifies" in shown.split("<details>")[0]
 
 
+def test_a_width_that_was_not_kept_is_shown_with_the_answer_and_in_the_history(here: Site) -> None:
+    window = Window(here.client, here.started.analyst)
+    mean = QUESTION | {"kind": "mean", "column": "income", "where": "age < 1", "amount": "120"}
+    answered = window.send("/tables/people/ask", **window.own("/tables/people"), **mean).text
+    grouped = mean | {"where": "age < 3", "by": "smoker"}
+    groups = window.send("/tables/people/ask", **window.own("/tables/people"), **grouped).text
+    assert "not within 120" in answered and "too few rows" in answered
+    assert groups.count("not within 120") == 2 and "within 120 in 0 of 2 groups" in groups
+    history = window.see("/tables/people/history")
+    assert (
+        "too few rows" in history and "not within 120" in history and "within 120 in 0 of 2 groups" in history
+    )
+
+
 def test_how_exactly_must_be_said_unless_the_owner_planned_for_it(here: Site) -> None:
     vague = QUESTION | {"amount": ""}
     window = Window(here.client, here.started.analyst)

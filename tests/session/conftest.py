@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import holdfast as hf
+from holdfast.ledger import MemoryLedger
 
 SCHEMA = hf.Schema(
     age=hf.Integer(0, 99),
@@ -42,4 +43,5 @@ def table(data: dict[str, Any]) -> hf.Table:
 
 @pytest.fixture
 def make_table(data: dict[str, Any]) -> Callable[..., hf.Table]:
-    return lambda **options: hf.open(data, SCHEMA, **options)
+    """A table of its own each time: a fresh count, and meant."""
+    return lambda **options: hf.open(data, SCHEMA, ledger=MemoryLedger(), **options)

@@ -11,6 +11,7 @@ import pytest
 from gateway import people, prepared
 
 import holdfast as hf
+from holdfast.ledger import MemoryLedger
 from holdfast.service import question
 from holdfast.session import planner, watch
 from holdfast.session.session import Session
@@ -30,7 +31,7 @@ ASKED = [*AMOUNTS, *({"within": 1e30, "mechanism": m} for m in ("gaussian", "lap
 
 
 def opened(**terms: Any) -> Session:
-    return hf.open(TABLE, SCHEMA).session(**({"rho": 9e9} | terms))
+    return hf.open(TABLE, SCHEMA, ledger=MemoryLedger()).session(**({"rho": 9e9} | terms))
 
 
 def charged_and_refused(session: Session, ask: Callable[[Session], Any]) -> bool:

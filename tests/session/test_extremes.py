@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import holdfast as hf
+from holdfast.ledger import MemoryLedger
 from holdfast.session import planner
 from holdfast.session.session import Session
 
@@ -48,7 +49,7 @@ REFUSALS = (hf.InputError, hf.BudgetError, hf.MechanismError, hf.NoRuleError)
 
 
 def opened(budget: str, target: str = "table", **terms: Any) -> Session:
-    return hf.open(DATA, SCHEMA).session(target=target, **SESSIONS[budget], **terms)
+    return hf.open(DATA, SCHEMA, ledger=MemoryLedger()).session(target=target, **SESSIONS[budget], **terms)
 
 
 def is_answered(session: Session, ask: Ask, how: dict[str, Any]) -> bool:

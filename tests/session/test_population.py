@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import holdfast as hf
+from holdfast.ledger import MemoryLedger
 from holdfast.session.promise import promises, share
 from holdfast.validity.transfer import concentrated_term
 
@@ -155,7 +156,9 @@ def test_sessions_with_the_same_validity_plan_share_their_count(data: dict[str, 
 
 def test_a_validity_session_may_have_a_budget_of_its_own(data: dict[str, Any]) -> None:
     for only in ("votes", "gaussian"):
-        session = hf.open(data, SCHEMA).session(queries=5, within=0.1, only=only, rho=1.0)
+        session = hf.open(data, SCHEMA, ledger=MemoryLedger()).session(
+            queries=5, within=0.1, only=only, rho=1.0
+        )
         assert session.fraction("x < 1").mechanism == only
 
 
@@ -220,8 +223,8 @@ def test_a_session_with_a_budget_covers_people_with_many_rows() -> None:
 
 @pytest.mark.parametrize("only", ["votes", "gaussian"])
 def test_odds_intervals_are_narrow_for_rare_events(data: dict[str, Any], only: str) -> None:
-    uniform = hf.open(data, SCHEMA).session(queries=2000, within=0.1, only=only)
-    odds = hf.open(data, SCHEMA).session(queries=2000, only=only, intervals="odds")
+    uniform = hf.open(data, SCHEMA, ledger=MemoryLedger()).session(queries=2000, within=0.1, only=only)
+    odds = hf.open(data, SCHEMA, ledger=MemoryLedger()).session(queries=2000, only=only, intervals="odds")
     rare, plain = odds.fraction("x < 50"), uniform.fraction("x < 50")
     assert rare.low <= 0.005 <= rare.high
     assert rare.high < plain.high

@@ -11,6 +11,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.errors import BudgetError, InputError, MechanismError, QueryError
+from holdfast.ledger import MemoryLedger
 from holdfast.noise._replay import replayed
 from holdfast.noise.bits import ReplayedBits
 from holdfast.query.region import Region, region
@@ -180,7 +181,9 @@ def test_a_pure_session_has_laplace_answers() -> None:
     for where in list(TRUTH)[:60]:
         assert abs(weights.fraction(where).value - TRUTH[where]) <= weights.within
     with pytest.raises(MechanismError):
-        open_weights(hf.open(DATA, SCHEMA2).session(rho=1.0, only="gaussian", target="table"))
+        open_weights(
+            hf.open(DATA, SCHEMA2, ledger=MemoryLedger()).session(rho=1.0, only="gaussian", target="table")
+        )
 
 
 @pytest.fixture

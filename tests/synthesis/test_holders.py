@@ -10,6 +10,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.errors import BudgetError, InputError, LedgerError
+from holdfast.ledger import MemoryLedger
 from holdfast.query.region import GRID, Region, factors, region
 from holdfast.session import multiplicative_weights
 from holdfast.session.answer import Answer
@@ -44,7 +45,7 @@ class CountsAlone(MultiplicativeWeights):
 
 def new_session() -> Session:
     schema = hf.Schema(**{name: hf.Boolean() for name in DATA})
-    return hf.open(DATA, schema).session(rho=500.0, target="table", queries=10**6)
+    return hf.open(DATA, schema, ledger=MemoryLedger()).session(rho=500.0, target="table", queries=10**6)
 
 
 def hold(
@@ -228,7 +229,7 @@ def open_while(session: Session, meanwhile: Any, monkeypatch: pytest.MonkeyPatch
 
 def busy_session(target: str) -> Session:
     schema = hf.Schema(**{name: hf.Boolean() for name in DATA})
-    return hf.open(DATA, schema).session(rho=500.0, target=target)  # type: ignore[arg-type]
+    return hf.open(DATA, schema, ledger=MemoryLedger()).session(rho=500.0, target=target)  # type: ignore[arg-type]
 
 
 def widths(target: str, monkeypatch: pytest.MonkeyPatch, *, together: bool) -> list[float]:

@@ -13,6 +13,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.errors import BudgetError, InputError, MechanismError
+from holdfast.ledger import MemoryLedger
 from holdfast.noise._replay import replayed
 from holdfast.noise.bits import ReplayedBits
 from holdfast.query.universe import universe
@@ -30,7 +31,7 @@ QUERIES = all_marginals(UNIVERSE, 2)
 
 
 def session_of(**options: Any) -> Session:
-    return hf.open(DATA, SCHEMA2).session(**{"rho": 5.0, "target": "table"} | options)
+    return hf.open(DATA, SCHEMA2, ledger=MemoryLedger()).session(**{"rho": 5.0, "target": "table"} | options)
 
 
 def errors(session: Session, made: SyntheticTable, queries: list[str]) -> np.ndarray[Any, Any]:
@@ -86,7 +87,9 @@ def test_it_learns_the_workload_within_its_budget() -> None:
 
 def test_rows_of_one_person_are_charged_as_a_group() -> None:
     for budget in ({"rho": 0.9}, {"epsilon": 3.0}):
-        session = hf.open(DATA, SCHEMA2, rows_per_unit=3).session(**budget, target="table")
+        session = hf.open(DATA, SCHEMA2, rows_per_unit=3, ledger=MemoryLedger()).session(
+            **budget, target="table"
+        )
         mwem(session, NAMES, QUERIES, **budget, rounds=5)
         limit = next(iter(budget.values()))
         assert 0.99 * limit <= float(session.spent) <= limit

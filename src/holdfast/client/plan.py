@@ -25,6 +25,8 @@ class RemotePlan:
     population: float
     target: str
     confidence: float
+    within: float | None
+    qualifying: int | None
 
     def explain(self) -> str:
         """What was chosen, and why, in plain words."""

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from holdfast.errors import InputError
 from holdfast.learn.linear_loss import LinearLoss, logistic, squared
+from holdfast.ledger import MemoryLedger
 from holdfast.query.schema import Boolean, Real, Schema
 from holdfast.session.minimize import Minimum, minimize
 from holdfast.session.table import open as open_table
@@ -106,7 +107,8 @@ class _PrivateLinear(BaseEstimator):  # type: ignore[misc]  # the base class has
             loss = squared(schema, names, "y", **how)
         pure = self.delta == 0
         only = None if pure or self.mechanism == "votes" else "gaussian"
-        session = open_table({**columns, "y": target}, schema).session(
+        # Each fit has a budget of its own, by its parameters.
+        session = open_table({**columns, "y": target}, schema, ledger=MemoryLedger()).session(
             epsilon=self.epsilon, delta=None if pure else self.delta, queries=1, target="table", only=only
         )
         found = minimize(session, loss, iterations=self.iterations, mechanism=self.mechanism)

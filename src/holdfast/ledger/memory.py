@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, islice
 from threading import Lock
@@ -47,6 +47,12 @@ class MemoryLedger:
         self._retired = False
         self._log: list[tuple[str, Account | int]] = []
         self.id, self._salts = uuid.uuid4().hex, secrets.token_bytes(32)
+
+    @property
+    def tally(self) -> Mapping[str | None, Totals]:
+        """What was charged so far, for each session and (None) for the table. Whoever holds it sees it grow, and may
+        outlive the ledger."""
+        return self._totals
 
     def limit(self) -> Account | None:
         return self._limit

@@ -389,7 +389,7 @@ def shown(plan: Plan | Price) -> dict[str, Any]:
     names = ["question", "mechanism", "cost", "explanation"]
     if isinstance(plan, Plan):
         names += ["rows_read", "rho", "epsilon", "width", "noise", "sampling", "population"]
-        names += ["target", "confidence", "scope"]
+        names += ["target", "confidence", "scope", "within", "qualifying"]
     return {name: _finite(getattr(plan, name)) for name in names} | {"answers": answers_of(plan)}
 
 

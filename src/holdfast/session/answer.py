@@ -25,7 +25,11 @@ class Answer:
     `low` and `high` cover the true value of the `target` ("table" or "population"), together with all other
     answers of the session, with probability `confidence`. The half-width is the sum of three parts: `noise`
     (privacy), `sampling` (rows not read) and `population` (adaptivity). For a vector answer `value`, `low`,
-    `high` and the parts are arrays, one number for each of `labels`.
+    `high`, the parts and `too_few` are arrays, one for each of `labels`.
+
+    `within` is the half-width that was asked for (None if none was, and for a quantile, whose width is in rank and
+    always kept); `met` says whether it was kept. `too_few` says that a mean could be anywhere in its declared range:
+    too few rows qualified for the noise, and `value` says nothing.
     """
 
     question: str
@@ -43,6 +47,8 @@ class Answer:
     mechanism: str
     explanation: str
     labels: tuple[str, ...] | None = None
+    within: float | None = None
+    too_few: Value = False
     repeated: bool = field(default=False, compare=False)
     """This is the stored answer to a question asked before; it cost nothing."""
     replayed: bool = field(default_factory=replaying, compare=False)
@@ -60,6 +66,18 @@ class Answer:
         """Whether it is differentially private, at a loss of `rho`. Some holdouts' answers are not."""
         return math.isfinite(self.rho)
 
+    @property
+    def met(self) -> Value | None:
+        """Whether the half-width is at most the one asked for, up to the rounding of floats; for each group.
+
+        None if none was asked for. Only a mean can miss it: the plan says how many rows must qualify.
+        """
+        if self.within is None:
+            return None
+        last_digits = 2.0**-50 * np.maximum(np.abs(self.low), np.abs(self.high))
+        kept = self.width <= self.within * (1 + 2.0**-40) + last_digits
+        return _python(kept)
+
     def explain(self) -> str:
         """What was chosen to answer, in plain words."""
         return self.explanation
@@ -75,15 +93,15 @@ class Answer:
         if self.labels is None or str(label) not in self.labels:
             raise KeyError(label)
         index = self.labels.index(str(label))
-        parts = {
-            name: getattr(self, name) for name in ("value", "low", "high", "noise", "sampling", "population")
-        }
+        names = ("value", "low", "high", "noise", "sampling", "population", "too_few")
+        parts = {name: getattr(self, name) for name in names}
         picked = {name: _python(part[index]) if np.ndim(part) else part for name, part in parts.items()}
         return replace(self, question=f"{self.question} = {label}", labels=None, **picked)
 
     def to_json(self) -> str:
-        """The whole answer as JSON text. One that is not private says so, and has no rho."""
-        parts = vars(self).copy()
+        """The whole answer as JSON text, with what follows from it (`met`). One that is not private says so, and has
+        no rho."""
+        parts = vars(self) | {"met": self.met}
         del parts["repeated"]
         if not self.replayed:
             del parts["replayed"]
@@ -95,6 +113,7 @@ class Answer:
     def from_json(cls, text: str, *, repeated: bool = False) -> Answer:
         """The answer that `to_json` wrote."""
         parts = {"replayed": False} | {name: _readable(part) for name, part in json.loads(text).items()}
+        del parts["met"]
         if not parts.pop("private", True):
             parts["rho"] = math.inf
         if parts["labels"] is not None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import datetime
 import html
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     from holdfast.session.answer import Answer
@@ -17,10 +21,12 @@ _CELL = "padding:2px 10px 2px 0;text-align:left;white-space:nowrap"
 
 
 def number(value: Any) -> str:
-    """A number with about four digits, or a date."""
+    """A number with about four digits, or a date; ends that are nowhere are told as such."""
     if isinstance(value, datetime.date):
         return value.isoformat()
     value = float(value)
+    if not math.isfinite(value):
+        return "unknown" if math.isnan(value) else "∞" if value > 0 else "−∞"
     if value == int(value) and abs(value) < 1e15:
         return f"{int(value):,}"
     return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
@@ -30,17 +36,58 @@ def interval(low: Any, high: Any) -> str:
     return f"[{number(low)}, {number(high)}]"
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One group of an answer, or its one value, in words."""
+
+    label: str
+    value: str
+    """The value, or that there were too few rows for one."""
+    interval: str
+    missed: str
+    """"not within 2" where the half-width asked for was not kept; else nothing."""
+
+
+def lines(answer: Answer, most: int = _SHOWN) -> list[Line]:
+    """The groups of an answer, or its one value."""
+    groups = list(answer)
+    kept = np.broadcast_to(True if answer.met is None else answer.met, len(groups))
+    few = np.broadcast_to(answer.too_few, len(groups))
+    missed = "" if answer.within is None else f"not within {number(answer.within)}"
+    return [
+        Line(
+            label, "too few rows" if few[i] else number(value), interval(low, high), "" if kept[i] else missed
+        )
+        for i, (label, value, low, high) in enumerate(groups[:most])
+    ]
+
+
+def kept(answer: Answer) -> str:
+    """Whether the half-width asked for was kept, in words; nothing if none was asked for, or if it was kept."""
+    if answer.met is None or np.all(answer.met):
+        return ""
+    if answer.labels is None:
+        return f"not within {number(answer.within)}"
+    return f"within {number(answer.within)} in {np.count_nonzero(answer.met)} of {len(answer.labels)} groups"
+
+
 def answer_text(answer: Answer) -> str:
     """One line for a number, one line a group for a vector."""
-    tail = f"{answer.confidence:.0%} confidence for the {answer.target}, {cost(answer)}, {answer.rows_read:,} rows read"
+    head = f"{kept(answer)}, " if kept(answer) else ""
+    tail = (
+        f"{head}{answer.confidence:.0%} confidence for the {answer.target}, {cost(answer)}, "
+        f"{answer.rows_read:,} rows read"
+    )
+    shown = lines(answer)
     if answer.labels is None:
-        return f"{answer.question}: {number(answer.value)} {interval(answer.low, answer.high)} ({tail})"
-    lines = [f"{answer.question} ({tail})"]
-    for label, value, low, high in list(answer)[:_SHOWN]:
-        lines.append(f"  {label}: {number(value)} {interval(low, high)}")
+        return f"{answer.question}: {shown[0].value} {shown[0].interval} ({tail})"
+    texts = [f"{answer.question} ({tail})"]
+    for line in shown:
+        missed = f" {line.missed}" if line.missed else ""
+        texts.append(f"  {line.label}: {line.value} {line.interval}{missed}")
     if len(answer.labels) > _SHOWN:
-        lines.append(f"  … and {len(answer.labels) - _SHOWN} more")
-    return "\n".join(lines)
+        texts.append(f"  … and {len(answer.labels) - _SHOWN} more")
+    return "\n".join(texts)
 
 
 def cost(answer: Answer) -> str:
@@ -65,8 +112,10 @@ def answer_rich(answer: Answer) -> Any:
         table.add_column("group")
     for heading in ("value", "low", "high"):
         table.add_column(heading, justify="right")
-    for label, value, low, high in list(answer)[:_SHOWN]:
-        row = [number(value), number(low), number(high)]
+    if kept(answer):
+        table.add_column("")
+    for line, (label, _, low, high) in zip(lines(answer), answer, strict=False):
+        row = [line.value, number(low), number(high), *([line.missed] if kept(answer) else [])]
         table.add_row(*([label, *row] if answer.labels is not None else row))
     return table
 
@@ -74,8 +123,9 @@ def answer_rich(answer: Answer) -> Any:
 def _caption(answer: Answer) -> str:
     hidden = 0 if answer.labels is None else max(0, len(answer.labels) - _SHOWN)
     more = f"{hidden} more groups; " if hidden else ""
+    met = f"{kept(answer)}; " if kept(answer) else ""
     return (
-        f"{more}covers the {answer.target} at {answer.confidence:.0%}; {cost(answer)}; "
+        f"{more}{met}covers the {answer.target} at {answer.confidence:.0%}; {cost(answer)}; "
         f"{answer.rows_read:,} rows read; {answer.mechanism}"
     )
 
@@ -86,9 +136,10 @@ def answer_html(answer: Answer) -> str:
     floats = [tuple(_axis(part) for part in row[1:]) for row in rows]
     least, most = min(row[1] for row in floats), max(row[2] for row in floats)
     body = "".join(
-        f"<tr><td style='{_CELL}'>{html.escape(label)}</td><td style='{_CELL}'><b>{number(value)}</b></td>"
-        f"<td style='{_CELL}'>{interval(low, high)}</td><td>{_bar(spot, least, most)}</td></tr>"
-        for (label, value, low, high), spot in zip(rows, floats, strict=True)
+        f"<tr><td style='{_CELL}'>{html.escape(line.label)}</td><td style='{_CELL}'><b>{line.value}</b></td>"
+        f"<td style='{_CELL}'>{line.interval}</td><td>{_bar(spot, least, most)}</td>"
+        f"<td style='{_CELL}'>{line.missed}</td></tr>"
+        for line, spot in zip(lines(answer), floats, strict=True)
     )
     return (
         f"<table style='{_STYLE}'><caption style='text-align:left;padding-bottom:4px'>"

@@ -73,6 +73,11 @@ class Plan:
     confidence: float
     scope: str = ""
     """What the widths are measured in, and when they hold, in plain words."""
+    within: float | None = None
+    """The half-width that was asked for; None if none was, and for a quantile, whose width is in rank."""
+    qualifying: int | None = None
+    """For a mean, how many rows must qualify (in a group) for `width`; None where that is not certain for any
+    number of them, and for other statistics, whose width holds whatever qualifies."""
     alternatives: tuple[Alternative, ...] = ()
     advice: str = ""
     """What would be better, in plain words."""
@@ -161,6 +166,7 @@ class Plan:
                     self.promise.slack,
                     min(self.promise.most_rho, 1e300),
                 ],
+                "within": self.within,
             }
         )
 
@@ -210,10 +216,10 @@ class Plan:
         }[self.mechanism]
 
 
-def recipe_from_text(text: str) -> tuple[Recipe, Promise]:
-    """What `Plan.text` recorded."""
+def recipe_from_text(text: str) -> tuple[Recipe, Promise, float | None]:
+    """What `Plan.text` recorded: the recipe, the promise, and the half-width asked for."""
     record = json.loads(text)
     mechanism, noise, rows, flip, per_span = record["recipe"]
     target, allowance, population, slack, most_rho = record["promise"]
     recipe = Recipe(mechanism, Fraction(noise), rows, None if flip is None else Fraction(flip), per_span)
-    return recipe, Promise(target, allowance, population, slack, most_rho)
+    return recipe, Promise(target, allowance, population, slack, most_rho), record["within"]

@@ -20,11 +20,12 @@ from holdfast.privacy.filter import UNITS
 from holdfast.privacy.rule import zcdp
 from holdfast.query.statistic import Statistic, Workload, workload
 from holdfast.session.loss import event_of, pure_epsilon, selections
+from holdfast.session.mean import aims, when_it_holds
 from holdfast.session.plan import Alternative, Plan, Recipe
 from holdfast.session.promise import Promise, promises, share
 from holdfast.session.request import Request
 from holdfast.session.terms import Terms
-from holdfast.session.width import fixed_widths, spans, widths
+from holdfast.session.width import spans, stated, widths, wished
 
 _HALVED = 30
 """How often a budget is halved in search of a narrower answer."""
@@ -52,18 +53,20 @@ _LEAST_VARIANCE = 4
 def plan(statistic: Statistic, request: Request, moment: Moment, terms: Terms) -> Plan:
     """The least costly plan that does what the request asks; among near-equal costs, the fewest rows.
 
+    A mean by groups keeps `within` in groups of an equal share of the rows, or of the fewest for which that can be
+    certified; the plan says of how many (`Plan.qualifying`).
     Raises before anything is charged: InputError, MechanismError.
     """
     totals = workload(statistic, terms.schema, terms.rows)
     if terms.fixed is not None:
         return _fixed_plan(totals, request, terms)
     mechanisms = _mechanisms(totals, request, terms)
-    found = []
-    for mechanism in mechanisms:
-        made = _plan_by(mechanism, totals, request, moment, terms)
-        if made is not None:
-            found.append(made)
-    if not found:
+    for aim in aims(totals, terms.rows):
+        tried = (_plan_by(mechanism, totals, request, moment, terms, aim) for mechanism in mechanisms)
+        found = [made for made in tried if made is not None]
+        if found:
+            break
+    else:
         raise InputError(_impossible(totals, request, moment, terms))
     best = _best(found, terms)
     return replace(best, advice=_advice(best, totals, request, moment, terms))
@@ -87,8 +90,10 @@ def _advice(best: Plan, totals: Workload, request: Request, moment: Moment, term
     )
 
 
-def finish(totals: Workload, recipe: Recipe, promise: Promise, terms: Terms) -> Plan:
-    """Everything that follows from the choice of a recipe and a promise.
+def finish(
+    totals: Workload, recipe: Recipe, promise: Promise, terms: Terms, within: float | None = None
+) -> Plan:
+    """Everything that follows from the choice of a recipe and a promise, and from the half-width asked for.
 
     InputError, before anything is charged, if its noise is larger than can be drawn.
     """
@@ -97,13 +102,11 @@ def finish(totals: Workload, recipe: Recipe, promise: Promise, terms: Terms) -> 
     event = event_of(totals, recipe, terms.rows)
     if terms.rows_per_unit > 1:
         event = Group(event, terms.rows_per_unit)
-    if terms.fixed is not None:
-        planned = fixed_widths(totals, terms.fixed, terms.rows)
-    else:
-        planned = widths(totals, recipe, promise, terms.rows)
+    within = None if totals.statistic.kind == "quantile" else within or wished(totals, terms)
+    planned, qualifying = stated(totals, recipe, promise, terms, within)
     scope = ""
     if totals.statistic.kind == "mean":
-        scope = "if every row qualifies; wider in proportion when fewer do"
+        scope = when_it_holds(totals, terms.rows, within, qualifying)
     elif totals.statistic.kind == "quantile":
         scope = "in rank, as a fraction of the rows"
     elif terms.fixed is not None and terms.fixed.odds:
@@ -120,6 +123,8 @@ def finish(totals: Workload, recipe: Recipe, promise: Promise, terms: Terms) -> 
         rows=terms.rows,
         confidence=terms.confidence,
         scope=scope,
+        within=within,
+        qualifying=qualifying,
     )
 
 
@@ -213,16 +218,19 @@ def _reason(currency: str) -> str:
     }[currency]
 
 
-def _plan_by(mechanism: str, totals: Workload, request: Request, moment: Moment, terms: Terms) -> Plan | None:
-    """The best plan with one mechanism, or None if it cannot do it."""
+def _plan_by(
+    mechanism: str, totals: Workload, request: Request, moment: Moment, terms: Terms, aim: int | None = None
+) -> Plan | None:
+    """The best plan with one mechanism, or None if it cannot do it. A mean is to be within if `aim` rows qualify
+    (None: all)."""
     if request.within is None:
         amount, currency = _amount(request, terms)
         return _promised(totals, _bought(mechanism, totals, amount, currency, terms), moment, terms)
     for promise in _promises(moment, terms):
-        recipe = _within(mechanism, totals, request.within, promise, request.rows, terms)
+        recipe = _within(mechanism, totals, request, promise, terms, aim)
         if recipe is None:
             return None  # a later promise is wider still
-        made = finish(totals, recipe, promise, terms)
+        made = finish(totals, recipe, promise, terms, request.within)
         if _within_level(made, promise, moment, terms) and made.width <= request.within:
             return made
     return None
@@ -345,14 +353,16 @@ def _epsilon_of_rho(rho: float) -> float:
 
 
 def _within(
-    mechanism: str, totals: Workload, within: float, promise: Promise, cap: int | None, terms: Terms
+    mechanism: str, totals: Workload, request: Request, promise: Promise, terms: Terms, aim: int | None
 ) -> Recipe | None:
     """The cheapest recipe that is certain to be within; None if there is none."""
 
     def wide(recipe: Recipe) -> float:
-        return widths(totals, recipe, promise, terms.rows).whole
+        return widths(totals, recipe, promise, terms.rows, aim).whole
 
-    cap = terms.rows if cap is None else min(cap, terms.rows)
+    within = request.within
+    assert within is not None
+    cap = terms.rows if request.rows is None else min(request.rows, terms.rows)
     if mechanism in ("gaussian", "laplace"):
         if cap < terms.rows:
             return None

@@ -27,7 +27,8 @@ MAX_CELLS = 2**24
 class Questions(ABC, Generic[Result]):
     """Each method states a question; what becomes of it (an answer or a plan) is up to `_put`.
 
-    Accuracy is `within=` (half-width of the interval, in the statistic's own scale; for a quantile in rank),
+    Accuracy is `within=` (half-width of the interval, in the statistic's own scale; for a quantile in rank; a mean
+    keeps it where enough rows qualify: `Plan.qualifying` says how many, `Answer.met` whether it was kept),
     or a budget for this answer: `rho=` or `epsilon=`. With none of them the session's budget is divided by
     its `queries`. `by=` gives one result for each declared group of a column, for one charge; for columns of
     numbers or dates `edges=` cuts the groups.

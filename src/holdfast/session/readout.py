@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.query.measurement import Grid
 from holdfast.query.statistic import Workload
 
 Numbers = NDArray[np.float64]
@@ -41,6 +42,20 @@ def read(totals: Workload, noisy: Totals, half_widths: tuple[float, ...], rows: 
     return Reading(*np.minimum(np.maximum(ends, least), most))
 
 
+def too_few(totals: Workload, reading: Reading) -> NDArray[np.bool_]:
+    """Where the interval of a mean is its whole declared range: too few rows qualified for the noise."""
+    grid = totals.measurements[0].grid
+    if totals.statistic.kind != "mean" or grid is None or grid.low == grid.high:
+        return np.zeros(np.shape(reading.low), dtype=bool)
+    lowest, highest = _range(grid)
+    return np.asarray((reading.low <= lowest) & (reading.high >= highest))
+
+
+def _range(grid: Grid) -> tuple[float, float]:
+    """The declared range of a mean."""
+    return grid.origin + grid.low * grid.step, grid.origin + grid.high * grid.step
+
+
 def _extremes(totals: Workload, rows: int) -> tuple[float, float]:
     """The range that the statistic cannot leave, whatever the rows are."""
     measurement = totals.measurements[0]
@@ -65,7 +80,7 @@ def _ratio(totals: Workload, noisy: Totals, half_widths: tuple[float, ...], rows
     sums, counts = noisy[0].astype(float), noisy[1] / counted.weight
     slack = half_widths[1] / counted.weight
     fewest, most = counts - slack, np.minimum(counts + slack, rows)
-    lowest, highest = grid.origin + grid.low * grid.step, grid.origin + grid.high * grid.step
+    lowest, highest = _range(grid)
     known = fewest > 0
     fewest, most = np.where(known, fewest, 1.0), np.where(known, np.maximum(most, fewest), 1.0)
     bottom, top = sums - half_widths[0], sums + half_widths[0]

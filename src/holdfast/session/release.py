@@ -17,7 +17,7 @@ from holdfast.query.statistic import Workload, workload
 from holdfast.session.answer import Answer
 from holdfast.session.plan import Plan, Recipe
 from holdfast.session.quantile import read_bins, select_bins
-from holdfast.session.readout import Reading, Totals, read, read_between
+from holdfast.session.readout import Reading, Totals, read, read_between, too_few
 from holdfast.session.terms import Terms
 from holdfast.session.width import spans
 from holdfast.validity.odds import gaussian_odds, votes_odds
@@ -45,7 +45,7 @@ def release(planned: Plan, source: Source, terms: Terms) -> Answer:
         if statistic.kind == "mean" or (terms.fixed is not None and terms.fixed.odds):
             half, whole = (reading.high - reading.low) / 2, planned.width
             parts = tuple(half * (part / whole if 0 < whole < np.inf else 1 / 3) for part in parts)
-    ends: tuple[Any, ...] = (reading.value, reading.low, reading.high)
+    ends: tuple[Any, ...] = (reading.value, reading.low, reading.high, too_few(totals, reading))
     if statistic.by is None:
         ends = tuple(end.item() for end in ends)
         parts = tuple(part if isinstance(part, float) else float(np.max(part)) for part in parts)
@@ -65,6 +65,8 @@ def release(planned: Plan, source: Source, terms: Terms) -> Answer:
         mechanism=planned.mechanism,
         explanation=planned.explanation,
         labels=statistic.by.labels if statistic.by is not None else None,
+        within=planned.within,
+        too_few=ends[3],
     )
 
 

@@ -50,9 +50,10 @@ class Report:
         table = Table("question", "value", "interval", "cost")
         for answer in self.answers:
             if answer.labels is None:
-                shown = (display.number(answer.value), display.interval(answer.low, answer.high))
+                (line,) = display.lines(answer)
+                shown = (line.value, f"{line.interval} {line.missed}".rstrip())
             else:
-                shown = (f"{len(answer.labels)} groups", "")
+                shown = (f"{len(answer.labels)} groups", display.kept(answer))
             table.add_row(answer.question, *shown, display.cost(answer))
         return Group(*self.summary, table)
 

@@ -389,7 +389,8 @@ class Session(Questions[Answer]):
     def _resume(self, statistic: Statistic, entry: Entry) -> Plan:
         """A charge whose answer was lost in a crash is computed once more, with the noise that was paid for."""
         totals = workload(statistic, self._terms.schema, self._terms.rows)
-        planned = finish(totals, *recipe_from_text(entry.plan), self._terms)
+        recipe, promise, within = recipe_from_text(entry.plan)
+        planned = finish(totals, recipe, promise, self._terms, within)
         if planned.event_text != entry.event:
             raise LedgerError("this table was opened on other terms than when the answer was paid for")
         return planned

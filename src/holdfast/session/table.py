@@ -21,6 +21,7 @@ from holdfast.privacy.filter import Filter
 from holdfast.query.schema import Schema
 from holdfast.session.budget import Amount, Budget, budget, budget_of, validity_budget
 from holdfast.session.fixed import fixed_noise, odds_noise
+from holdfast.session.opening import Opening
 from holdfast.session.request import probability, whole
 from holdfast.session.session import Session
 from holdfast.session.terms import Fixed, Terms
@@ -42,6 +43,7 @@ class Table:
         self._source, self._ledger = source, ledger
         path = getattr(source, "path", None)
         self._home = None if path is None else Path(path).resolve()
+        self._opening: Opening | None = None
         self.rows_per_unit = whole("rows_per_unit", rows_per_unit)
 
     @property
@@ -101,13 +103,16 @@ class Table:
         "table" itself, for an owner whose table is the population (a census).
 
         `within` with `queries` opens a session for validity: the planner fixes one mechanism and one noise for
-        all answers, by the sharpest theorem; the budget may then be left out, and what it costs is reported.
+        all answers, by the sharpest theorem; the budget may then be left out, and what it costs is reported. It is
+        on the scale of a fraction, and of the declared range for others; a mean may miss it (`Answer.met`).
         `intervals="odds"` with `queries` does the same, but gives each answer an interval of its own, narrow
         for rare events. Both need independent rows, and refuse a table with `rows_per_unit` above 1.
 
         A `name` makes a session on a saved store that can be reopened (its budget may then be left out) and goes
         on spending the same budget.
         """
+        if self._opening is not None:
+            self._opening.warn()
         standing = next((account for account in self._ledger.accounts() if account.name == name), None)
         if standing is not None:
             promised = json.loads(standing.terms)
@@ -152,6 +157,7 @@ class Table:
             confidence=confidence,
             target=target,
             fixed=fixed,
+            within=within,
         )
         return Session(self._source, self._ledger, own, terms, name)
 
@@ -215,7 +221,7 @@ class Table:
             raise
         saved = Table(StoreSource(folder), SqliteLedger(folder / LEDGER_FILE), self.rows_per_unit)
         if memory is not None:
-            self._ledger, self._home = saved._ledger, saved._home
+            self._ledger, self._home, self._opening = saved._ledger, saved._home, None
         return saved
 
     def _copy_ledger(self, folder: Path) -> None:
@@ -261,15 +267,21 @@ def open(
     `rows_per_unit=m` says that one person may own up to m rows, and charges group privacy for it; a store
     remembers it.
     `ledger` is where charges are kept: a file, "postgresql://…#name", or a ledger; else in a store's folder, or in
-    memory. A store has one budget: its own ledger refuses from then on, and must be moved if it was charged.
+    memory, for the life of this table. A store has one budget: its own ledger refuses from then on, and must be
+    moved if it was charged. Rows that are opened again in one process without a ledger count afresh, which is a
+    ReopenedWarning; `ledger=MemoryLedger()` says that it is meant.
     """
+    from holdfast.data.identity import traces
     from holdfast.data.open import open_source
     from holdfast.data.store import StoreSource
 
     units = 1 if rows_per_unit is None else whole("rows_per_unit", rows_per_unit)
     source = open_source(data, schema, **options)
     if not isinstance(source, StoreSource):
-        return Table(source, MemoryLedger() if ledger is None else _opened(ledger), units)
+        table = Table(source, MemoryLedger() if ledger is None else _opened(ledger), units)
+        table._opening = Opening(traces(data, options.get("table")), table.ledger, fresh=ledger is None)
+        table._opening.warn()
+        return table
     if rows_per_unit is None:
         units = source.rows_per_unit
     elif units < source.rows_per_unit:

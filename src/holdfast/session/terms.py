@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from fractions import Fraction
@@ -40,14 +41,18 @@ class Terms:
     confidence: float
     target: str
     fixed: Fixed | None = None
+    within: float | None = None
+    """The half-width that `fixed` was planned for, on the scale of a mean of numbers in [0,1]."""
 
     @property
     def promised(self) -> str:
-        """What the ledger keeps of a session's promise: it cannot change when the session is reopened."""
+        """What the ledger keeps of a session's promise, and of the rows it is about: neither can change when the
+        session is reopened."""
         fixed = self.fixed
         answers = None if fixed is None else [fixed.mechanism, str(fixed.noise), str(fixed.flip), fixed.odds]
+        schema = hashlib.sha256(json.dumps(self.schema.to_json()).encode()).hexdigest()[:16]
         promised = {"confidence": self.confidence, "queries": self.queries, "target": self.target}
-        return json.dumps(promised | {"fixed": answers})
+        return json.dumps(promised | {"fixed": answers, "rows": self.rows, "schema": schema})
 
     @property
     def mechanisms(self) -> tuple[str, ...]:

@@ -6,11 +6,10 @@ import math
 
 from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach, sample_reach, votes_reach
 from holdfast.query.statistic import Workload
+from holdfast.session.mean import MARGIN, aims, least_rows, mean_width
 from holdfast.session.plan import Recipe, Widths
 from holdfast.session.promise import Promise
-from holdfast.session.terms import Fixed
-
-MARGIN = 1 + 2.0**-40
+from holdfast.session.terms import Fixed, Terms
 
 
 def spans(totals: Workload) -> tuple[int, ...]:
@@ -18,17 +17,28 @@ def spans(totals: Workload) -> tuple[int, ...]:
     return tuple(max(1, m.high - m.low) for m in totals.measurements)
 
 
-def widths(totals: Workload, recipe: Recipe, promise: Promise, rows: int) -> Widths:
-    """The half-widths that a recipe keeps under a promise."""
+def wished(totals: Workload, terms: Terms) -> float | None:
+    """The half-width that a session planned for validity was opened for, on the statistic's own scale."""
+    if terms.within is None:
+        return None
+    many = 1 if totals.statistic.kind == "mean" else terms.rows
+    return terms.within * many * spans(totals)[0] * totals.unit + totals.rounding
+
+
+def widths(
+    totals: Workload, recipe: Recipe, promise: Promise, rows: int, qualifying: int | None = None
+) -> Widths:
+    """The half-widths that a recipe keeps under a promise: of a mean, if so many rows qualify (None: all)."""
     if recipe.mechanism == "exponential":
         return _selection(totals, recipe, promise, rows)
     reaches = [_reach(span, totals.size, recipe, promise, rows) for span in spans(totals)]
     extra = promise.population + promise.slack
     in_units = tuple(r + extra * rows * span for r, span in zip(reaches, spans(totals), strict=True))
-    return _printed(totals, in_units, _shares(recipe, promise, reaches[0] / (rows * spans(totals)[0])), rows)
+    shares = _shares(recipe, promise, reaches[0] / (rows * spans(totals)[0]))
+    return _printed(totals, in_units, shares, rows if qualifying is None else qualifying)
 
 
-def fixed_widths(totals: Workload, fixed: Fixed, rows: int) -> Widths:
+def fixed_widths(totals: Workload, fixed: Fixed, rows: int, qualifying: int | None = None) -> Widths:
     """The half-widths of a session whose every answer has the same noise, by its one theorem."""
     in_units = tuple(fixed.width * rows * span for span in spans(totals))
     population = fixed.population / fixed.width
@@ -37,7 +47,28 @@ def fixed_widths(totals: Workload, fixed: Fixed, rows: int) -> Widths:
     else:
         sampling = (1 - population) * (1 - 2 * float(fixed.flip)) ** 2
         shares = (1 - population - sampling, sampling, population)
-    return _printed(totals, in_units, shares, rows)
+    return _printed(totals, in_units, shares, rows if qualifying is None else qualifying)
+
+
+def stated(
+    totals: Workload, recipe: Recipe, promise: Promise, terms: Terms, within: float | None
+) -> tuple[Widths, int | None]:
+    """The half-widths to state, and for a mean how many rows must qualify for them: the fewest for which `within`
+    is certain, or a share of them where none was asked for. None where even all rows are too few."""
+
+    def at(qualifying: int) -> Widths:
+        if terms.fixed is not None:
+            return fixed_widths(totals, terms.fixed, terms.rows, qualifying)
+        return widths(totals, recipe, promise, terms.rows, qualifying)
+
+    aim = aims(totals, terms.rows)[0]
+    planned = at(aim)
+    if totals.statistic.kind != "mean":
+        return planned, None
+    if within is None:
+        return planned, aim
+    least = least_rows(totals, planned.totals, within, terms.rows)
+    return at(least or terms.rows), least
 
 
 def _reach(span: int, size: int, recipe: Recipe, promise: Promise, rows: int) -> float:
@@ -72,18 +103,11 @@ def _shares(recipe: Recipe, promise: Promise, reach: float) -> tuple[float, floa
 
 
 def _printed(
-    totals: Workload, in_units: tuple[float, ...], shares: tuple[float, float, float], rows: int
+    totals: Workload, in_units: tuple[float, ...], shares: tuple[float, float, float], qualifying: int
 ) -> Widths:
-    """On the statistic's own scale; a mean is read as if every row qualified."""
+    """On the statistic's own scale; a mean is read as if so many rows qualified."""
     if totals.statistic.kind == "mean":
-        weight = totals.measurements[1].weight
-        grid = totals.measurements[0].grid
-        assert grid is not None
-        missing = in_units[1] / weight
-        whole = math.inf
-        if missing < rows:
-            steps = (in_units[0] + max(grid.high, -grid.low) * missing) / (rows - missing)
-            whole = (steps * totals.unit + totals.rounding) * MARGIN
+        whole = mean_width(totals, in_units, qualifying)
     else:
         whole = (in_units[0] * totals.unit + totals.rounding) * MARGIN
     noise, sampling, population = (whole * share if share else 0.0 for share in shares)

@@ -37,6 +37,7 @@ class Bar:
     value: str
     low: str
     high: str
+    missed: str
     dot: float
     pieces: tuple[Piece, ...]
 
@@ -63,14 +64,16 @@ def axis(lows: Iterable[float], highs: Iterable[float]) -> Axis:
 
 def bars(answer: Answer) -> list[Bar]:
     """The groups of an answer on one axis, or its one value."""
-    rows = [(label, value, low, high) for label, value, low, high in answer][:SHOWN]
+    rows = list(answer)[:SHOWN]
     along = axis((_float(row[2]) for row in rows), (_float(row[3]) for row in rows))
     return [
         Bar(
-            label, quantity(value), quantity(low), quantity(high), along.place(_float(value)),
+            label, line.value, quantity(low), quantity(high), line.missed, along.place(_float(value)),
             pieces(along, _float(value), _float(low), _float(high), _parts(answer, index)),
         )
-        for index, (label, value, low, high) in enumerate(rows)
+        for index, ((label, value, low, high), line) in enumerate(
+            zip(rows, display.lines(answer, SHOWN), strict=True)
+        )
     ]  # fmt: skip
 
 
@@ -95,9 +98,7 @@ def part_texts(answer: Answer) -> list[tuple[str, str]]:
 
 
 def quantity(value: Any) -> str:
-    """A number or a date, as answers print them; ends that are nowhere are told as such."""
-    if not isinstance(value, datetime.date) and not math.isfinite(value):
-        return "unknown" if math.isnan(value) else "∞" if value > 0 else "−∞"
+    """A number or a date, as answers print them."""
     return display.number(value)
 
 
@@ -155,8 +156,8 @@ def several(count: int, word: str) -> str:
 
 
 FILTERS = {
-    "bars": bars, "bounds": bounds, "exact": exact, "kind": kind, "moment": moment, "parts": part_texts,
-    "percent": percent, "quantity": quantity, "several": several, "small": small,
+    "bars": bars, "bounds": bounds, "exact": exact, "kept": display.kept, "kind": kind, "moment": moment,
+    "parts": part_texts, "percent": percent, "quantity": quantity, "several": several, "small": small,
 }  # fmt: skip
 
 
