@@ -272,7 +272,7 @@ def test_people_with_many_rows_are_covered(monkeypatch: Any) -> None:
             name: np.repeat(column, 100) for name, column in next(iter(people.scan(["id", "label"]))).items()
         }
         schema = hf.Schema(id=hf.Integer(0, 299), label=hf.Boolean())
-        table = hf.open(copied, schema, rows_per_unit=100)
+        table = hf.open(copied, schema, rows_per_unit=100, ledger=MemoryLedger())
         return hypotheses.learn_in(table.session(rho=5000.0), ["id"], "label = true", epsilon=1.0).error_bound
 
     assert min(bound() for _ in range(8)) >= 0.5
