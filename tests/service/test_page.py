@@ -473,6 +473,45 @@ def test_an_owner_adds_people_tokens_budgets_and_tables(here: Site) -> None:
     assert here.started.gateway.who(token) is None
 
 
+def _shares(here: Site) -> dict[str, Any]:
+    return here.started.gateway.catalog.members("people")
+
+
+def test_a_share_that_is_changed_keeps_its_answers_unless_they_are_changed_too(here: Site) -> None:
+    share = {"epsilon": 1.0, "delta": 1e-6, "queries": 3}
+    person = here.started.person(here.started.somebody("counted", share)).id
+    window = Window(here.client, here.started.owner)
+    own = window.own() | {"person": person, "delta": "1e-6"}
+    shown = window.see("/tables/people/analysts")
+    assert f'id="queries-{person}" name="queries" inputmode="numeric" value="3"' in shown
+    assert "δ 10⁻⁶, 3 answers" in shown
+    for sent, queries in (({}, 3), ({"queries": "3"}, 3), ({"queries": "7"}, 7), ({"queries": ""}, None)):
+        assert window.send("/tables/people/analysts", **own, epsilon="1.1", **sent).status_code == 303
+        assert _shares(here)[person].get("queries") == queries
+        assert _shares(here)[person]["epsilon"] == 1.1
+
+
+def test_a_share_is_refused_on_the_page_as_by_the_api(here: Site) -> None:
+    """What was typed stands there again, and the share stays as it was."""
+    person = here.started.person(here.started.somebody("steady", {"epsilon": 1.0, "delta": 1e-6})).id
+    window, before = Window(here.client, here.started.owner), _shares(here)
+    own = window.own()
+    for share in (
+        {"epsilon": "nan", "delta": "1e-6"}, {"epsilon": "inf", "delta": "1e-6"}, {"rho": "1e30"}, {"rho": "1e-30"},
+        {"epsilon": "1e300", "delta": "1e-6"}, {"epsilon": "-1", "delta": "1e-6"}, {"epsilon": "1", "delta": "2"},
+        {"epsilon": "1", "delta": "1e-6", "queries": "0"}, {"epsilon": "1", "delta": "1e-6", "queries": "2.5"}, {},
+    ):  # fmt: skip
+        refused = window.send("/tables/people/analysts", **own, person=person, **share)
+        assert refused.status_code == 422, share
+        assert (
+            f'id="epsilon-{person}" name="epsilon" inputmode="decimal" required value="{share.get("epsilon", "")}"'
+            in refused.text
+        )
+        assert _shares(here) == before
+    assert window.send("/tables/people/analysts", **own, person="a\0b", rho="1").status_code == 404
+    assert window.send("/tables/people/analysts", **own, rho="1").status_code == 404
+
+
 def test_the_ledger_is_verified_and_exported(here: Site) -> None:
     window = Window(here.client, here.started.auditor)
     assert "sound" in window.send("/tables/people/verify", **window.own()).text

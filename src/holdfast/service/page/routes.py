@@ -27,6 +27,7 @@ from holdfast.service.page.visits import (
     refuse_haste,
     set_cookie,
     sign_in,
+    typed_in,
     visitor_of,
 )
 from holdfast.service.problem import Problem, problem_of
@@ -116,7 +117,7 @@ async def ask(request: Request, visitor: Signed, form: Posted, key: Id) -> Respo
         problem = _problem(error)
         known["problem"], status = told(problem), problem.status
         known["mark"] = forms.mark(known["asked"]) if problem.code == "confirm" else None
-    known |= {"typed": forms.typed(form)}
+    known |= {"typed": forms.DEFAULTS | typed_in(form)}
     shown = _table(visitor, key) | next_call(form, done=known["problem"] is None) | known
     template = "_answered.html" if is_piece(request) else "table.html"
     reply = page(request, template, visitor, status=status, **shown)
@@ -173,6 +174,7 @@ def _table(visitor: Visitor, key: str) -> dict[str, Any]:
     budget = visitor.guard.budget(visitor.person, key)
     return {"table": dataset, "budget": budget, "member": "limit" in budget, "call": new_call()} | {
         "kinds": forms.KINDS,
+        "needed": json.dumps(forms.needed(planned=dataset.queries is not None)),
         "exact": forms.EXACT,
     }
 

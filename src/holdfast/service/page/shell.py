@@ -123,6 +123,7 @@ def _environment() -> Environment:
     environment.filters |= look.FILTERS
     environment.globals["version"] = _version()
     environment.globals["sign"] = look.SIGNS
+    environment.globals["amounts"] = look.AMOUNTS
     return environment
 
 
