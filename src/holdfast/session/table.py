@@ -21,7 +21,7 @@ from holdfast.privacy.filter import Filter
 from holdfast.query.schema import Schema
 from holdfast.session.budget import Amount, Budget, budget, budget_of, validity_budget
 from holdfast.session.fixed import fixed_noise, odds_noise
-from holdfast.session.request import probability, whole
+from holdfast.session.request import printable, probability, whole
 from holdfast.session.session import Session
 from holdfast.session.terms import Fixed, Terms
 
@@ -108,6 +108,7 @@ class Table:
         A `name` makes a session on a saved store that can be reopened (its budget may then be left out) and goes
         on spending the same budget.
         """
+        name = None if name is None else printable("name", name)
         standing = next((account for account in self._ledger.accounts() if account.name == name), None)
         if standing is not None:
             promised = json.loads(standing.terms)
@@ -135,8 +136,6 @@ class Table:
         else:
             only_budget = None if fixed is not None and fixed.mechanism == "votes" else only
             own = budget(epsilon=epsilon, delta=delta, rho=rho, only=only_budget)
-        if name is not None and (not isinstance(name, str) or not name):
-            raise InputError(f"expected a name in words, got {name!r}")
         cap = self._ledger.limit()
         if cap is not None and cap.currency == "pure" and own.currency != "pure":
             raise InputError(

@@ -155,7 +155,10 @@ def call_of(form: FormData, what: str) -> str:
 
     So a double click is one call, and a form that was changed and sent again is another.
     """
-    return f"page {field(form, 'call')[:64]} {what}"
+    call = field(form, "call")[:64]
+    if not call.isprintable():
+        raise Problem("invalid", "this form is not as the page made it; open the page again")
+    return f"page {call} {what}"
 
 
 def new_call() -> str:
