@@ -236,6 +236,13 @@ def test_a_form_that_was_changed_and_sent_again_is_another_question(here: Site) 
     assert "age &gt;= 61" in second.text
 
 
+def test_a_call_that_no_page_has_made_is_refused_before_anything_is_charged(here: Site) -> None:
+    window, before = Window(here.client, here.started.analyst), here.totals()
+    own = window.own("/tables/people") | {"call": "a\0b"}
+    assert window.send("/tables/people/ask", **own, **QUESTION).status_code == 422
+    assert here.totals() == before
+
+
 def test_confirming_one_question_does_not_confirm_another() -> None:
     with site(share={"epsilon": 1.0, "delta": 1e-6}, confirm=0.01) as started:
         window = Window(started.client, started.started.analyst)
