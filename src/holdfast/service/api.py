@@ -25,7 +25,7 @@ NewId = Annotated[str, Field(pattern=ID)]
 Key = Annotated[
     Annotated[str, Printable] | None, Header(alias="Idempotency-Key", min_length=1, max_length=200)
 ]
-ShortName = Annotated[str, Field(min_length=1, max_length=100, pattern=r"\S"), Printable]
+ShortName = Annotated[str, Field(min_length=1, max_length=100), Printable]
 
 BYTES_A_ROW = 256
 """More than any number takes, and any text that a prediction may be."""
