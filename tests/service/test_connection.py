@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import select
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
@@ -244,6 +246,31 @@ def test_without_each_limit_what_it_stops_would_pass(
         assert passes(port)
     with _protocol(Connection, monkeypatch) as port:
         assert not passes(port)
+
+
+def test_whoever_is_being_answered_keeps_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even half a request more makes them idle. When all are being answered, the next one is told to wait."""
+    go, begun, places = threading.Event(), threading.Semaphore(0), 3
+    monkeypatch.setattr(connection, "limits", lambda: Settings(**LIMITS | {"most_connections": places}))
+
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        begun.release()
+        while not go.is_set():
+            await asyncio.sleep(0.01)
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body"})
+
+    with ExitStack() as stack:
+        url = stack.enter_context(serving(slow, lifespan="off"))  # type: ignore[arg-type]
+        port = int(url.rsplit(":", 1)[1])
+        busy = [stack.enter_context(_dial(port)) for _ in range(places)]
+        for line in busy:
+            line.sendall(HEAD + b"\r\n" + HEAD)
+        assert all(begun.acquire(timeout=PATIENCE) for _ in busy)
+        turned_away = _status(_said(port, _with_header(200)))
+        go.set()
+        assert [_status(line.recv(65_536)) for line in busy] == [200] * places
+        assert turned_away == 503
 
 
 def test_settings_that_would_let_nobody_in_are_refused() -> None:

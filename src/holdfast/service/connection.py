@@ -40,6 +40,7 @@ class Connection(HttpToolsProtocol):
         """What has begun to arrive and is not there yet; None if nothing is."""
         self._timer: asyncio.TimerHandle | None = None
         self._since = 0.0
+        """Since when it has been at this stage, or when the last request was there."""
 
     @property
     def answering(self) -> bool:
@@ -49,7 +50,7 @@ class Connection(HttpToolsProtocol):
     @property
     def idle(self) -> bool:
         """Whether nothing would be lost but what has not arrived yet."""
-        return self._stage is not None or not self.answering
+        return self._stage == "body" or not self.answering
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -87,7 +88,7 @@ class Connection(HttpToolsProtocol):
 
     def _enter(self, stage: Stage) -> None:
         """Note what is under way, and until when it must be there."""
-        if stage != self._stage:
+        if stage != self._stage or stage is None:
             self._stop_timer()
             self._stage, self._since = stage, self.loop.time()
         if stage is not None and self._timer is None:
