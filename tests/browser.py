@@ -61,6 +61,11 @@ class Visit:
         self.page.wait_for_url("**/tables")
         return self.page
 
+    def carry(self, cookie: str, value: str) -> None:
+        """Go on with this cookie and no other."""
+        self._context.clear_cookies()
+        self._context.add_cookies([{"name": cookie, "value": value, "url": self.url}])
+
     def overflow(self) -> int:
         """How many pixels a page is wider than its window."""
         return int(self.page.evaluate("document.documentElement.scrollWidth - innerWidth"))

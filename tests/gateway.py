@@ -19,6 +19,7 @@ from fastapi import FastAPI
 import holdfast as hf
 from holdfast.service import Settings, create_app
 from holdfast.service.catalog import Person
+from holdfast.service.connection import Connection
 from holdfast.service.gateway import Gateway
 
 ROWS = 20_000
@@ -136,8 +137,9 @@ def serving(app: FastAPI, **more: Any) -> Iterator[str]:
     """An application served by uvicorn in a thread, with `more` of its settings; its address."""
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=5, **more
-    )
+        app, log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=5,
+        **{"http": Connection} | more,
+    )  # fmt: skip
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()

@@ -20,7 +20,7 @@ from holdfast import learn
 from holdfast.errors import BudgetError, InputError
 from holdfast.learn import finite_class as room
 from holdfast.learn.finite_class import FiniteClass, Listed
-from holdfast.ledger import While
+from holdfast.ledger import MemoryLedger, While
 from holdfast.noise.bits import ReplayedBits
 from holdfast.session.footing import Footing, footing_after
 from holdfast.session.promise import promises

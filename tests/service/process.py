@@ -54,19 +54,24 @@ class Server:
                 assert self.process.poll() is None, "it ended instead of answering"
                 time.sleep(0.02)
 
+    def fetch(
+        self, method: str, path: str, body: str | None, headers: dict[str, str]
+    ) -> tuple[int, dict[str, str], str]:
+        """(status, headers, text) of a request as it is."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request(method, path, body, headers)
+        reply = connection.getresponse()
+        found = reply.status, {name.lower(): value for name, value in reply.getheaders()}, reply.read()
+        connection.close()
+        return *found[:2], found[2].decode()
+
     def call(
         self, method: str, path: str, body: Any = None, token: str = "", **headers: str
     ) -> tuple[int, Any]:
         """(status, JSON) of a request."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        connection.request(
-            method, path, None if body is None else json.dumps(body),
-            {"Authorization": f"Bearer {token}", "Content-Type": "application/json"} | headers,
-        )  # fmt: skip
-        reply = connection.getresponse()
-        text = reply.read()
-        connection.close()
-        return reply.status, json.loads(text) if text else None
+        known = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"} | headers
+        status, _, text = self.fetch(method, path, None if body is None else json.dumps(body), known)
+        return status, json.loads(text) if text else None
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> str:
         """Ask it to stop, and wait; the rest of what it said."""

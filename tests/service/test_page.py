@@ -237,6 +237,13 @@ def test_a_form_that_was_changed_and_sent_again_is_another_question(here: Site) 
     assert "age &gt;= 61" in second.text
 
 
+def test_a_call_that_no_page_has_made_is_refused_before_anything_is_charged(here: Site) -> None:
+    window, before = Window(here.client, here.started.analyst), here.totals()
+    own = window.own("/tables/people") | {"call": "a\0b"}
+    assert window.send("/tables/people/ask", **own, **QUESTION).status_code == 422
+    assert here.totals() == before
+
+
 def test_confirming_one_question_does_not_confirm_another() -> None:
     with site(share={"epsilon": 1.0, "delta": 1e-6}, confirm=0.01) as started:
         window = Window(started.client, started.started.analyst)
@@ -410,11 +417,8 @@ def test_a_list_of_something_else_is_refused(text: str) -> None:
     ("said", "private"), [({}, True), ({"privacy": "private"}, True), ({"privacy": "not private"}, False)]
 )
 def test_a_board_is_private_unless_the_owner_says_otherwise(
-    here: Site, monkeypatch: pytest.MonkeyPatch, said: dict[str, str], private: bool
+    here: Site, said: dict[str, str], private: bool
 ) -> None:
-    monkeypatch.setattr(
-        boards, "number", lambda form, name: int(form[name]) if form.get(name) else None, raising=False
-    )
     key = f"asked-{len(said)}-{private}".lower()
     place = here.started.settings.roots[0] / f"{key}.npy"
     np.save(place, labels(key))
@@ -511,6 +515,45 @@ def test_an_owner_adds_people_tokens_budgets_and_tables(here: Site) -> None:
     window.send(f"{place}/tokens/{key}/revoke", **window.own())
     assert "revoked" in window.see(place)
     assert here.started.gateway.who(token) is None
+
+
+def _shares(here: Site) -> dict[str, Any]:
+    return here.started.gateway.catalog.members("people")
+
+
+def test_a_share_that_is_changed_keeps_its_answers_unless_they_are_changed_too(here: Site) -> None:
+    share = {"epsilon": 1.0, "delta": 1e-6, "queries": 3}
+    person = here.started.person(here.started.somebody("counted", share)).id
+    window = Window(here.client, here.started.owner)
+    own = window.own() | {"person": person, "delta": "1e-6"}
+    shown = window.see("/tables/people/analysts")
+    assert f'id="queries-{person}" name="queries" inputmode="numeric" value="3"' in shown
+    assert "δ 10⁻⁶, 3 answers" in shown
+    for sent, queries in (({}, 3), ({"queries": "3"}, 3), ({"queries": "7"}, 7), ({"queries": ""}, None)):
+        assert window.send("/tables/people/analysts", **own, epsilon="1.1", **sent).status_code == 303
+        assert _shares(here)[person].get("queries") == queries
+        assert _shares(here)[person]["epsilon"] == 1.1
+
+
+def test_a_share_is_refused_on_the_page_as_by_the_api(here: Site) -> None:
+    """What was typed stands there again, and the share stays as it was."""
+    person = here.started.person(here.started.somebody("steady", {"epsilon": 1.0, "delta": 1e-6})).id
+    window, before = Window(here.client, here.started.owner), _shares(here)
+    own = window.own()
+    for share in (
+        {"epsilon": "nan", "delta": "1e-6"}, {"epsilon": "inf", "delta": "1e-6"}, {"rho": "1e30"}, {"rho": "1e-30"},
+        {"epsilon": "1e300", "delta": "1e-6"}, {"epsilon": "-1", "delta": "1e-6"}, {"epsilon": "1", "delta": "2"},
+        {"epsilon": "1", "delta": "1e-6", "queries": "0"}, {"epsilon": "1", "delta": "1e-6", "queries": "2.5"}, {},
+    ):  # fmt: skip
+        refused = window.send("/tables/people/analysts", **own, person=person, **share)
+        assert refused.status_code == 422, share
+        assert (
+            f'id="epsilon-{person}" name="epsilon" inputmode="decimal" required value="{share.get("epsilon", "")}"'
+            in refused.text
+        )
+        assert _shares(here) == before
+    assert window.send("/tables/people/analysts", **own, person="a\0b", rho="1").status_code == 404
+    assert window.send("/tables/people/analysts", **own, rho="1").status_code == 404
 
 
 def test_the_ledger_is_verified_and_exported(here: Site) -> None:

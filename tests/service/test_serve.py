@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
+import itertools
+import json
+import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -10,12 +15,14 @@ import threading
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
+import polars
 import pytest
 
 import holdfast as hf
 from holdfast.ledger import open_ledger, verify
-from service.process import ask, database_of, refused, register, served, table_in, token_of
+from service.process import Server, ask, database_of, refused, register, served, table_in, token_of
 
 
 @pytest.fixture(autouse=True)
@@ -141,6 +148,71 @@ def test_it_refuses_seeds_taken_ports_and_bad_settings(tmp_path: Path) -> None:
             said = refused(tmp_path / "server", *flags, **environment)
             assert words in said
             assert "Traceback" not in said
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def _commands(page: str) -> list[list[str]]:
+    """The shell commands of the smallest gateway, in words, less those that start it."""
+    section = (DOCS / page).read_text().split("## Settings")[0]
+    blocks = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    text = re.sub(r"(?m)\s#.*$", "", "".join(blocks).replace("\\\n", " "))
+    words = shlex.shlex(text, posix=True, punctuation_chars="\n")
+    words.whitespace, words.whitespace_split, words.commenters = " ", True, ""
+    split = [list(group) for ends, group in itertools.groupby(words, lambda word: word.isspace()) if not ends]
+    return [command for command in split if command[:2] not in (["pip", "install"], ["holdfast", "serve"])]
+
+
+def _pages(server: Server, token: str) -> dict[str, int]:
+    """Every page that an owner can reach by links, with its status."""
+    sign_in = urlencode({"token": token})
+    form = {"Origin": f"http://127.0.0.1:{server.port}", "Content-Type": "application/x-www-form-urlencoded"}
+    _, headers, _ = server.fetch("POST", "/sign-in", sign_in, form)
+    seen, waiting = dict[str, int](), ["/tables"]
+    while waiting:
+        path = waiting.pop()
+        if path not in seen:
+            seen[path], _, text = server.fetch(
+                "GET", path, None, {"Cookie": headers["set-cookie"].split(";")[0]}
+            )
+            waiting += re.findall(r'href="(/(?!static)[^"#]*)', text)
+    return seen
+
+
+def test_the_walk_through_of_the_docs_leaves_no_page_broken(tmp_path: Path) -> None:
+    """docs/deploy.md, word by word: its curl lines as calls, its other lines as processes; then every page."""
+    here, count = tmp_path / "here", 3_000
+    here.mkdir()
+    with served(here / "holdfast-server") as server:
+        owner = token_of(server)
+        orders = {
+            "items": [1 + n % 9 for n in range(count)], "price": [n % 500 / 2 for n in range(count)],
+            "channel": [("phone", "shop", "web")[n % 3] for n in range(count)],
+            "day": [datetime.date(2024, 1, 1) + datetime.timedelta(days=n % 700) for n in range(count)],
+        }  # fmt: skip
+        polars.DataFrame(orders).write_parquet(here / "orders.parquet")
+        polars.DataFrame(orders).write_csv(here / "orders.csv")
+        statuses, ann = [], ""
+        for command in _commands("deploy.md"):
+            words = [word.replace("$OWNER", owner).replace("ANN_ID", ann) for word in command]
+            if words[0] != "curl":
+                shell = shlex.join(words).replace("'>'", ">")
+                program = shell.replace("holdfast ingest", f"{sys.executable} -m holdfast ingest")
+                subprocess.run(program, shell=True, check=True, cwd=here)
+                continue
+            body = json.loads(words[words.index("-d") + 1])
+            (address,) = (word for word in words if word.startswith("localhost:8765/"))
+            status, told = server.call(
+                "PUT" if "PUT" in words else "POST", address.removeprefix("localhost:8765"), body, owner
+            )
+            statuses.append(status)
+            ann = told["id"] if address.endswith("/people") else ann
+        assert statuses == [201, 201, 204, 201, 201]
+        found = _pages(server, owner)
+        assert {"/tables/orders/analysts", "/tables/orders-csv", f"/people/{ann}", "/boards"} <= set(found)
+        # The page leads on from "/" by a redirect, and to nothing that is refused or broken.
+        assert {path: status for path, status in found.items() if status not in (200, 303)} == {}
 
 
 def test_the_first_start_tells_a_token_and_a_lost_one_is_replaced(tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from services import postgres
 
 import holdfast as hf
+from holdfast.session import multiplicative_weights
 
 NAN = math.nan
 
@@ -41,6 +43,10 @@ NAN = math.nan
         {"epsilon": 1.0, "queries": 0},
         {"epsilon": 1.0, "queries": 2.5},
         {"epsilon": 1.0, "name": ""},
+        {"epsilon": 1.0, "name": " "},
+        {"epsilon": 1.0, "name": 7},
+        {"epsilon": 1.0, "name": "a\0b"},
+        {"epsilon": 1.0, "name": "two\nlines"},
     ],
 )
 def test_bad_budgets(table: hf.Table, budget: dict[str, Any]) -> None:
@@ -96,6 +102,37 @@ def test_bad_questions_are_refused_before_anything_is_charged(
     assert len(str(refused.value)) < 2000
     assert session.spent == 0
     assert table.spent == 0
+
+
+NAMED: dict[str, Callable[[hf.Session, str], Any]] = {
+    "sparse vector": lambda s, name: s.sparse_vector(0.5, 1, rho=0.01, name=name),
+    "weights": lambda s, name: s.multiplicative_weights(["smoker"], queries=10, rho=0.1, name=name),
+}
+
+
+@pytest.mark.parametrize("what", sorted(NAMED))
+@pytest.mark.parametrize("name", ["", " ", "a\0b", "two\nlines", "right\u202eleft", "\ud800"], ids=ascii)
+def test_a_name_that_is_not_printable_is_refused_before_anything_is_charged(
+    table: hf.Table, what: str, name: str
+) -> None:
+    session = table.session(rho=1.0, target="table")
+    with pytest.raises(hf.InputError, match="printable"):
+        NAMED[what](session, name)
+    assert float(session.spent) == 0
+    NAMED[what](session, "Zoë Ωmega 数")
+    assert float(session.spent) > 0
+
+
+def test_a_name_that_slips_through_is_kept_by_one_database_and_not_by_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broken twin takes any name."""
+    monkeypatch.setattr(multiplicative_weights, "printable", lambda what, name: name)
+    schema, rows = hf.Schema(smoker=hf.Category("no", "yes")), {"smoker": ["yes", "no"] * 500}
+    kept, lost = tmp_path / "ledger.sqlite", f"{postgres().url}#{tmp_path}"
+    NAMED["weights"](hf.open(rows, schema, ledger=kept).session(rho=1, target="table"), "a\0b")
+    with pytest.raises(hf.LedgerError):
+        NAMED["weights"](hf.open(rows, schema, ledger=lost).session(rho=1, target="table"), "a\0b")
 
 
 def test_a_null_only_column_is_answered_like_any_other(table: hf.Table) -> None:

@@ -212,9 +212,9 @@ def test_a_session_with_a_budget_covers_people_with_many_rows() -> None:
         people = rows(40, seed=int(draw.integers(2**32)))
         copied = {name: np.repeat(column, 500) for name, column in people.items()}
         for owned in missed:
-            session = hf.open(
-                copied, SCHEMA, rows_per_unit=owned, ledger=MemoryLedger()
-            ).session(rho=100.0, queries=20)
+            session = hf.open(copied, SCHEMA, rows_per_unit=owned, ledger=MemoryLedger()).session(
+                rho=100.0, queries=20
+            )
             answers = [
                 (t, session.fraction(f"x < {t}", rho=5e-6 * owned**2)) for t in range(500, 10_000, 500)
             ]

@@ -17,13 +17,15 @@ from holdfast.service.boards import Board
 from holdfast.service.catalog import Person, Token
 from holdfast.service.gateway import Gateway
 from holdfast.service.problem import CODES, Problem
-from holdfast.service.question import Amount, Chance, Many, Name, Question
+from holdfast.service.question import Amount, Chance, Column, Many, Name, Printable, Question
 from holdfast.service.short import ID, ShortRoute, asker_of
 
 Id = Annotated[str, Path(pattern=ID)]
 NewId = Annotated[str, Field(pattern=ID)]
-Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
-
+Key = Annotated[
+    Annotated[str, Printable] | None, Header(alias="Idempotency-Key", min_length=1, max_length=200)
+]
+ShortName = Annotated[str, Field(min_length=1, max_length=100), Printable]
 
 BYTES_A_ROW = 256
 """More than any number takes, and any text that a prediction may be."""
@@ -73,15 +75,15 @@ class NewDataset(Body):
 class NewPerson(Body):
     """Somebody: an owner, an analyst or an auditor; with a team, which holds the looks at boards."""
 
-    name: Annotated[str, Field(min_length=1, max_length=100)]
+    name: ShortName
     scope: Annotated[str, Field(pattern="^(owner|analyst|auditor)$")] = "analyst"
-    team: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    team: ShortName | None = None
 
 
 class NewToken(Body):
     """A token, which ends after so many days."""
 
-    label: Annotated[str, Field(max_length=100)] = ""
+    label: Annotated[str, Field(max_length=100), Printable] = ""
     days: Annotated[float, Field(gt=0, le=36_500)] | None = None
 
 
@@ -91,7 +93,7 @@ class NewBoard(Body):
     id: NewId
     name: Name | None = None
     labels: Annotated[str, Field(min_length=1, max_length=1000)]
-    column: Name | None = None
+    column: Column | None = None
     metric: Annotated[str, Field(max_length=40)] = "accuracy"
     queries: Many
     per_team: Many | None = None

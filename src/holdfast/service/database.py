@@ -13,6 +13,8 @@ from holdfast.errors import LedgerError
 from holdfast.ledger.readers import Readers
 
 _BUSY_SECONDS = 60.0
+_REPEATABLE = ("SELECT ", "BEGIN")
+"""Statements that change nothing, so that they may be run twice."""
 
 
 class Database(Protocol):
@@ -80,7 +82,11 @@ class SqliteDatabase:
 
 
 class PostgresDatabase:
-    """A schema `holdfast` in a PostgreSQL database; a lost connection is made anew once."""
+    """A schema `holdfast` in a PostgreSQL database.
+
+    A lost connection is made anew, and what was asked is asked once more on it: a query, or the beginning of a
+    `write` block. Nothing else is repeated: a statement that was sent may have been done.
+    """
 
     def __init__(self, url: str, *, relaxed: bool = False) -> None:
         try:
@@ -92,32 +98,43 @@ class PostgresDatabase:
         self._connection: Any = None
 
     def rows(self, sql: str, *values: object) -> list[Any]:
-        text = sql.replace("?", "%s")
         with self._lock:
             try:
-                try:
-                    cursor = self._open().execute(text, values)
-                except self._errors:
-                    if self._depth or not self._open().closed:
-                        raise
-                    cursor = self._open().execute(text, values)
+                cursor = self._execute(sql.replace("?", "%s"), values)
                 return cursor.fetchall() if cursor.description else []
             except self._errors as error:
                 raise LedgerError(f"the gateway's records cannot be used: {type(error).__name__}") from None
 
+    def _execute(self, text: str, values: tuple[object, ...] = ()) -> Any:
+        """Run a statement, and run it again on a new connection if the old one was lost and that is safe."""
+        connection = self._open()
+        try:
+            return connection.execute(text, values)
+        except self._errors:
+            if self._depth or not connection.closed or not text.startswith(_REPEATABLE):
+                raise
+            return self._open().execute(text, values)
+
     def _open(self) -> Any:
-        if self._connection is None or self._connection.closed:
-            self._connection = self._connect(self._url, autocommit=True)
-            self._connection.execute("CREATE SCHEMA IF NOT EXISTS holdfast")
-            self._connection.execute("SET search_path TO holdfast")
-            if self._relaxed:
-                self._connection.execute("SET synchronous_commit TO off")
+        """The connection; a new one if there is none, or if it is known to be lost. In a block it is never new."""
+        if self._connection is None or (self._connection.closed and not self._depth):
+            fresh = self._connect(self._url, autocommit=True)
+            try:
+                fresh.execute("CREATE SCHEMA IF NOT EXISTS holdfast")
+                fresh.execute("SET search_path TO holdfast")
+                if self._relaxed:
+                    fresh.execute("SET synchronous_commit TO off")
+            except self._errors:
+                fresh.close()
+                raise
+            self._connection = fresh
         return self._connection
 
     @contextmanager
     def write(self) -> Iterator[None]:
         with self._lock:
-            self._begin()
+            with self._told():
+                self._execute("BEGIN")
             self._depth += 1
             try:
                 yield
@@ -130,11 +147,6 @@ class PostgresDatabase:
                 raise
             finally:
                 self._depth -= 1
-
-    def _begin(self) -> None:
-        self.rows("SELECT 1")  # a connection that was lost since the last call is made anew here
-        with self._told():
-            self._connection.execute("BEGIN")
 
     @contextmanager
     def _told(self) -> Iterator[None]:

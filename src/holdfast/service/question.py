@@ -6,7 +6,8 @@ from abc import abstractmethod
 from typing import Annotated, Any, Literal
 from weakref import WeakKeyDictionary
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 from holdfast.errors import QueryError
 from holdfast.query.parse import parse_predicate
@@ -19,8 +20,18 @@ from holdfast.session.price import Price
 from holdfast.session.steps import Agree, Asking, Steps
 from holdfast.session.watch import Watch
 
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise PydanticCustomError("printable", "expected printable characters only; leave the others out")
+    return text
+
+
+Printable = AfterValidator(_printable)
 Text = Annotated[str, Field(min_length=1, max_length=10_000)]
-Name = Annotated[str, Field(min_length=1, max_length=200)]
+Column = Annotated[str, Field(min_length=1, max_length=200)]
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S"), Printable]
+"""What a caller calls something: people read it, and every database must be able to keep it."""
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=1e-9, le=1e9)]
 """A budget. Ledgers count in units of 1e-9, and nobody means more than a milliard."""
@@ -28,7 +39,7 @@ Width = Annotated[float, Field(ge=1e-30, le=1e30)]
 Chance = Annotated[float, Field(ge=1e-100, lt=1)]
 Many = Annotated[int, Field(ge=1, le=10**15)]
 Edges = Annotated[list[Number | Annotated[str, Field(max_length=40)]], Field(max_length=10_000)]
-Columns = Annotated[list[Name], Field(min_length=1, max_length=64)]
+Columns = Annotated[list[Column], Field(min_length=1, max_length=64)]
 Released = dict[str, Any]
 
 BRIEF = 300
@@ -104,7 +115,7 @@ class Grouped(Statistic):
     """Statistics that may be taken for each group of a column."""
 
     where: Text | None = None
-    by: Name | None = None
+    by: Column | None = None
     edges: Edges | None = None
 
     def _groups(self) -> dict[str, Any]:
@@ -153,7 +164,7 @@ class Histogram(Statistic):
     """The number of rows in each declared category, or between the edges."""
 
     kind: Literal["histogram"]
-    column: Name
+    column: Column
     edges: Edges | None = None
     where: Text | None = None
 
@@ -165,7 +176,7 @@ class Quantile(Grouped):
     """The value below which a fraction `rank` of the rows lies."""
 
     kind: Literal["quantile"]
-    column: Name
+    column: Column
     rank: Chance = 0.5
 
     def of(self, questions: Any) -> Any:
@@ -283,7 +294,7 @@ class OpenWeights(Asked):
     rho: Amount | None = None
     epsilon: Amount | None = None
     delta: Chance | None = None
-    edges: dict[Name, Edges] | None = None
+    edges: dict[Column, Edges] | None = None
     version: Annotated[str, Field(max_length=40)] = "best"
 
     def _how(self) -> dict[str, Any]:

@@ -37,6 +37,12 @@ class Settings:
     most_bytes: int = 65_536
     """The largest body of a request; submissions of predictions may be larger."""
     most_prediction_bytes: int = 67_108_864
+    most_header_bytes: int = 32_768
+    """The longest head of a request: its line and its headers."""
+    arrival_seconds: float = 20.0
+    """A request that has begun must be there after so many seconds, or later by its length; see `Connection`."""
+    most_connections: int = 500
+    """Connections in each process. Beyond that, whoever has been silent or unfinished for longest makes room."""
     secure_cookies: bool = False
     """Set when the page is reached by https only."""
     workers: int = 1
@@ -82,6 +88,10 @@ def checked(settings: Settings) -> Settings:
         raise InputError("expected quantum of at least 0 seconds, and confirm above 0 and at most 1")
     if settings.workers < 1 or settings.answering_threads < 1 or settings.burst < 1:
         raise InputError("expected workers, answering_threads and burst of at least 1")
+    if settings.most_header_bytes < 1 or settings.most_connections < 1 or not settings.arrival_seconds > 0:
+        raise InputError(
+            "expected most_header_bytes and most_connections of at least 1, arrival_seconds above 0"
+        )
     if settings.database is not None and not settings.database.startswith(("postgresql://", "postgres://")):
         raise InputError("expected a database address postgresql://…, got another kind")
     return settings

@@ -65,8 +65,8 @@ def asker_of(request: Request) -> Person:
 def key_of(request: Request) -> str | None:
     """The Idempotency-Key, if there is one."""
     key = request.headers.get("idempotency-key")
-    if key is not None and not 1 <= len(key) <= _LONGEST_KEY:
-        raise Problem("invalid", f"header.Idempotency-Key: expected 1 to {_LONGEST_KEY} characters")
+    if key is not None and not (1 <= len(key) <= _LONGEST_KEY and key.isprintable()):
+        raise Problem("invalid", f"header.Idempotency-Key: expected 1 to {_LONGEST_KEY} printable characters")
     return key
 
 

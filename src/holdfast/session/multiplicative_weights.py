@@ -20,7 +20,7 @@ from holdfast.query.universe import MAX_CELLS, Universe, universe
 from holdfast.session.answer import Answer
 from holdfast.session.array_module import array_module
 from holdfast.session.cell_counts import CellCounts
-from holdfast.session.request import whole
+from holdfast.session.request import printable, whole
 from holdfast.session.weights import Weights
 from holdfast.session.weights_plan import plan_weights
 from holdfast.session.weights_terms import WeightsTerms
@@ -66,7 +66,7 @@ class MultiplicativeWeights:
         name: str = "weights",
         device: str = "numpy",
     ) -> None:
-        self._session, self._name, self._lock = session, name, RLock()
+        self._session, self._name, self._lock = session, printable("name", name), RLock()
         self._holder = uuid.uuid4().hex
         self.universe: Universe = universe(
             session._schema, columns, edges, most=MAX_CELLS if device == "numpy" else 2**32

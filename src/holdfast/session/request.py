@@ -57,3 +57,10 @@ def whole(name: str, value: object) -> int:
     if number != int(number):
         raise InputError(f"expected a whole number for {name}, got {value!r}")
     return int(number)
+
+
+def printable(what: str, value: object) -> str:
+    """A name that people can read and every database can keep: nothing in it is invisible."""
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise InputError(f"expected a {what} in printable characters, got something else; choose another")
+    return value

@@ -22,7 +22,7 @@ from holdfast.query.schema import Schema
 from holdfast.session.budget import Amount, Budget, budget, budget_of, validity_budget
 from holdfast.session.fixed import fixed_noise, odds_noise
 from holdfast.session.opening import Opening
-from holdfast.session.request import probability, whole
+from holdfast.session.request import printable, probability, whole
 from holdfast.session.session import Session
 from holdfast.session.terms import Fixed, Terms
 
@@ -113,6 +113,7 @@ class Table:
         """
         if self._opening is not None:
             self._opening.warn()
+        name = None if name is None else printable("name", name)
         standing = next((account for account in self._ledger.accounts() if account.name == name), None)
         if standing is not None:
             promised = json.loads(standing.terms)
@@ -140,8 +141,6 @@ class Table:
         else:
             only_budget = None if fixed is not None and fixed.mechanism == "votes" else only
             own = budget(epsilon=epsilon, delta=delta, rho=rho, only=only_budget)
-        if name is not None and (not isinstance(name, str) or not name):
-            raise InputError(f"expected a name in words, got {name!r}")
         cap = self._ledger.limit()
         if cap is not None and cap.currency == "pure" and own.currency != "pure":
             raise InputError(

@@ -15,7 +15,7 @@ from holdfast.privacy.event import Nothing
 from holdfast.query.measurement import Measurement
 from holdfast.query.parse import parse_predicate
 from holdfast.session.planner import refuse_undrawable
-from holdfast.session.request import positive
+from holdfast.session.request import positive, printable
 
 if TYPE_CHECKING:
     from holdfast.session.session import Session
@@ -36,7 +36,8 @@ class Watch:
     """
 
     def __init__(self, session: Session, name: str, threshold: float, hits: int, **terms: Any) -> None:
-        self._session, self._name, self._lock, self._holder = session, name, Lock(), uuid.uuid4().hex
+        self._session, self._name = session, printable("name", name)
+        self._lock, self._holder = Lock(), uuid.uuid4().hex
         self._rows = session._terms.rows
         level = positive("threshold", threshold)
         if level > 1:

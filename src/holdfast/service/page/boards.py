@@ -17,7 +17,7 @@ from holdfast.service.page import forms, look
 from holdfast.service.page.owner import declared
 from holdfast.service.page.routes import call_of, charged, new_call, next_call
 from holdfast.service.page.shell import PageRoute, page, told
-from holdfast.service.page.visits import Posted, Signed, Visitor, field, number
+from holdfast.service.page.visits import Posted, Signed, Visitor, field, number, typed_in, whole
 from holdfast.service.problem import Problem, problem_of
 from holdfast.session import Answer
 
@@ -27,27 +27,25 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 @router.get("/boards")
 def boards(request: Request, visitor: Signed) -> Response:
     """All leaderboards."""
-    return page(request, "boards.html", visitor, boards=visitor.guard.boards.all("leaderboard"), problem=None)
+    return _boards(request, visitor, {})
 
 
 @router.post("/boards")
 async def register(request: Request, visitor: Signed, form: Posted) -> Response:
     """Register a leaderboard (owner)."""
     try:
-        queries, per_team = number(form, "queries"), number(form, "per_team")
         wanted = declared(
-            NewBoard, id=field(form, "id"), name=field(form, "name") or None, labels=field(form, "labels"),
-            column=field(form, "column") or None, metric=field(form, "metric") or "accuracy", queries=queries,
-            per_team=per_team, within=number(form, "within"), private=field(form, "privacy") != "not private",
+            NewBoard, id=field(form, "id"), name=field(form, "name"), labels=field(form, "labels"),
+            column=field(form, "column"), metric=field(form, "metric"),
+            queries=whole(form, "queries"), per_team=whole(form, "per_team"), within=number(form, "within"),
+            private=field(form, "privacy") != "not private",
         )  # fmt: skip
         board = await run_in_threadpool(
             visitor.guard.register_board, visitor.person, wanted.board("leaderboard")
         )
     except (Problem, HoldfastError) as error:
-        problem = error if isinstance(error, Problem) else problem_of(error)
-        shown = visitor.guard.boards.all("leaderboard")
-        return page(
-            request, "boards.html", visitor, status=problem.status, boards=shown, problem=told(problem)
+        return _boards(
+            request, visitor, typed_in(form), error if isinstance(error, Problem) else problem_of(error)
         )
     return RedirectResponse(f"/boards/{board.id}", 303)
 
@@ -76,6 +74,15 @@ async def submit(request: Request, visitor: Signed, form: Posted, key: Id) -> Re
         problem, status = told(refused), refused.status
     shown = _board(visitor, key) | next_call(form, done=problem is None)
     return page(request, "board.html", visitor, status=status, **shown, scored=scored, problem=problem)
+
+
+def _boards(
+    request: Request, visitor: Visitor, typed: dict[str, str], problem: Problem | None = None
+) -> Response:
+    """All leaderboards, and for an owner the form with what was typed into it."""
+    shown, status = visitor.guard.boards.all("leaderboard"), 200 if problem is None else problem.status
+    known = None if problem is None else told(problem)
+    return page(request, "boards.html", visitor, status=status, boards=shown, typed=typed, problem=known)
 
 
 def _board(visitor: Visitor, key: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import TypeAdapter, ValidationError
 from starlette.datastructures import FormData, UploadFile
@@ -35,11 +35,11 @@ DEFAULTS = {
 """The fields of the form before anybody has typed."""
 
 _QUESTION: TypeAdapter[Asked] = TypeAdapter(Question)
-
-
-def typed(form: FormData) -> dict[str, str]:
-    """What was typed, to be shown again."""
-    return {name: field(form, name) for name in DEFAULTS}
+_MODELS: dict[str, type[Asked]] = {
+    kind: model
+    for model in get_args(get_args(Question)[0])
+    for kind in get_args(model.model_fields["kind"].annotation)
+}
 
 
 def question(form: FormData) -> Asked:
@@ -53,6 +53,16 @@ def question(form: FormData) -> Asked:
     except ValidationError as error:
         raise _missing(error) from None
     return asked.model_copy(update={"confirm": field(form, "confirm") == mark(asked)})
+
+
+def needed(*, planned: bool) -> dict[str, list[str]]:
+    """The fields that a question of each kind cannot do without; `planned` tables say how exactly by themselves."""
+    fields = {kind: _MODELS[kind].model_fields for kind in KINDS}
+    return {
+        kind: [name for name in names if name in fields[kind] and fields[kind][name].is_required()]
+        + (["amount"] if "exact" in names and not planned else [])
+        for kind, names in KINDS.items()
+    }
 
 
 def mark(asked: Asked) -> str:

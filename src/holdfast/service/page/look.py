@@ -13,6 +13,8 @@ from holdfast.session import Answer, display
 
 SIGNS = {"pure": "ε", "zcdp": "ρ", "gdp": "μ²"}
 """What is counted in each currency."""
+AMOUNTS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
+"""What a budget may be made of."""
 PARTS = ("noise", "sampling", "population")
 SHOWN = 200
 """Groups shown before the rest is only counted."""

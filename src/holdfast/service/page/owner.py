@@ -13,10 +13,10 @@ from starlette.concurrency import run_in_threadpool
 
 from holdfast.errors import HoldfastError
 from holdfast.query.schema import Schema
-from holdfast.service.api import Id, NewDataset, NewPerson, NewToken
+from holdfast.service.api import Id, NewDataset, NewPerson, NewToken, Share
 from holdfast.service.page import forms
 from holdfast.service.page.shell import PageRoute, invalid, page, told
-from holdfast.service.page.visits import Posted, Signed, Visitor, field, number
+from holdfast.service.page.visits import Posted, Signed, Visitor, chosen, field, number, typed_in, whole
 from holdfast.service.problem import Problem, problem_of
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -27,7 +27,7 @@ Refused = (Problem, HoldfastError)
 @router.get("/people")
 def people(request: Request, visitor: Signed) -> Response:
     """Everybody."""
-    return _people(request, visitor)
+    return _people(request, visitor, {})
 
 
 @router.post("/people")
@@ -35,18 +35,18 @@ async def add_person(request: Request, visitor: Signed, form: Posted) -> Respons
     """Register somebody, and go on to give them a token."""
     try:
         new = declared(
-            NewPerson, name=field(form, "name"), scope=field(form, "scope"), team=field(form, "team") or None
+            NewPerson, name=field(form, "name"), scope=field(form, "scope"), team=field(form, "team")
         )
         person = visitor.guard.add_person(visitor.person, new.name, new.scope, new.team)
     except Refused as error:
-        return _people(request, visitor, error)
+        return _people(request, visitor, typed_in(form), error)
     return RedirectResponse(f"/people/{person.id}", 303)
 
 
 @router.get("/people/{key}")
 def person(request: Request, visitor: Signed, key: Id) -> Response:
     """Somebody and their tokens."""
-    return _person(request, visitor, key)
+    return _person(request, visitor, key, {})
 
 
 @router.post("/people/{key}/tokens")
@@ -56,8 +56,8 @@ async def issue(request: Request, visitor: Signed, form: Posted, key: Id) -> Res
         new = declared(NewToken, label=field(form, "label"), days=number(form, "days"))
         token = visitor.guard.issue(visitor.person, key, new.label, new.days)
     except Refused as error:
-        return _person(request, visitor, key, error=error)
-    return _person(request, visitor, key, token=token)
+        return _person(request, visitor, key, typed_in(form), error=error)
+    return _person(request, visitor, key, {}, token=token)
 
 
 @router.post("/people/{key}/tokens/{token}/revoke")
@@ -79,31 +79,35 @@ async def register(request: Request, visitor: Signed, form: Posted) -> Response:
     """Register a table."""
     try:
         new = declared(
-            NewDataset, id=field(form, "id"), name=field(form, "name") or None, path=field(form, "path"),
-            relation=field(form, "relation") or None, schema=_schema(field(form, "schema")),
-            budget=forms.budget(form), confidence=number(form, "confidence") or 0.95,
-            rows_per_unit=number(form, "rows_per_unit") or 1, queries=number(form, "queries"),
-            target=field(form, "target") or "population",
+            NewDataset, id=field(form, "id"), name=field(form, "name"), path=field(form, "path"),
+            relation=field(form, "relation"), schema=_schema(field(form, "schema")), budget=forms.budget(form),
+            confidence=number(form, "confidence"), rows_per_unit=whole(form, "rows_per_unit"),
+            queries=whole(form, "queries"), target=field(form, "target"),
         )  # fmt: skip
         await run_in_threadpool(_take_in, visitor, new)
     except Refused as error:
-        return _register(request, visitor, {name: field(form, name) for name in form}, error)
+        return _register(request, visitor, typed_in(form), error)
     return RedirectResponse(f"/tables/{new.id}/analysts", 303)
 
 
 @router.get("/tables/{key}/analysts")
 def analysts(request: Request, visitor: Signed, key: Id) -> Response:
     """Who may ask a table, and what they have spent."""
-    return _analysts(request, visitor, key)
+    return _analysts(request, visitor, key, {})
 
 
 @router.post("/tables/{key}/analysts")
 async def admit(request: Request, visitor: Signed, form: Posted, key: Id) -> Response:
     """Let somebody ask a table, or change their budget."""
     try:
-        visitor.guard.admit(visitor.person, key, field(form, "person"), forms.budget(form))
+        person = chosen(form, "person")
+        # A form that has no field for the answers does not change them.
+        known = visitor.guard.catalog.member(key, person) or {}
+        queries = whole(form, "queries") if "queries" in form else known.get("queries")
+        share = declared(Share, **forms.budget(form), queries=queries)
+        visitor.guard.admit(visitor.person, key, person, share.given())
     except Refused as error:
-        return _analysts(request, visitor, key, error)
+        return _analysts(request, visitor, key, typed_in(form), error)
     return RedirectResponse(f"/tables/{key}/analysts", 303)
 
 
@@ -129,22 +133,25 @@ def export(visitor: Signed, key: Id) -> Response:
 
 
 def declared(model: type[Model], **fields: Any) -> Model:
-    """What a form declares, checked by the same model as the API's."""
+    """What a form declares, checked by the same model as the API's, which also says what an empty field means."""
     try:
-        return model.model_validate(fields)
+        return model.model_validate({name: part for name, part in fields.items() if part not in (None, "")})
     except ValidationError as error:
         raise invalid(error) from None
 
 
-def _people(request: Request, visitor: Visitor, error: Exception | None = None) -> Response:
+def _people(
+    request: Request, visitor: Visitor, typed: dict[str, str], error: Exception | None = None
+) -> Response:
     known, status = _refused(error)
     everybody = visitor.guard.people(visitor.person)
-    return page(request, "people.html", visitor, status=status, people=everybody, problem=known)
+    return page(request, "people.html", visitor, status=status, people=everybody, typed=typed, problem=known)
 
 
 def _person(
-    request: Request, visitor: Visitor, key: str, *, token: str | None = None, error: Exception | None = None
-) -> Response:
+    request: Request, visitor: Visitor, key: str, typed: dict[str, str], *, token: str | None = None,
+    error: Exception | None = None,
+) -> Response:  # fmt: skip
     tokens = visitor.guard.tokens(visitor.person, key)
     somebody = visitor.guard.catalog.person(key)
     if somebody is None:
@@ -152,7 +159,7 @@ def _person(
     known, status = _refused(error)
     return page(
         request, "person.html", visitor, status=status, somebody=somebody, tokens=tokens, token=token,
-        problem=known,
+        typed=typed, problem=known,
     )  # fmt: skip
 
 
@@ -166,15 +173,18 @@ def _register(
     )  # fmt: skip
 
 
-def _analysts(request: Request, visitor: Visitor, key: str, error: Exception | None = None) -> Response:
+def _analysts(
+    request: Request, visitor: Visitor, key: str, typed: dict[str, str], error: Exception | None = None
+) -> Response:
     guard = visitor.guard
     shown = guard.analysts(visitor.person, key)
+    admitted = {analyst["person"] for analyst in shown}
     people = guard.people(visitor.person) if visitor.person.scope == "owner" else []
+    others = [person for person in people if person.scope != "auditor" and person.id not in admitted]
     known, status = _refused(error)
     return page(
         request, "analysts.html", visitor, status=status, table=guard.dataset(visitor.person, key),
-        analysts=shown, people=[person for person in people if person.scope != "auditor"],
-        budget=guard.budget(visitor.person, key), problem=known,
+        analysts=shown, people=others, budget=guard.budget(visitor.person, key), typed=typed, problem=known,
     )  # fmt: skip
 
 

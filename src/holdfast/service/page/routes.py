@@ -27,6 +27,7 @@ from holdfast.service.page.visits import (
     refuse_haste,
     set_cookie,
     sign_in,
+    typed_in,
     visitor_of,
 )
 from holdfast.service.problem import Problem, problem_of
@@ -116,7 +117,7 @@ async def ask(request: Request, visitor: Signed, form: Posted, key: Id) -> Respo
         problem = _problem(error)
         known["problem"], status = told(problem), problem.status
         known["mark"] = forms.mark(known["asked"]) if problem.code == "confirm" else None
-    known |= {"typed": forms.typed(form)}
+    known |= {"typed": forms.DEFAULTS | typed_in(form)}
     shown = _table(visitor, key) | next_call(form, done=known["problem"] is None) | known
     template = "_answered.html" if is_piece(request) else "table.html"
     reply = page(request, template, visitor, status=status, **shown)
@@ -154,7 +155,10 @@ def call_of(form: FormData, what: str) -> str:
 
     So a double click is one call, and a form that was changed and sent again is another.
     """
-    return f"page {field(form, 'call')[:64]} {what}"
+    call = field(form, "call")[:64]
+    if not call.isprintable():
+        raise Problem("invalid", "this form is not as the page made it; open the page again")
+    return f"page {call} {what}"
 
 
 def new_call() -> str:
@@ -173,6 +177,7 @@ def _table(visitor: Visitor, key: str) -> dict[str, Any]:
     budget = visitor.guard.budget(visitor.person, key)
     return {"table": dataset, "budget": budget, "member": "limit" in budget, "call": new_call()} | {
         "kinds": forms.KINDS,
+        "needed": json.dumps(forms.needed(planned=dataset.queries is not None)),
         "exact": forms.EXACT,
     }
 

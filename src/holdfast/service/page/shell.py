@@ -13,6 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
 from holdfast.errors import HoldfastError
@@ -52,6 +53,8 @@ class PageRoute(APIRoute):
             except RequestValidationError as error:
                 # No detail: an address that fits no route's pattern is an address of nothing.
                 return refusal(request, Problem("not-found") if request.method == "GET" else invalid(error))
+            except ClientDisconnect:
+                return refusal(request, Problem("invalid", "the form ended before its length"))
             except Exception as error:
                 note_mistake(error)
                 return refusal(request, Problem("internal"))
@@ -123,6 +126,7 @@ def _environment() -> Environment:
     environment.filters |= look.FILTERS
     environment.globals["version"] = _version()
     environment.globals["sign"] = look.SIGNS
+    environment.globals["amounts"] = look.AMOUNTS
     return environment
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 import time
 from collections.abc import AsyncIterator
@@ -17,6 +18,7 @@ from holdfast.service import auth
 from holdfast.service.catalog import Person
 from holdfast.service.gateway import Gateway
 from holdfast.service.problem import Problem
+from holdfast.service.short import ID
 
 COOKIE = "holdfast"
 SECONDS = 12 * 3600.0
@@ -123,9 +125,33 @@ def field(form: FormData, name: str) -> str:
 
 
 def number(form: FormData, name: str) -> float | None:
-    """A number of a form; None if the field is empty."""
+    """A decimal number of a form; None if the field is empty."""
     text = field(form, name)
     try:
         return float(text) if text else None
     except ValueError:
         raise Problem("invalid", f"expected a number in {name.replace('_', ' ')}, got other text") from None
+
+
+def whole(form: FormData, name: str) -> int | None:
+    """A whole number of a form; None if the field is empty."""
+    text = field(form, name)
+    try:
+        return int(text) if text else None
+    except ValueError:
+        raise Problem(
+            "invalid", f"expected a whole number in {name.replace('_', ' ')}, got other text"
+        ) from None
+
+
+def chosen(form: FormData, name: str) -> str:
+    """An id that was chosen in a form; `not-found` for what is no id at all."""
+    text = field(form, name)
+    if re.fullmatch(ID, text) is None:
+        raise Problem("not-found")
+    return text
+
+
+def typed_in(form: FormData) -> dict[str, str]:
+    """What was typed, to be shown again when it was refused."""
+    return {name: field(form, name) for name in form}

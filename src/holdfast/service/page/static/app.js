@@ -91,7 +91,14 @@
     const suggest = () => { if (!own) amount.value = amount.dataset[ask.elements.kind.value] ?? ""; };
     amount.addEventListener("input", () => { own = amount.value !== ""; });
     ask.addEventListener("input", event => { if (event.target.name === "kind") suggest(); }, {capture: true});
+    // A field that this kind of question cannot do without is asked for before anything is sent.
+    const needed = JSON.parse(ask.dataset.needed);
+    const require = () => {
+      for (const field of ask.elements) field.required = needed[ask.elements.kind.value].includes(field.name);
+    };
+    ask.addEventListener("change", require);
     suggest();
+    require();
     document.addEventListener("keydown", event => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.form === ask) ask.requestSubmit();
     });
