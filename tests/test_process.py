@@ -134,6 +134,7 @@ HARMLESS = {
     "holdout.OptunaCallback": "public answers", "learn._PrivateLinear": "a public model",
     "learn.PrivateLogisticRegression": "a public model", "learn.PrivateLinearRegression": "a public model",
     "ledger.Walk": "public facts", "session.Search": "public plans",
+    "session.Opening": "whether a warning was given",
 }  # fmt: skip
 """What changes and holds neither noise nor a count, with what it holds. RAPPOR's permanent bits are an array that
 the client keeps: reports from it by two processes cost what two reports by one do."""
