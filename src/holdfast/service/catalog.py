@@ -31,7 +31,8 @@ _REPLIES = (
     "CREATE INDEX IF NOT EXISTS replies_by_age ON replies (person, kept)",
 )
 REPLIES_KEPT, LARGEST_REPLY = 1000, 65_536
-"""How many replies are kept for each person, and how long one may be. Another is computed again, from the ledger."""
+"""How many keys are remembered for each person, and how long a reply may be that is kept with its key. Another is
+computed again, from the ledger."""
 _TIDY_EVERY = 50
 
 SCOPES = ("owner", "analyst", "auditor")
@@ -64,7 +65,7 @@ class Catalog:
     """People, tokens, tables, their analysts, and boards. Nothing in it comes from a table's rows.
 
     Ids are random or chosen by an owner. `replies` may lag behind after a power cut: a reply that is missing is
-    computed once more from the ledger, which has the answer.
+    computed once more from the ledger, which has the answer, and a key that is missing is free again.
     """
 
     def __init__(self, records: Database, replies: Database) -> None:
@@ -192,20 +193,17 @@ class Catalog:
         rows = self._db.rows("SELECT budget FROM members WHERE dataset = ? AND person = ?", dataset, person)
         return json.loads(rows[0][0]) if rows else None
 
-    def reply(self, person: str, place: str, key: str) -> tuple[str, str] | None:
-        """(digest of the request, body) that was sent under an idempotency key; a body too long to keep is empty."""
-        rows = self._replies.rows(
-            "SELECT digest, body FROM replies WHERE person = ? AND place = ? AND key = ?", person, place, key
-        )
-        return tuple(rows[0]) if rows else None
+    def claim(self, person: str, place: str, key: str, digest: str) -> tuple[str, str]:
+        """Take an idempotency key for a request, unless it is taken: (digest of the request that has it, its reply).
 
-    def keep_reply(self, person: str, place: str, key: str, digest: str, body: str) -> None:
-        """Keep the first reply to a key, among the last of this person."""
-        kept = body if len(body) <= LARGEST_REPLY else ""
+        Guarantee: of requests that come at once, to whichever worker, the first has the key, and all are told so. The
+        reply is empty until there is one, and if it was too long to keep.
+        """
         with self._replies.write():
-            self._replies.rows(
-                "INSERT INTO replies VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                person, place, key, digest, kept, time.time(),
+            rows = self._replies.rows(
+                "INSERT INTO replies VALUES (?, ?, ?, ?, '', ?) ON CONFLICT (person, place, key)"
+                " DO UPDATE SET kept = replies.kept RETURNING digest, body",
+                person, place, key, digest, time.time(),
             )  # fmt: skip
             self._written += 1
             if self._written % _TIDY_EVERY == 0:
@@ -214,6 +212,18 @@ class Catalog:
                     f" ORDER BY kept DESC LIMIT 1 OFFSET {REPLIES_KEPT})",
                     person, person,
                 )  # fmt: skip
+        return tuple(rows[0])
+
+    def keep_reply(self, person: str, place: str, key: str, digest: str, body: str) -> str:
+        """Keep the reply to the request that has a key, unless it has one; the reply that stands."""
+        kept = body if len(body) <= LARGEST_REPLY else ""
+        with self._replies.write():
+            rows = self._replies.rows(
+                "UPDATE replies SET body = CASE body WHEN '' THEN ? ELSE body END"
+                " WHERE person = ? AND place = ? AND key = ? AND digest = ? RETURNING body",
+                kept, person, place, key, digest,
+            )  # fmt: skip
+        return (rows[0][0] if rows else "") or body
 
     def close(self) -> None:
         """Let go of both databases."""
