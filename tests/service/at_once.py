@@ -42,15 +42,7 @@ class Pair:
         start, replies = threading.Barrier(len(requests)), [(0, b"")] * len(requests)
 
         def send(number: int, request: Request) -> None:
-            place = urlsplit(self.urls[number % 2])
-            headers = {"Authorization": f"Bearer {request.token}", "Content-Type": "application/json"}
-            named = {} if request.key is None else {"Idempotency-Key": request.key}
-            with closing(http.client.HTTPConnection(place.netloc, timeout=60)) as connection:
-                connection.connect()
-                start.wait()
-                connection.request("POST", f"/v1{request.path}", json.dumps(request.body), headers | named)
-                reply = connection.getresponse()
-                replies[number] = reply.status, reply.read()
+            replies[number] = _sent(self.urls[number % 2], request, start)
 
         threads = [threading.Thread(target=send, args=sent) for sent in enumerate(requests)]
         for thread in threads:
@@ -58,6 +50,21 @@ class Pair:
         for thread in threads:
             thread.join()
         return replies
+
+    def to_each(self, request: Request) -> list[tuple[int, bytes]]:
+        """The same request to one gateway after the other: what is made at the first request of a kind is made then."""
+        return [_sent(url, request, threading.Barrier(1)) for url in self.urls]
+
+
+def _sent(url: str, request: Request, start: threading.Barrier) -> tuple[int, bytes]:
+    headers = {"Authorization": f"Bearer {request.token}", "Content-Type": "application/json"}
+    named = {} if request.key is None else {"Idempotency-Key": request.key}
+    with closing(http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)) as connection:
+        connection.connect()
+        start.wait()
+        connection.request("POST", f"/v1{request.path}", json.dumps(request.body), headers | named)
+        reply = connection.getresponse()
+        return reply.status, reply.read()
 
 
 def code_of(reply: tuple[int, bytes]) -> str:

@@ -32,7 +32,7 @@ KINDS: dict[str, Callable[[int], dict[str, Any]]] = {
 @pytest.fixture(scope="module", params=DATABASES)
 def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
     with two_gateways(request.param, {"people": people(2_000)}) as made:
-        made.at_once([_question(made, KINDS["fraction"](0), None)] * 2)  # both have opened the session
+        made.to_each(_question(made, KINDS["fraction"](0), None))  # opens the session in both
         yield made
 
 

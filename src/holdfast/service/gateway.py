@@ -50,6 +50,7 @@ class Gateway:
 
         A store that is not there at all has no rows to ask either, and is left alone.
         """
+        self.tables.resume()
         for dataset in self.tables.all():
             if not dataset.store or Path(dataset.path).exists() or self.settings.database is not None:
                 verify(self.tables.ledger(dataset.id))
