@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from holdfast.errors import BudgetError, LedgerError
-from holdfast.ledger import Account, ChainedLedger, Charge, SqliteLedger, Totals, verify
+from holdfast.ledger import Account, ChainedLedger, Charge, SqliteLedger, Totals, batch, verify
 from holdfast.ledger.batch import Batches, Ticket
 from ledger.homes import HOMES
+from ledger.interleavings import Order, Stuck, walked
 
 
 def at_once(ledger: ChainedLedger, operations: list[Callable[[], Any]]) -> list[Any]:
@@ -130,9 +132,7 @@ class TellsEarly(Batches[Any]):
 
     def _lead(self) -> None:
         for call in self._waiting:
-            call.done, early, call.woken = True, call.woken, threading.Lock()
-            call.woken.acquire()
-            early.release()
+            call.wake()
         super()._lead()
 
 
@@ -165,6 +165,203 @@ def tells_after_commit(batches: type[Batches[Any]]) -> bool:
 def test_nobody_hears_of_an_operation_before_it_is_committed() -> None:
     assert tells_after_commit(Batches)
     assert not tells_after_commit(TellsEarly)
+
+
+class ReadsOutsideTheLock(Batches[Any]):
+    """The broken twin: the first protocol, in which a thread that was made the leader between two lines led without
+    having been woken. It let go of a lock that nobody held, and the rest of its batch slept for ever."""
+
+    _busy = False
+
+    def put_all(self, operations: Sequence[Callable[[Any], Any]]) -> list[Ticket[Any]]:
+        call: Any = batch.Call(operations)
+        call.done = False
+        with self._idle:
+            if self._closed:
+                raise LedgerError("closed")
+            self._waiting.append(call)
+            call.leads, self._busy = not self._busy, True
+        if call.leads or self._woken_to_lead(call):
+            self._lead()
+        return call.tickets  # type: ignore[no-any-return]
+
+    def _woken_to_lead(self, call: Any) -> bool:
+        call.woken.acquire()
+        return not call.done
+
+    def _lead(self) -> None:
+        calls: list[Any] = []
+        try:
+            with self._idle:
+                calls, self._waiting = self._waiting, []
+            self._run([ticket for call in calls for ticket in call.tickets])
+        finally:
+            with self._idle:
+                for call in calls:
+                    call.done = True
+                    call.woken.release()
+                self._hand_on()
+
+    def _hand_on(self) -> None:
+        if self._waiting:
+            self._waiting[0].leads = True
+            self._waiting[0].woken.release()
+        else:
+            self._busy = False
+            self._idle.notify_all()
+
+
+class KeepsItsTurn(Batches[Any]):
+    """A broken twin: whoever is interrupted goes away without a word."""
+
+    def put_all(self, operations: Sequence[Callable[[Any], Any]]) -> list[Ticket[Any]]:
+        call: batch.Call[Any] = batch.Call(operations)
+        self._enter(call)
+        call.woken.acquire()
+        if call.leads:
+            self._lead()
+        self._settle(call)
+        return call.tickets
+
+
+class WakesTheLeaderOnce(Batches[Any]):
+    """A broken twin: an interrupt just before leaves a leader who sleeps."""
+
+    def _choose(self) -> None:
+        if self._leader is None:
+            super()._choose()
+
+
+class NamesTheLeaderLast(Batches[Any]):
+    """A broken twin: after an interrupt just before, two threads take the turn for theirs."""
+
+    def _choose(self) -> None:
+        if self._leader is None and self._waiting:
+            self._waiting[0].leads = True
+            self._waiting[0].wake()
+            self._leader = self._waiting[0]
+        else:
+            super()._choose()
+
+
+class TellsNobodyThatItIsIdle(Batches[Any]):
+    """A broken twin: whoever closes the queue waits for ever."""
+
+    def _choose(self) -> None:
+        if self._leader is not None or self._waiting:
+            super()._choose()
+
+
+Scenario = Callable[[Order, Callable[..., Batches[Any]]], None]
+
+
+def many_put(
+    threads: int, *, closes: bool = False, fails: type[Exception] | None = None, checked: bool = True
+) -> Scenario:
+    """So many threads put two operations each, while another closes the queue, or the first commit fails.
+
+    Each is told its results, and not before they are committed; or why it has none, with an error of its own. At most
+    one batch is under way. What is closed stays as it was; what is not goes on working.
+    """
+    names = [f"thread{number}" for number in range(threads)]
+
+    def check(queue: Batches[Any], order: Order, told: dict[str, Any]) -> None:
+        unlucky = [name for name in names if told[name] != ([f"{name}a", f"{name}b"], True)]
+        refused = [told[name] for name in unlucky]
+        if order.interrupted or fails:
+            refused = [error for error in refused if not isinstance(error, KeyboardInterrupt | RuntimeError)]
+        expected = (
+            ["interrupted"] * bool(order.interrupted or fails) + ["closed"] * closes + ["full"] * bool(fails)
+        )
+        for error in refused:
+            assert isinstance(error, LedgerError) and any(word in str(error) for word in expected), error
+        assert len({id(error) for error in refused}) == len(refused)
+        assert len(unlucky) < threads or closes or fails or order.interrupted
+        assert queue._waiting == []
+        if closes:
+            assert told["closer"] == order.log
+        else:
+            assert queue.put(lambda pen: "next") == "next"
+
+    def scenario(order: Order, make: Callable[..., Batches[Any]]) -> None:
+        under_way: list[str] = []
+        failing = [fails] if fails else []
+
+        def run(tickets: list[Ticket[Any]]) -> None:
+            assert not under_way, "two batches at once"
+            under_way.append("a batch")
+            try:
+                order.step()
+                for ticket in tickets:
+                    ticket.attempt(None)
+                if failing:
+                    raise failing.pop()("the disk is full")
+                order.step()
+                order.log |= {ticket.result for ticket in tickets}
+            finally:
+                under_way.clear()
+
+        queue = make(run)
+
+        def put(name: str) -> tuple[list[str], bool]:
+            tickets = queue.put_all([lambda pen: f"{name}a", lambda pen: f"{name}b"])
+            results, errors = [t.result for t in tickets], [t.error for t in tickets]
+            if errors[0] is not None:
+                assert errors[1] is not None
+                raise errors[0]
+            return results, set(results) <= order.log
+
+        def close() -> set[object]:
+            queue.close()
+            return set(order.log)
+
+        bodies: dict[str, Callable[[], object]] = {name: partial(put, name) for name in names}
+        told = order.walk(alike=threads, **bodies | ({"closer": close} if closes else {}))
+        if order.complete and checked:
+            check(queue, order, told)
+
+    return scenario
+
+
+@pytest.mark.parametrize(
+    ("threads", "closes", "coarse"), [(3, False, False), (2, True, False), (3, True, True)]
+)
+def test_in_every_order_of_steps_everybody_is_told(threads: int, closes: bool, coarse: bool) -> None:
+    assert walked(Batches, many_put(threads, closes=closes), coarse=coarse) > 100
+
+
+def test_in_every_order_of_steps_of_four_threads_everybody_is_told() -> None:
+    assert walked(Batches, many_put(4), coarse=True) > 1000
+
+
+def test_a_leader_that_is_chosen_while_it_looks_leaves_the_others_asleep() -> None:
+    with pytest.raises(AssertionError, match="release unlocked lock"):
+        walked(ReadsOutsideTheLock, many_put(2))
+    with pytest.raises(Stuck, match="thread2 wait for ever"):
+        walked(ReadsOutsideTheLock, many_put(3, checked=False))
+
+
+@pytest.mark.parametrize("fails", [LedgerError, RuntimeError])
+def test_in_every_order_a_commit_that_fails_stops_nobody_else(fails: type[Exception]) -> None:
+    assert walked(Batches, many_put(3, fails=fails), coarse=True) > 100
+
+
+@pytest.mark.parametrize(("threads", "who"), [(2, 0), (2, 1), (3, 0), (3, 1), (3, 2)])
+def test_in_every_order_an_interrupt_at_any_place_stops_nobody_else(threads: int, who: int) -> None:
+    assert walked(Batches, many_put(threads), coarse=threads > 2, interrupts=f"thread{who}") > 100
+
+
+def test_in_every_order_an_interrupt_stops_nobody_who_closes() -> None:
+    assert walked(Batches, many_put(2, closes=True), coarse=True, interrupts="thread0") > 100
+
+
+def test_protocols_that_an_interrupt_or_a_close_breaks_are_caught() -> None:
+    for twin in (KeepsItsTurn, WakesTheLeaderOnce, NamesTheLeaderLast):
+        walked(twin, many_put(3), coarse=True)  # sound as long as nobody is interrupted
+        with pytest.raises(AssertionError):
+            walked(twin, many_put(3), coarse=True, interrupts="thread0")
+    with pytest.raises(Stuck, match="closer"):
+        walked(TellsNobodyThatItIsIdle, many_put(1, closes=True))
 
 
 def test_an_interrupted_leader_leaves_a_working_queue() -> None:

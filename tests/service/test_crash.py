@@ -66,6 +66,8 @@ def test_killed_on_the_way_of_an_answer(tmp_path: Path, kind: str) -> None:
         assert server.process.returncode == -signal.SIGKILL
         with served(folder, **database) as server:
             before = _entries(folder, database)
+            assert put(server, ann, QUESTION | {"where": "age > 77"}, f"key {asked}")[0] == 422  # not its key
+            assert _entries(folder, database) == before
             status, first = put(server, ann, question, f"key {asked}")
             assert status == 200
             assert put(server, ann, question, f"key {asked}") == (200, first)

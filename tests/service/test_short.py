@@ -246,9 +246,9 @@ def test_an_error_that_nobody_waits_for_is_not_logged(caplog: pytest.LogCaptureF
 
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The threads in which rows are read, and replies kept."""
+    """The threads in which rows are read, and keys and replies written."""
     seen: list[str] = []
-    for owner, name in ((session_module, "release"), (Catalog, "keep_reply")):
+    for owner, name in ((session_module, "release"), (Catalog, "claim"), (Catalog, "keep_reply")):
         real = getattr(owner, name)
 
         def noted(*how: Any, real: Any = real, name: str = name, **more: Any) -> Any:
@@ -282,7 +282,7 @@ def test_what_may_take_long_has_a_thread(threads: list[str], monkeypatch: pytest
         assert not quick.endswith(("answering", "committing")), "the control: a quick one is read in the loop"
         threads.clear()
         assert here.ask(QUESTION | {"where": "age > 42"}, key="k").status_code == 200
-        assert threads == [quick, "keep_reply committing"]
+        assert threads == ["claim committing", quick, "keep_reply committing"]
         threads.clear()
         monkeypatch.setattr(service_work, "QUICK", 0)
         assert here.ask(QUESTION | {"where": "age > 43"}).status_code == 200

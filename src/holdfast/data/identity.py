@@ -1,86 +1,56 @@
-"""Which rows are the same rows: a file by its number on its device, arrays and frames by their memory."""
+"""Which rows these are, whatever they are called, so that nobody counts them twice."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from holdfast.data.arrays import is_pandas
 from holdfast.data.files import parquet_files
+from holdfast.data.postgres_link import Link
+from holdfast.data.postgres_table import find_table
+from holdfast.errors import DataError
 
-Span = tuple[int, int]
-"""From where to where a column lies in memory. Parts of one column that hold different rows do not meet."""
+_SERVER = """
+SELECT CAST(system_identifier AS text), (SELECT CAST(oid AS bigint) FROM pg_database WHERE datname = current_database())
+FROM pg_control_system()
+"""
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """Something by which rows are known again while this process lives: `key` names it, `span` is the part of it.
+def marks(place: str, relation: str | None = None) -> frozenset[str]:
+    """What tells the rows at a place from others. Two places hold the same rows only if they share a mark.
 
-    With an `owner` the key is the owner's address, so it may be remembered only as long as the owner lives.
+    A file is marked by its path, with all links followed, and by device and inode, which hard links share; a folder
+    by its own and by those of the files with rows in it. A table of PostgreSQL (`relation`) is marked by its server,
+    its database and the name and number of each of its heaps, however it was reached. Copies share no mark.
     """
-
-    key: Hashable
-    span: Span = (0, 1)
-    owner: object = None
+    return frozenset(_file_marks(place) if relation is None else _heap_marks(place, relation))
 
 
-def traces(data: object, table: str | None = None) -> list[Trace]:
-    """The traces of rows, in the forms that `open_source` takes; none where nothing can be told.
-
-    A file is known by device, number, size and time, so by every name it has, and is another one after it was
-    written to. What was copied, or read once more into new arrays, is not known again.
-    """
-    if isinstance(data, str) and table is not None:
-        return [Trace(("table", data, table))]
-    if isinstance(data, str | os.PathLike):
-        return _of_files(os.fspath(data))
-    found = list(_of_columns(data))
-    return found if isinstance(data, Mapping) else [*found, *_of_object(data)]
-
-
-def _of_files(path: Any) -> list[Trace]:
-    """Of a file, or of each Parquet file in a folder or pattern."""
+def _file_marks(place: str) -> Iterator[str]:
     try:
-        files = [Path(path)] if os.path.isfile(path) else parquet_files(path)
-        stats = [file.stat() for file in files]
-    except (OSError, TypeError, ValueError):
-        return []
-    return [Trace(("file", stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)) for stat in stats]
+        for file in _files(Path(place)):
+            status = os.stat(file)
+            yield f"path {file.resolve()}"
+            yield f"file {status.st_dev} {status.st_ino}"
+    except OSError:
+        raise DataError("expected a file or folder that can be read, got none") from None
 
 
-def _of_columns(data: Any) -> Iterator[Trace]:
-    """Of the columns of a mapping or a pandas frame, also of those that no schema declares: they are the same rows."""
-    pandas = is_pandas(data, "DataFrame")
-    columns = (data.iloc[:, place] for place in range(data.shape[1])) if pandas else ()
-    for column in data.values() if isinstance(data, Mapping) else columns:
-        values = column
-        if is_pandas(column, "Series") and isinstance(column.dtype, np.dtype):
-            values = column.to_numpy()
-        if isinstance(values, np.ndarray):
-            yield _of_array(values)
-        elif not pandas:
-            yield from _of_object(values)
+def _files(place: Path) -> Iterator[Path]:
+    yield place
+    if place.is_dir():
+        yield from place.glob("*.bin")  # the columns of a store
+        yield from parquet_files(str(place))
 
 
-def _of_array(values: NDArray[Any]) -> Trace:
-    """By the array that owns the memory (views of it come and go), and by the column of it if it has several."""
-    owner = values
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
-    stride = values.strides[0] if values.ndim else 0
-    start, length = values.__array_interface__["data"][0], (values.size - 1) * stride
-    first, step = min(start, start + length), abs(stride) or 1
-    span = (first, first + abs(length) + values.itemsize)
-    return Trace(("memory", id(owner), step, first % step), span, owner)
-
-
-def _of_object(thing: object) -> list[Trace]:
-    """By the object itself, if it can be watched; lists and tuples cannot."""
-    watched = getattr(type(thing), "__weakrefoffset__", 0)
-    return [Trace(("memory", id(thing)), owner=thing)] if watched else []
+def _heap_marks(url: str, relation: str) -> Iterator[str]:
+    with closing(Link(url)) as link:
+        found = find_table(link, relation)
+        ((server, database),) = link.rows(_SERVER)
+    here = f"{server} {database}"
+    yield f"table {here} {found.relation.removeprefix('ONLY ')}"
+    for name, number in found.heaps:
+        yield f"table {here} {name.removeprefix('ONLY ')}"
+        yield f"heap {here} {number}"

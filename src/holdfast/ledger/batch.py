@@ -35,13 +35,25 @@ class Ticket(Generic[Pen]):
 class Call(Generic[Pen]):
     """The tickets of one thread, and the lock on which it sleeps until they are done or it has to lead."""
 
-    __slots__ = ("done", "leads", "tickets", "woken")
+    __slots__ = ("leads", "tickets", "woken")
 
     def __init__(self, operations: Sequence[Callable[[Pen], Any]]) -> None:
         self.tickets: list[Ticket[Pen]] = [Ticket(operation) for operation in operations]
-        self.done = self.leads = False
+        self.leads = False
         self.woken = Lock()
         self.woken.acquire()
+
+    def tell(self, failure: tuple[Any, ...] | None) -> None:
+        """Wake its thread; with an error of its own for each ticket (tracebacks grow where they are raised)."""
+        if failure is not None:
+            for ticket in self.tickets:
+                ticket.error = LedgerError(*failure)
+        self.wake()
+
+    def wake(self) -> None:
+        """Let its thread go on; a second time changes nothing. Requires: the lock of its `Batches` is held."""
+        if self.woken.locked():
+            self.woken.release()
 
 
 class Batches(Generic[Pen]):
@@ -49,15 +61,25 @@ class Batches(Generic[Pen]):
     The first that came in between runs the next batch.
 
     `run` gets the tickets; when it returns, all are committed (each has its result or its error), and when it
-    raises, none is. Guarantee: nobody is told of a result before `run` has returned. A thread that is alone
-    never waits.
+    raises, none is. Guarantee: nobody is told of a result before `run` has returned, and everybody is told in the
+    end, whichever of them is interrupted meanwhile. A thread that is alone never waits.
+
+    Protocol: who leads is decided once, under the lock, before that thread is woken; every thread sleeps first and
+    looks at its own call afterwards. The turn is given away when its thread leaves, however it leaves. Each step of
+    leaving may be taken twice: an interrupt in its midst has all of it taken again.
     """
 
     def __init__(self, run: Callable[[list[Ticket[Pen]]], None]) -> None:
         self._run = run
-        self._idle = Condition(Lock())
+        self._lock = Lock()
+        self._idle = Condition(self._lock)
         self._waiting: list[Call[Pen]] = []
-        self._busy = self._closed = False
+        self._leader: Call[Pen] | None = None
+        self._batch: list[Call[Pen]] = []
+        """What the leader has taken, its own call among them."""
+        self._failure: tuple[Any, ...] | None = None
+        """Why none of the batch is committed."""
+        self._closed = False
 
     def put(self, operation: Callable[[Pen], Result]) -> Result:
         """Have an operation run and committed; returns its result, or raises its error."""
@@ -70,63 +92,61 @@ class Batches(Generic[Pen]):
     def put_all(self, operations: Sequence[Callable[[Pen], Any]]) -> list[Ticket[Pen]]:
         """Have several operations run in one batch; returns their outcomes, in their order."""
         call = Call(operations)
-        with self._idle:
-            if self._closed:
-                raise LedgerError("expected an open ledger, got a closed one; open it again")
-            self._waiting.append(call)
-            call.leads, self._busy = not self._busy, True
-        if call.leads or self._woken_to_lead(call):
-            self._lead()
+        try:
+            self._enter(call)
+            call.woken.acquire()
+            if call.leads:
+                self._lead()
+        finally:
+            try:
+                self._settle(call)
+            except BaseException:  # interrupted on the way out
+                self._settle(call)
+                raise
         return call.tickets
 
     def close(self) -> None:
         """Refuse what comes later; wait for what is under way and for what waits."""
-        with self._idle:
+        with self._lock:
             self._closed = True
-            while self._busy:
+            while self._leader is not None:
                 self._idle.wait()
 
-    def _woken_to_lead(self, call: Call[Pen]) -> bool:
-        """Sleep until a call is done, or has to lead."""
-        try:
-            call.woken.acquire()
-            return not call.done
-        except BaseException:  # interrupted: it asks no longer, but a turn that is its own must go on
-            with self._idle:
-                if call in self._waiting:
-                    self._waiting.remove(call)
-                if call.leads and not call.done:
-                    self._hand_on()
-            raise
+    def _enter(self, call: Call[Pen]) -> None:
+        with self._lock:
+            if self._closed:
+                raise LedgerError("expected an open ledger, got a closed one; open it again")
+            self._waiting.append(call)
+            self._choose()
 
     def _lead(self) -> None:
-        calls: list[Call[Pen]] = []
+        """Run all that wait."""
+        self._failure = ("the ledger was interrupted; ask again",)  # unless it comes to its end
+        with self._lock:
+            self._batch, self._waiting = self._waiting, []
         try:
-            with self._idle:
-                calls, self._waiting = self._waiting, []
-            self._work([ticket for call in calls for ticket in call.tickets])
-        finally:
-            with self._idle:
-                for call in calls:
-                    call.done = True
-                    call.woken.release()
-                self._hand_on()
-
-    def _hand_on(self) -> None:
-        if self._waiting:
-            self._waiting[0].leads = True
-            self._waiting[0].woken.release()
-        else:
-            self._busy = False
-            self._idle.notify_all()
-
-    def _work(self, batch: list[Ticket[Pen]]) -> None:
-        try:
-            self._run(batch)
+            self._run([ticket for call in self._batch for ticket in call.tickets])
+            self._failure = None
         except LedgerError as error:
-            for ticket in batch:  # an error of its own for each thread: tracebacks grow where they are raised
-                ticket.error = LedgerError(*error.args)
-        except BaseException:
-            for ticket in batch:
-                ticket.error = LedgerError("the ledger was interrupted; ask again")
-            raise
+            self._failure = error.args
+
+    def _settle(self, call: Call[Pen]) -> None:
+        """Have a call wait no longer; if it led, tell its batch, and give the turn away."""
+        with self._lock:
+            if call in self._waiting:  # it was interrupted
+                self._waiting.remove(call)
+            if self._leader is call:
+                for one in self._batch:
+                    one.tell(self._failure)
+                self._batch, self._leader = [], None
+            self._choose()
+
+    def _choose(self) -> None:
+        """The first that waits leads, unless somebody does. A leader is awake; where there is none, all know it."""
+        if self._leader is None and self._waiting:
+            self._leader = self._waiting[0]
+        if self._leader is None:
+            self._idle.notify_all()
+        else:
+            self._leader.leads = True
+            self._leader.wake()

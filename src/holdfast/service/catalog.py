@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.errors import InputError
+from holdfast.errors import InputError, LedgerError
 from holdfast.service.database import Database
 
 _TABLES = (
@@ -18,7 +18,8 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS tokens (id TEXT PRIMARY KEY, person TEXT NOT NULL REFERENCES people,"
     " digest TEXT NOT NULL, label TEXT NOT NULL, created DOUBLE PRECISION NOT NULL, expires DOUBLE PRECISION,"
     " revoked DOUBLE PRECISION)",
-    "CREATE TABLE IF NOT EXISTS datasets (id TEXT PRIMARY KEY, record TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS datasets (id TEXT PRIMARY KEY, record TEXT NOT NULL, ledger TEXT)",
+    "CREATE TABLE IF NOT EXISTS marks (mark TEXT PRIMARY KEY, dataset TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS members (dataset TEXT NOT NULL REFERENCES datasets, person TEXT NOT NULL"
     " REFERENCES people, budget TEXT NOT NULL, PRIMARY KEY (dataset, person))",
     "CREATE TABLE IF NOT EXISTS boards (id TEXT PRIMARY KEY, record TEXT NOT NULL)",
@@ -31,7 +32,8 @@ _REPLIES = (
     "CREATE INDEX IF NOT EXISTS replies_by_age ON replies (person, kept)",
 )
 REPLIES_KEPT, LARGEST_REPLY = 1000, 65_536
-"""How many replies are kept for each person, and how long one may be. Another is computed again, from the ledger."""
+"""How many keys are remembered for each person, and how long a reply may be that is kept with its key. Another is
+computed again, from the ledger."""
 _TIDY_EVERY = 50
 
 SCOPES = ("owner", "analyst", "auditor")
@@ -64,7 +66,7 @@ class Catalog:
     """People, tokens, tables, their analysts, and boards. Nothing in it comes from a table's rows.
 
     Ids are random or chosen by an owner. `replies` may lag behind after a power cut: a reply that is missing is
-    computed once more from the ledger, which has the answer.
+    computed once more from the ledger, which has the answer, and a key that is missing is free again.
     """
 
     def __init__(self, records: Database, replies: Database) -> None:
@@ -152,29 +154,67 @@ class Catalog:
         with self._db.write():
             self._db.rows("DELETE FROM visits WHERE digest = ?", digest)
 
-    def add_dataset(self, key: str, record: dict[str, Any]) -> None:
-        """Register a table under an id of the owner's choice."""
-        self._add("datasets", key, record)
+    def add_dataset(self, key: str, record: dict[str, Any], marks: Iterable[str]) -> None:
+        """Register a table under an id of the owner's choice, unless one of its marks is another's. It has no ledger
+        yet.
+
+        Guarantee: of registrations that come at once, to whichever worker, one has the id and one has each mark.
+        """
+        with self._db.write():
+            added = "INSERT INTO datasets VALUES (?, ?, NULL) ON CONFLICT DO NOTHING RETURNING id"
+            if not self._db.rows(added, key, json.dumps(record)):
+                raise Taken(f"{key!r} is registered already; choose another id")
+            for mark in sorted(marks):  # in order: of two that share several, one waits for the other
+                ((owner,),) = self._db.rows(
+                    "INSERT INTO marks VALUES (?, ?) ON CONFLICT (mark) DO UPDATE SET dataset = marks.dataset"
+                    " RETURNING dataset", mark, key,
+                )  # fmt: skip
+                if owner != key:
+                    raise same_rows(owner)
+
+    def set_ledger(self, key: str, ledger: str) -> None:
+        """The table that was added has a ledger now, and stays."""
+        with self._db.write():
+            changed = (
+                "UPDATE datasets SET ledger = ? WHERE id = ? AND (ledger IS NULL OR ledger = ?) RETURNING id"
+            )
+            if not self._db.rows(changed, ledger, key, ledger):
+                raise LedgerError(
+                    f"{key!r} was registered otherwise meanwhile; look at it, or register it again"
+                )
+
+    def take_back(self, key: str) -> None:
+        """Forget a table that was added, unless it has a ledger."""
+        with self._db.write():
+            if self._db.rows("DELETE FROM datasets WHERE id = ? AND ledger IS NULL RETURNING id", key):
+                self._db.rows("DELETE FROM marks WHERE dataset = ?", key)
 
     def dataset(self, key: str) -> dict[str, Any] | None:
         """A registered table."""
-        return self._record("datasets", key)
+        return dict(self.datasets(key)).get(key)
 
-    def datasets(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """All registered tables, by id."""
-        return self._records("datasets")
+    def datasets(self, key: str | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+        """All registered tables, by id, or one."""
+        only, values = ("", ()) if key is None else ("WHERE id = ? ", (key,))
+        rows = self._db.rows(f"SELECT id, record, ledger FROM datasets {only}ORDER BY id", *values)
+        return ((found, json.loads(record) | {"ledger": ledger}) for found, record, ledger in rows)
 
     def add_board(self, key: str, record: dict[str, Any]) -> None:
         """Register a leaderboard or a holdout."""
-        self._add("boards", key, record)
+        with self._db.write():
+            added = "INSERT INTO boards VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING id"
+            if not self._db.rows(added, key, json.dumps(record)):
+                raise Taken(f"{key!r} is registered already; choose another id")
 
     def board(self, key: str) -> dict[str, Any] | None:
         """A leaderboard or a holdout."""
-        return self._record("boards", key)
+        rows = self._db.rows("SELECT record FROM boards WHERE id = ?", key)
+        return json.loads(rows[0][0]) if rows else None
 
     def boards(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """All boards and holdouts, by id."""
-        return self._records("boards")
+        rows = self._db.rows("SELECT id, record FROM boards ORDER BY id")
+        return ((key, json.loads(record)) for key, record in rows)
 
     def set_member(self, dataset: str, person: str, budget: dict[str, Any]) -> None:
         """Let somebody ask a table, with a budget of their own below the table's."""
@@ -192,20 +232,17 @@ class Catalog:
         rows = self._db.rows("SELECT budget FROM members WHERE dataset = ? AND person = ?", dataset, person)
         return json.loads(rows[0][0]) if rows else None
 
-    def reply(self, person: str, place: str, key: str) -> tuple[str, str] | None:
-        """(digest of the request, body) that was sent under an idempotency key; a body too long to keep is empty."""
-        rows = self._replies.rows(
-            "SELECT digest, body FROM replies WHERE person = ? AND place = ? AND key = ?", person, place, key
-        )
-        return tuple(rows[0]) if rows else None
+    def claim(self, person: str, place: str, key: str, digest: str) -> tuple[str, str]:
+        """Take an idempotency key for a request, unless it is taken: (digest of the request that has it, its reply).
 
-    def keep_reply(self, person: str, place: str, key: str, digest: str, body: str) -> None:
-        """Keep the first reply to a key, among the last of this person."""
-        kept = body if len(body) <= LARGEST_REPLY else ""
+        Guarantee: of requests that come at once, to whichever worker, the first has the key, and all are told so. The
+        reply is empty until there is one, and if it was too long to keep.
+        """
         with self._replies.write():
-            self._replies.rows(
-                "INSERT INTO replies VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                person, place, key, digest, kept, time.time(),
+            rows = self._replies.rows(
+                "INSERT INTO replies VALUES (?, ?, ?, ?, '', ?) ON CONFLICT (person, place, key)"
+                " DO UPDATE SET kept = replies.kept RETURNING digest, body",
+                person, place, key, digest, time.time(),
             )  # fmt: skip
             self._written += 1
             if self._written % _TIDY_EVERY == 0:
@@ -214,29 +251,35 @@ class Catalog:
                     f" ORDER BY kept DESC LIMIT 1 OFFSET {REPLIES_KEPT})",
                     person, person,
                 )  # fmt: skip
+        return tuple(rows[0])
+
+    def keep_reply(self, person: str, place: str, key: str, digest: str, body: str) -> str:
+        """Keep the reply to the request that has a key, unless it has one; the reply that stands."""
+        kept = body if len(body) <= LARGEST_REPLY else ""
+        with self._replies.write():
+            rows = self._replies.rows(
+                "UPDATE replies SET body = CASE body WHEN '' THEN ? ELSE body END"
+                " WHERE person = ? AND place = ? AND key = ? AND digest = ? RETURNING body",
+                kept, person, place, key, digest,
+            )  # fmt: skip
+        return (rows[0][0] if rows else "") or body
 
     def close(self) -> None:
         """Let go of both databases."""
         self._db.close()
         self._replies.close()
 
-    def _add(self, table: str, key: str, record: dict[str, Any]) -> None:
-        with self._db.write():
-            if self._record(table, key) is not None:
-                raise Taken(f"{key!r} is registered already; choose another id")
-            self._db.rows(f"INSERT INTO {table} VALUES (?, ?)", key, json.dumps(record))
-
-    def _record(self, table: str, key: str) -> dict[str, Any] | None:
-        rows = self._db.rows(f"SELECT record FROM {table} WHERE id = ?", key)
-        return json.loads(rows[0][0]) if rows else None
-
-    def _records(self, table: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        rows = self._db.rows(f"SELECT id, record FROM {table} ORDER BY id")
-        return ((key, json.loads(record)) for key, record in rows)
-
 
 class Taken(InputError):
     """A name or an id that must be unique is in use."""
+
+
+def same_rows(owner: str) -> Taken:
+    """What is said of rows that are there under another id."""
+    return Taken(
+        f"those rows are registered already as {owner!r}, with one budget for all; if this is another file that only "
+        "took the place of a removed one, register a copy of it"
+    )
 
 
 def _name(what: str, text: str) -> str:

@@ -50,6 +50,7 @@ class Gateway:
 
         A store that is not there at all has no rows to ask either, and is left alone.
         """
+        self.tables.resume()
         for dataset in self.tables.all():
             if not dataset.store or Path(dataset.path).exists() or self.settings.database is not None:
                 verify(self.tables.ledger(dataset.id))
@@ -171,7 +172,8 @@ class Gateway:
         """Answer a question, charged before a row is read; the JSON text that leaves.
 
         Guarantee: `call` makes it repeatable: the same call returns the same answer, at no further cost, and the
-        same text while its reply is kept (`catalog.REPLIES_KEPT`).
+        same text while its reply is kept (`catalog.REPLIES_KEPT`). A call that was another question's is refused
+        before anything is charged.
         """
         steps = self.asking(asker, key, asked, call)  # refuses before a ledger is opened
         return performed(steps, self.tables.ledger(key))
@@ -188,6 +190,8 @@ class Gateway:
 
         def answering() -> Steps[str]:
             what = asked.model_dump_json(exclude={"confirm"})
+            if call is not None:
+                yield Next(math.inf)
             reply = Reply(self.catalog, asker, f"table {key}", what, call)
             if reply.standing is not None:
                 return reply.standing
@@ -335,29 +339,29 @@ class Gateway:
 
 
 class Reply:
-    """The reply to a call by its Idempotency-Key: `standing` if there is one, or a new one, kept before it is told."""
+    """The reply to a call by its Idempotency-Key: `standing` if there is one, or a new one, kept before it is told.
+
+    The key is taken for this request now, before anything is charged, and refused if another request has it. Whoever
+    comes with the same request goes on with it: it may have been interrupted, and the ledger knows how far it came.
+    """
 
     def __init__(self, catalog: Catalog, asker: Person, place: str, what: str, call: str | None) -> None:
         self._catalog, self._whose, self._call = catalog, (asker.id, place), call
         self._digest = hashlib.sha256(what.encode()).hexdigest()
         self.name = secrets.token_hex(16) if call is None else call
-        self.standing = self._found()
+        self.standing = None if call is None else self._claimed(call)
 
     def kept(self, body: str) -> str:
         """Keep a reply. Another of the same call may have been first: then that one."""
         if self._call is None:
             return body
-        self._catalog.keep_reply(*self._whose, self._call, self._digest, body)
-        return self._found() or body
+        return self._catalog.keep_reply(*self._whose, self._call, self._digest, body)
 
-    def _found(self) -> str | None:
-        """The reply that stands; None if there is none, or it was too long to keep."""
-        found = None if self._call is None else self._catalog.reply(*self._whose, self._call)
-        if found is None:
-            return None
-        if found[0] != self._digest:
+    def _claimed(self, call: str) -> str | None:
+        digest, body = self._catalog.claim(*self._whose, call, self._digest)
+        if digest != self._digest:
             raise Problem("idempotency", "use a new Idempotency-Key for another question")
-        return found[1] or None
+        return body or None
 
 
 def _mark(said: NDArray[Any]) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from holdfast.errors import InputError, LedgerError
+from holdfast.data.identity import marks
+from holdfast.errors import DataError, HoldfastError, InputError, LedgerError
 from holdfast.ledger import LEDGER_FILE, Account, Ledger, SqliteLedger, move_ledger
 from holdfast.ledger.chained import ChainedLedger
 from holdfast.query.schema import Schema
-from holdfast.service.catalog import Catalog, Person
+from holdfast.service.catalog import Catalog, Person, same_rows
 from holdfast.service.held import HeldLedger
 from holdfast.service.problem import Problem
 from holdfast.service.settings import Settings
@@ -43,8 +44,8 @@ class Dataset:
     confidence: float
     queries: int | None
     target: str
-    ledger: str
-    """The id of its ledger. Another one in its place would be a fresh budget, and is refused."""
+    ledger: str | None
+    """The id of its ledger. Another one in its place would be a fresh budget, and is refused. None until it is made."""
 
     def public(self) -> dict[str, Any]:
         """What an analyst may know. It is a function of the declaration alone."""
@@ -60,7 +61,6 @@ class Dataset:
             "path": self.path,
             "relation": self.relation,
             "store": self.store,
-            "ledger": self.ledger,
         }
 
     @classmethod
@@ -91,29 +91,34 @@ class Tables:
         rows_per_unit: int = 1,
         **promised: Any,
     ) -> Dataset:
-        """Take a table in: look at it once, count its rows, set its cap, and remember the declaration.
+        """Take a table in: look at it once, count its rows, remember the declaration, and set its cap.
 
         `promised` is the name, the budget, the confidence, the queries and the target.
+        Guarantee: rows have one ledger, however many declare them at once (`marks` says which rows are the same). The
+        declaration is decided in one transaction, before there is a ledger; what comes after follows from it, and is
+        done by whoever opens the table next, should it be interrupted here.
         """
         if self._catalog.dataset(key) is not None:
             raise Problem("taken", f"{key!r} is registered already; choose another id")
         place = self.place(path)
-        if known := [one.id for one in self.all() if (one.path, one.relation) == (place, relation)]:
-            raise Problem(
-                "taken", f"those rows are registered already as {known[0]!r}, with one budget for all"
-            )
+        known = marks(place, relation)
+        self._refuse_registered(known)
+        budget(**promised["budget"])  # refused before anything is kept
         seen = look(place, schema, relation)
-        cap = budget(**promised["budget"]).account("the table")
-        ledger = self._new_ledger(key, place, seen.store, cap)
         declared = Dataset(
             id=key, path=place, relation=relation, store=seen.store, schema=seen.schema, rows=seen.rows,
-            rows_per_unit=max(rows_per_unit, seen.rows_per_unit), ledger=ledger.id, **promised,
+            rows_per_unit=max(rows_per_unit, seen.rows_per_unit), ledger=None, **promised,
         )  # fmt: skip
-        table = self._table(declared, ledger)
-        self._catalog.add_dataset(declared.id, declared.record())
-        with self._lock:
-            self._tables[declared.id] = (declared, table)
-        return declared
+        self._catalog.add_dataset(key, declared.record(), known)
+        return self._open_once(key)[0]
+
+    def _refuse_registered(self, known: frozenset[str]) -> None:
+        """The catalog has the marks of each table as they were. Those of files change when disks are numbered anew, so
+        they are looked at once more."""
+        for one in self.all():
+            with suppress(DataError):  # its files are gone
+                if one.relation is None and known & marks(one.path):
+                    raise same_rows(one.id)
 
     def dataset(self, key: str) -> Dataset:
         """The declaration of a table."""
@@ -126,6 +131,13 @@ class Tables:
     def table(self, key: str) -> Table:
         """A table, opened."""
         return self._opened(key)[1]
+
+    def resume(self) -> None:
+        """Finish registrations that were interrupted. Those that cannot be finished are taken back."""
+        for dataset in self.all():
+            if dataset.ledger is None:
+                with suppress(HoldfastError):
+                    self._open_once(dataset.id)
 
     def all(self) -> list[Dataset]:
         """Every registered table."""
@@ -198,9 +210,23 @@ class Tables:
                 record = self._catalog.dataset(key)
                 if record is None:
                     raise Problem("not-found")
-                dataset = Dataset.of(key, record)
+                dataset = self._finished(Dataset.of(key, record))
                 known = self._tables[key] = (dataset, self._open(dataset))
             return known
+
+    def _finished(self, dataset: Dataset) -> Dataset:
+        """A declaration with its ledger, which is made now if it has none. If that fails, the declaration is taken
+        back: nobody was told of it, and nothing was asked."""
+        if dataset.ledger is not None:
+            return dataset
+        try:
+            cap = budget(**dataset.budget).account("the table")
+            with closing(self._new_ledger(dataset.id, dataset.path, dataset.store, cap)) as ledger:
+                self._catalog.set_ledger(dataset.id, ledger.id)
+                return replace(dataset, ledger=ledger.id)
+        except BaseException:
+            self._catalog.take_back(dataset.id)
+            raise
 
     def _open(self, dataset: Dataset) -> Table:
         ledger = self._ledger(dataset.id, dataset.path, dataset.store)

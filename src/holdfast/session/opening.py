@@ -13,7 +13,7 @@ from holdfast.errors import ReopenedWarning
 from holdfast.ledger import Ledger, MemoryLedger
 
 if TYPE_CHECKING:
-    from holdfast.data.identity import Span, Trace
+    from holdfast.data.trace import Span, Trace
 
 
 class Opening:

@@ -270,9 +270,9 @@ def open(
     moved if it was charged. Rows that are opened again in one process without a ledger count afresh, which is a
     ReopenedWarning; `ledger=MemoryLedger()` says that it is meant.
     """
-    from holdfast.data.identity import traces
     from holdfast.data.open import open_source
     from holdfast.data.store import StoreSource
+    from holdfast.data.trace import traces
 
     units = 1 if rows_per_unit is None else whole("rows_per_unit", rows_per_unit)
     source = open_source(data, schema, **options)
