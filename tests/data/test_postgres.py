@@ -25,10 +25,11 @@ from data.tables import whole
 from data.test_encode import DECLARED
 from data.test_encode import texts as some_texts
 from holdfast.data import postgres as module
+from holdfast.data.encode import encode_sql
 from holdfast.data.frame import FrameSource
 from holdfast.data.open import open_source
 from holdfast.data.postgres import PostgresSource
-from holdfast.data.postgres_encode import LONGEST, encode_postgres
+from holdfast.data.postgres_dialect import LONGEST, POSTGRES
 from holdfast.data.postgres_link import Link
 from holdfast.data.source import Block
 from holdfast.errors import DataError, InputError
@@ -67,7 +68,7 @@ def by_sql(connection: Any, column: ColumnType, values: list[Any], kind: str) ->
     """Codes through PostgreSQL; values travel as texts, which the type's own cast reads exactly."""
     written = [None if v is None else v if isinstance(v, str) else str(v) for v in values]
     rows = psycopg.RawCursor(connection).execute(
-        f"SELECT {encode_postgres(column, 'the value', _family(kind))} "
+        f"SELECT {encode_sql(POSTGRES, column, 'the value', _family(kind))} "
         f'FROM (SELECT place, CAST(raw AS {kind}) AS "the value" '
         "FROM unnest(CAST($1 AS text[])) WITH ORDINALITY AS given(raw, place)) AS t ORDER BY place",
         (written,),
@@ -86,7 +87,7 @@ def check(connection: Any, values: list[Any], kind: str, expected: list[Any] | N
     compared = 0
     for column in DECLARED:
         try:
-            encode_postgres(column, "x", _family(kind))
+            encode_sql(POSTGRES, column, "x", _family(kind))
         except DataError:
             continue
         found = np.array(by_sql(connection, column, values, kind), dtype=column.dtype)

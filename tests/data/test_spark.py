@@ -39,9 +39,10 @@ from data.test_laws import (  # noqa: F401  (Spark keeps the laws of every sourc
     test_writing_into_a_block_does_not_reach_the_rows,
 )
 from holdfast.data import spark as module
+from holdfast.data.encode import encode_sql
 from holdfast.data.source import Block, Source
 from holdfast.data.spark import SparkSource, is_spark
-from holdfast.data.spark_encode import encode_spark
+from holdfast.data.spark_dialect import SPARK
 from holdfast.errors import DataError, InputError, SchemaError
 from holdfast.noise.bits import ReplayedBits
 from holdfast.noise.subset import with_replacement
@@ -308,7 +309,7 @@ def test_codes_agree(kinds: list[str]) -> None:
     compared, chosen = [], []
     for kind, column in itertools.product(kinds, DECLARED):
         with contextlib.suppress(DataError):
-            chosen.append(encode_spark(column, f"a.`{kind}", kind))
+            chosen.append(encode_sql(SPARK, column, f"a.`{kind}", kind))
             compared.append((kind, column))
     assert Counter(kind for kind, _ in compared) == {kind: CASES[kind][2] for kind in kinds}
     found = frame.selectExpr("place", *(f"{text} AS c{i}" for i, text in enumerate(chosen))).toArrow()
