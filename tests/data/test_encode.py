@@ -31,6 +31,7 @@ DECLARED: list[ColumnType] = [
     Category("no", "yes", "it's", "", "☃", " x", "true", "false"),
     Category("1", "-3", "0", "0.5", "1e+20", "18446744073709551615", "inf", "nan", "1e-05", "2.0", "-0.0"),
     MANY,
+    Category(*range(-40, 60), "0.5", "1e+20", "inf"),
     Date("2020-01-01", "2026-12-31"),
     Date("0001-01-01", "9999-12-31"),
 ]
@@ -215,7 +216,7 @@ INSTANTS = st.datetimes(datetime.datetime(1700, 1, 1), datetime.datetime(2250, 1
 @given(st.lists(st.none() | INSTANTS, min_size=1, max_size=30))
 @example([datetime.datetime(1969, 12, 31, 23, 59, 59), datetime.datetime(2020, 1, 1), None])
 def test_times(connection: duckdb.DuckDBPyConnection, values: list[datetime.datetime | None]) -> None:
-    connection.execute("SET TimeZone = 'Pacific/Auckland'")  # must not matter
+    connection.execute("SET GLOBAL TimeZone = 'Pacific/Auckland'")  # must not matter; global, for cursors
     column = Date("1960-01-01", "2100-01-01")
     units = {"TIMESTAMP": "us", "TIMESTAMP_S": "s", "TIMESTAMP_MS": "ms", "TIMESTAMP_NS": "ns"}
     for kind, unit in units.items():

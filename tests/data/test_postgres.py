@@ -107,11 +107,11 @@ def test_integers(connection: Any, kind: str) -> None:
     limit = INTEGERS[kind]
     near = [0, 1, -1, 12, -3, 119, 120, 121, 2**53 + 1, 2**53 + 5, 2**60 + 1, -(2**61) - 1, limit - 1, -limit]
     values = [None, *(v for v in near if -limit <= v < limit)]
-    assert check(connection, values, kind) == 11
+    assert check(connection, values, kind) == 12
 
 
 def test_truth_values(connection: Any) -> None:
-    assert check(connection, [None, True, False], "bool") == 11
+    assert check(connection, [None, True, False], "bool") == 12
 
 
 @settings(max_examples=25, deadline=None)
@@ -121,9 +121,9 @@ def test_truth_values(connection: Any) -> None:
 )
 @example([math.inf, -math.inf, math.nan, 120.5, -7.5, -6.5, 18446744073709551615.0])
 def test_floats(connection: Any, values: list[float]) -> None:
-    assert check(connection, [*map(repr, values)], "float8", values) == 11
+    assert check(connection, [*map(repr, values)], "float8", values) == 12
     narrow = [float(np.float32(v)) for v in np.clip(values, -1e38, 1e38)]
-    assert check(connection, [*map(repr, narrow)], "float4", narrow) == 11
+    assert check(connection, [*map(repr, narrow)], "float4", narrow) == 12
 
 
 @settings(max_examples=25, deadline=None)
@@ -205,13 +205,13 @@ def test_decimals_without_a_value(connection: Any) -> None:
 )
 @example(["TRUE", " yes\n", "tRuE", "ﬀ", "İ", "K", "N", "\\", "'", '"', "it's", "☃", "l299", "L7"])
 def test_texts(connection: Any, values: list[str]) -> None:
-    assert check(connection, values, "text") == 13
+    assert check(connection, values, "text") == 14
 
 
 def test_texts_of_other_types(connection: Any) -> None:
     values = ["no", "yes", "12", "0.5", "2020-05-05", "true"]
-    assert check(connection, values, "varchar(20)") == 13
-    assert check(connection, values, "bpchar") == 13
+    assert check(connection, values, "varchar(20)") == 14
+    assert check(connection, values, "bpchar") == 14
 
 
 def test_a_very_long_number_is_null(connection: Any) -> None:

@@ -38,9 +38,9 @@ class DuckDB(Dialect):
             return f"CASE {key} {cases} END"
         # The inner names are longer than the column's, so that they cannot hide it.
         value, code = self.quoted(f"value of {key}"), self.quoted(f"code of {key}")
-        values = ", ".join(map(self.literal, codes))
-        pairs = f"SELECT UNNEST([{values}]) AS {value}, UNNEST(CAST('{[*codes.values()]}' AS INT[])) AS {code}"
-        return f"(SELECT {code} FROM ({pairs}) WHERE {value} = {key})"
+        values = f"UNNEST([{', '.join(map(self.literal, codes))}]) AS {value}"
+        places = f"UNNEST(CAST('{[*codes.values()]}' AS INT[])) AS {code}"
+        return f"(SELECT {code} FROM (SELECT {values}, {places}) WHERE {value} = {key})"
 
 
 DUCKDB = DuckDB(
