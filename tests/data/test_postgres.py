@@ -25,10 +25,11 @@ from data.tables import whole
 from data.test_encode import DECLARED
 from data.test_encode import texts as some_texts
 from holdfast.data import postgres as module
+from holdfast.data.encode import encode_sql
 from holdfast.data.frame import FrameSource
 from holdfast.data.open import open_source
 from holdfast.data.postgres import PostgresSource
-from holdfast.data.postgres_encode import LONGEST, encode_postgres
+from holdfast.data.postgres_dialect import LONGEST, POSTGRES
 from holdfast.data.postgres_link import Link
 from holdfast.data.source import Block
 from holdfast.errors import DataError, InputError
@@ -67,7 +68,7 @@ def by_sql(connection: Any, column: ColumnType, values: list[Any], kind: str) ->
     """Codes through PostgreSQL; values travel as texts, which the type's own cast reads exactly."""
     written = [None if v is None else v if isinstance(v, str) else str(v) for v in values]
     rows = psycopg.RawCursor(connection).execute(
-        f"SELECT {encode_postgres(column, 'the value', _family(kind))} "
+        f"SELECT {encode_sql(POSTGRES, column, 'the value', _family(kind))} "
         f'FROM (SELECT place, CAST(raw AS {kind}) AS "the value" '
         "FROM unnest(CAST($1 AS text[])) WITH ORDINALITY AS given(raw, place)) AS t ORDER BY place",
         (written,),
@@ -86,7 +87,7 @@ def check(connection: Any, values: list[Any], kind: str, expected: list[Any] | N
     compared = 0
     for column in DECLARED:
         try:
-            encode_postgres(column, "x", _family(kind))
+            encode_sql(POSTGRES, column, "x", _family(kind))
         except DataError:
             continue
         found = np.array(by_sql(connection, column, values, kind), dtype=column.dtype)
@@ -106,11 +107,11 @@ def test_integers(connection: Any, kind: str) -> None:
     limit = INTEGERS[kind]
     near = [0, 1, -1, 12, -3, 119, 120, 121, 2**53 + 1, 2**53 + 5, 2**60 + 1, -(2**61) - 1, limit - 1, -limit]
     values = [None, *(v for v in near if -limit <= v < limit)]
-    assert check(connection, values, kind) == 11
+    assert check(connection, values, kind) == 12
 
 
 def test_truth_values(connection: Any) -> None:
-    assert check(connection, [None, True, False], "bool") == 11
+    assert check(connection, [None, True, False], "bool") == 12
 
 
 @settings(max_examples=25, deadline=None)
@@ -120,9 +121,9 @@ def test_truth_values(connection: Any) -> None:
 )
 @example([math.inf, -math.inf, math.nan, 120.5, -7.5, -6.5, 18446744073709551615.0])
 def test_floats(connection: Any, values: list[float]) -> None:
-    assert check(connection, [*map(repr, values)], "float8", values) == 11
+    assert check(connection, [*map(repr, values)], "float8", values) == 12
     narrow = [float(np.float32(v)) for v in np.clip(values, -1e38, 1e38)]
-    assert check(connection, [*map(repr, narrow)], "float4", narrow) == 11
+    assert check(connection, [*map(repr, narrow)], "float4", narrow) == 12
 
 
 @settings(max_examples=25, deadline=None)
@@ -204,13 +205,13 @@ def test_decimals_without_a_value(connection: Any) -> None:
 )
 @example(["TRUE", " yes\n", "tRuE", "ﬀ", "İ", "K", "N", "\\", "'", '"', "it's", "☃", "l299", "L7"])
 def test_texts(connection: Any, values: list[str]) -> None:
-    assert check(connection, values, "text") == 13
+    assert check(connection, values, "text") == 14
 
 
 def test_texts_of_other_types(connection: Any) -> None:
     values = ["no", "yes", "12", "0.5", "2020-05-05", "true"]
-    assert check(connection, values, "varchar(20)") == 13
-    assert check(connection, values, "bpchar") == 13
+    assert check(connection, values, "varchar(20)") == 14
+    assert check(connection, values, "bpchar") == 14
 
 
 def test_a_very_long_number_is_null(connection: Any) -> None:

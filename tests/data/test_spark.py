@@ -39,9 +39,10 @@ from data.test_laws import (  # noqa: F401  (Spark keeps the laws of every sourc
     test_writing_into_a_block_does_not_reach_the_rows,
 )
 from holdfast.data import spark as module
+from holdfast.data.encode import encode_sql
 from holdfast.data.source import Block, Source
 from holdfast.data.spark import SparkSource, is_spark
-from holdfast.data.spark_encode import encode_spark
+from holdfast.data.spark_dialect import SPARK
 from holdfast.errors import DataError, InputError, SchemaError
 from holdfast.noise.bits import ReplayedBits
 from holdfast.noise.subset import with_replacement
@@ -245,15 +246,15 @@ DAYS = [
 MOMENTS = [datetime.datetime(2020, 3, 1, 23, 59, 59, 999999), datetime.datetime(1969, 12, 31, 0, 0, 1), None]
 UTC = datetime.UTC
 CASES: dict[str, tuple[pa.DataType, list[Any], int]] = {
-    "boolean": (pa.bool_(), [True, False, None], 11),
-    "tinyint": (pa.int8(), [v for v in WHOLE if v is None or abs(v) < 128], 11),
-    "bigint": (pa.int64(), WHOLE, 11),
+    "boolean": (pa.bool_(), [True, False, None], 12),
+    "tinyint": (pa.int8(), [v for v in WHOLE if v is None or abs(v) < 128], 12),
+    "bigint": (pa.int64(), WHOLE, 12),
     "float": (
         pa.float32(),
         [None if v is None else float(np.float32(v)) for v in FLOATS if v != 1e300 and v != -1e300],
-        11,
+        12,
     ),
-    "double": (pa.float64(), FLOATS, 11),
+    "double": (pa.float64(), FLOATS, 12),
     "decimal(38,17)": (pa.decimal128(38, 17), [v and Decimal(v) for v in WIDE], 8),
     "decimal(38,38)": (pa.decimal128(38, 38), [v and Decimal(v) for v in TINY], 8),
     "decimal(38,0)": (pa.decimal128(38, 0), [v and Decimal(v) for v in BIG], 8),
@@ -262,11 +263,11 @@ CASES: dict[str, tuple[pa.DataType, list[Any], int]] = {
         [Decimal("9007199254740993.01"), Decimal("-0.50"), Decimal("119.50")],
         8,
     ),
-    "string": (pa.string(), [*TEXTS, None], 13),
+    "string": (pa.string(), [*TEXTS, None], 14),
     "date": (pa.date32(), DAYS, 2),
     "timestamp_ntz": (pa.timestamp("us"), MOMENTS, 2),
     "timestamp": (pa.timestamp("us", "UTC"), [v and v.replace(tzinfo=UTC) for v in MOMENTS], 2),
-    "void": (pa.null(), [None, None], 13),
+    "void": (pa.null(), [None, None], 14),
 }
 
 
@@ -308,7 +309,7 @@ def test_codes_agree(kinds: list[str]) -> None:
     compared, chosen = [], []
     for kind, column in itertools.product(kinds, DECLARED):
         with contextlib.suppress(DataError):
-            chosen.append(encode_spark(column, f"a.`{kind}", kind))
+            chosen.append(encode_sql(SPARK, column, f"a.`{kind}", kind))
             compared.append((kind, column))
     assert Counter(kind for kind, _ in compared) == {kind: CASES[kind][2] for kind in kinds}
     found = frame.selectExpr("place", *(f"{text} AS c{i}" for i, text in enumerate(chosen))).toArrow()

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.data.arrays import check_names
-from holdfast.data.encode import encode_sql, quoted
+from holdfast.data.duckdb_dialect import DUCKDB
+from holdfast.data.encode import encode_sql
 from holdfast.data.engine import GIVEN, STREAM, Engine
 from holdfast.data.pool import Pool, pool_rows
 from holdfast.data.source import (
@@ -223,12 +224,12 @@ def _adopted(stream: object, schema: Schema, chosen: Callable[[dict[str, str]], 
 def code_expressions(schema: Schema, types: Mapping[str, str]) -> dict[str, str]:
     """For each declared column the SQL of its code, over a relation with these column types."""
     check_names(schema, list(types))
-    return {name: encode_sql(schema[name], name, types[name]) for name in schema}
+    return {name: encode_sql(DUCKDB, schema[name], name, types[name]) for name in schema}
 
 
 def select_list(expressions: Mapping[str, str]) -> str:
     """The columns of a relation of codes under the schema's names."""
-    return ", ".join(f"{expression} AS {quoted(name)}" for name, expression in expressions.items())
+    return ", ".join(f"{expression} AS {DUCKDB.quoted(name)}" for name, expression in expressions.items())
 
 
 def check_distinct(schema: Schema) -> None:

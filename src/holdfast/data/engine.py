@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from holdfast.data.encode import literal
+from holdfast.data.duckdb_dialect import DUCKDB
 from holdfast.errors import DataError, HoldfastError
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Engine:
     def lock(self, files: Sequence[str]) -> None:
         """Allow no file but these from now on, and no change to that."""
         if files:
-            self.run(f"SET allowed_paths = [{', '.join(map(literal, files))}]")
+            self.run(f"SET allowed_paths = [{', '.join(map(DUCKDB.text, files))}]")
         self.run("SET enable_external_access = false")
         self.run("SET lock_configuration = true")
 

@@ -19,7 +19,8 @@ from holdfast.data.duckdb import (
     select_list,
     snapshot,
 )
-from holdfast.data.encode import encode_sql, literal
+from holdfast.data.duckdb_dialect import DUCKDB
+from holdfast.data.encode import encode_sql
 from holdfast.data.engine import Engine
 from holdfast.errors import DataError
 from holdfast.query.schema import Schema
@@ -46,7 +47,7 @@ def csv_source(
     for name in schema:
         if header.count(name) > 1:
             raise DataError(f"expected one column {name!r} in {path}, got {header.count(name)} of that name")
-    chosen = {name: encode_sql(schema[name], f"c{header.index(name)}", "VARCHAR") for name in schema}
+    chosen = {name: encode_sql(DUCKDB, schema[name], f"c{header.index(name)}", "VARCHAR") for name in schema}
     select = f"SELECT {select_list(chosen)} FROM {csv_relation(path, header)}"
     refusal = (
         f"expected a complete CSV file in UTF-8 with {len(header)} fields on every line, "
@@ -75,8 +76,8 @@ def csv_relation(path: Path, header: list[str]) -> str:
     """The fields of a CSV file as texts, in columns c0, c1, ... whatever the header calls them."""
     columns = ", ".join(f"'c{index}': 'VARCHAR'" for index in range(len(header)))
     return (
-        f"read_csv({literal(os.fspath(path))}, auto_detect = false, header = true, strict_mode = true, "
-        f"delim = {literal(_delimiter(path))}, quote = '\"', escape = '\"', columns = {{{columns}}})"
+        f"read_csv({DUCKDB.text(os.fspath(path))}, auto_detect = false, header = true, strict_mode = true, "
+        f"delim = {DUCKDB.text(_delimiter(path))}, quote = '\"', escape = '\"', columns = {{{columns}}})"
     )
 
 
@@ -109,7 +110,7 @@ def _in_place(engine: Engine, paths: list[str], schema: Schema) -> DuckSource:
                 f"expected the declared columns with equal types in all files, got others in {path}"
             )
         types = found
-        rows = engine.rows(f"SELECT num_rows FROM parquet_file_metadata({literal(path)})", refusal)[0][0]
+        rows = engine.rows(f"SELECT num_rows FROM parquet_file_metadata({DUCKDB.text(path)})", refusal)[0][0]
         parts.append(Part(parquet_relation([path]), "file_row_number", int(rows)))
     expressions = code_expressions(schema, types)
     engine.run(f"CREATE VIEW {CODES} AS SELECT {select_list(expressions)} FROM {parquet_relation(paths)}")
@@ -125,7 +126,7 @@ def _in_place(engine: Engine, paths: list[str], schema: Schema) -> DuckSource:
 
 def parquet_relation(paths: list[str]) -> str:
     """The rows of Parquet files, numbered within each file. Folder names (year=2020) give text columns."""
-    listed = ", ".join(map(literal, paths))
+    listed = ", ".join(map(DUCKDB.text, paths))
     return f"read_parquet([{listed}], file_row_number = true, hive_types_autocast = false)"
 
 

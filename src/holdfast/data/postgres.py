@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.data.arrays import check_names
-from holdfast.data.dialect import for_postgres
-from holdfast.data.encode import quoted
+from holdfast.data.encode import encode_sql
 from holdfast.data.pool import Pool, pool_rows
-from holdfast.data.postgres_encode import encode_postgres
+from holdfast.data.postgres_dialect import POSTGRES
 from holdfast.data.postgres_link import Link, OutOfRange, Query, Tids
 from holdfast.data.postgres_table import Layout, birth, find_table, measure, measure_again
 from holdfast.data.source import (
@@ -66,7 +65,9 @@ class PostgresSource:
             self._table = find_table(self._link, table)
             types = self._table.types
             check_names(schema, list(types))
-            self._expressions = {name: encode_postgres(schema[name], name, types[name]) for name in schema}
+            self._expressions = {
+                name: encode_sql(POSTGRES, schema[name], name, types[name]) for name in schema
+            }
             self._layout = measure(self._link.rows, self._table)
             self._born = birth(self._link.rows)
             if self._layout.rows == 0:
@@ -186,9 +187,11 @@ class PostgresSource:
         return codes
 
     def totals(self, measurement: Measurement) -> NDArray[np.int64]:
-        chosen = ", ".join(f"{self._expressions[name]} AS {quoted(name)}" for name in measurement.columns)
+        chosen = ", ".join(
+            f"{self._expressions[name]} AS {POSTGRES.quoted(name)}" for name in measurement.columns
+        )
         # Only the question is respelled: the codes are PostgreSQL's own SQL already.
-        question = for_postgres(measurement.sql(_RELATION))
+        question = POSTGRES.question(measurement.sql(_RELATION))
         relation = f"(SELECT {chosen} FROM {self._table.relation}) AS codes"
         try:
             found = self._link.rows(question.replace(_RELATION, relation, 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
@@ -23,10 +24,6 @@ BLOCK_ROWS = 2**17
 
 DRAW_ROWS = 2**16
 """Row ids in one block of a draw: half a megabyte."""
-
-# Freeing a block that the C library had mapped by itself teaches glibc to keep twice as much for the next
-# call; otherwise the arrays of every draw go back to the system and cost a page fault for each 4 KB.
-np.empty(2**21, dtype=np.uint8)
 
 
 class Measurement(Protocol):
@@ -114,6 +111,7 @@ def draw_by_gather(source: Source, columns: Sequence[str], count: int, bits: Bit
     Cost: `gather` of `count` ids, in blocks that stay inside a second-level cache.
     """
     names = checked_columns(columns, source.schema)
+    _keep_freed_memory()
     if natural("count", count) <= DRAW_ROWS:
         return source.gather(names, with_replacement(source.rows, count, bits))
     result = {name: np.empty(count, dtype=source.schema[name].dtype) for name in names}
@@ -122,6 +120,15 @@ def draw_by_gather(source: Source, columns: Sequence[str], count: int, bits: Bit
         for name, codes in source.gather(names, ids).items():
             result[name][first : first + len(ids)] = codes
     return result
+
+
+@functools.cache
+def _keep_freed_memory() -> None:
+    """Teach glibc, once, to keep what draws give back instead of paying a page fault for each 4 KB of the next.
+
+    It keeps twice the largest block that it had mapped alone and that was freed.
+    """
+    np.empty(2**21, dtype=np.uint8)
 
 
 def gather_by_scan(source: Source, columns: Sequence[str], ids: NDArray[np.int64]) -> Block:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.data.arrays import check_names
-from holdfast.data.dialect import backticked, for_spark
 from holdfast.data.duckdb import check_distinct
+from holdfast.data.encode import encode_sql
 from holdfast.data.pool import Pool, pool_rows
 from holdfast.data.source import (
     BLOCK_ROWS,
@@ -22,7 +22,7 @@ from holdfast.data.source import (
     distinct,
     new_fingerprint,
 )
-from holdfast.data.spark_encode import encode_spark
+from holdfast.data.spark_dialect import SPARK
 from holdfast.errors import DataError, HoldfastError
 from holdfast.noise.bits import Bits, system_bits
 from holdfast.noise.parameter import natural
@@ -164,9 +164,9 @@ class SparkSource:
         return self.gather(names, with_replacement(self.rows, count, bits))
 
     def totals(self, measurement: Measurement) -> NDArray[np.int64]:
-        chosen = ", ".join(f"{self._names[name]} AS {backticked(name)}" for name in measurement.columns)
+        chosen = ", ".join(f"{self._names[name]} AS {SPARK.quoted(name)}" for name in measurement.columns)
         relation = f"(SELECT {chosen or 'row'} FROM {self._view}) AS codes"
-        question = for_spark(measurement.sql(_RELATION)).replace(_RELATION, relation, 1)
+        question = SPARK.question(measurement.sql(_RELATION)).replace(_RELATION, relation, 1)
         table = self._attempt(lambda: self._session.sql(question).toArrow())
         result = np.zeros(measurement.size, dtype=np.int64)
         result[table.column(0).to_numpy()] = table.column(1).to_numpy()
@@ -218,7 +218,7 @@ def _expressions(frame: Any, schema: Schema) -> list[str]:
             raise DataError(
                 f"expected one column {name!r}, got several that differ by case only; rename them"
             )
-    chosen = [encode_spark(schema[name], name, dict(types)[name]) for name in schema]
+    chosen = [encode_sql(SPARK, schema[name], name, dict(types)[name]) for name in schema]
     return [
         *(f"{text} AS c{index}" for index, text in enumerate(chosen)),
         "MONOTONICALLY_INCREASING_ID() AS row",

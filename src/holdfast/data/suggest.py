@@ -14,7 +14,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from holdfast.data.encode import NUMBER, family_of, literal, quoted
+from holdfast.data.dialect import NUMBER
+from holdfast.data.duckdb_dialect import DUCKDB
 from holdfast.data.engine import Engine
 from holdfast.data.files import CSV_SUFFIXES, csv_header, csv_relation, parquet_files, parquet_relation
 from holdfast.errors import DataError
@@ -47,7 +48,7 @@ def suggest_schema(path: str | os.PathLike[str]) -> Schema:
         types = engine.types(relation, refusal)
         columns: dict[str, ColumnType] = {}
         for inner, duckdb_type in types.items():
-            column = _column(engine, relation, quoted(inner), family_of(duckdb_type), refusal)
+            column = _column(engine, relation, DUCKDB.quoted(inner), DUCKDB.family(duckdb_type), refusal)
             name = names.get(inner, inner)
             if column is not None and name and name.isprintable() and name not in columns:
                 columns[name] = column
@@ -95,8 +96,8 @@ def _text(
     engine: Engine, relation: str, x: str, summary: Callable[[str], tuple[Any, ...]], refusal: str
 ) -> ColumnType | None:
     value = f"TRIM(CAST({x} AS VARCHAR))"
-    words = f"LOWER({value}) IN ({', '.join(map(literal, _WORDS))})"
-    kinds = [words, *(f"REGEXP_FULL_MATCH({value}, '{p}', 's')" for p in (_INTEGER, NUMBER, _DAY))]
+    words = f"LOWER({value}) IN ({', '.join(map(DUCKDB.text, _WORDS))})"
+    kinds = [words, *(DUCKDB.matches(value, pattern) for pattern in (_INTEGER, NUMBER, _DAY))]
     filled, *fitting = summary(f"COUNT({x}), " + ", ".join(f"COUNT({x}) FILTER ({kind})" for kind in kinds))
     if filled == 0:
         return None
