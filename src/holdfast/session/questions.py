@@ -109,10 +109,11 @@ class Questions(ABC, Generic[Result]):
         return self._put([statistic], _request(how))[0]
 
     def statistic(self, function: Function, columns: Sequence[str], **how: Any) -> Result:
-        """The mean over the rows of your own vectorised function into [0,1]; other values are clipped.
+        """The mean of your own vectorised function into [0,1]; other values are clipped.
 
         It gets a dict of arrays (numbers, NaN for NULL, categories as their place) and returns one number for
-        each row. Requires: the number for a row depends on that row alone, which nobody can check; so this is
+        each row, or NaN: such a row is unknown, and the mean is over the others, as `mean` is where a column is
+        NULL. Requires: the number for a row depends on that row alone, which nobody can check; so this is
         for a trusted analyst on the owner's machine. Each call is charged; nothing is remembered.
         """
         unknown = [name for name in columns if name not in self._schema]
@@ -120,7 +121,7 @@ class Questions(ABC, Generic[Result]):
             raise QueryError(f"expected a list of columns among {', '.join(self._schema)}, got {columns!r}")
         if not callable(function):
             raise InputError(f"expected a function of the rows, got {type(function).__name__}")
-        asked = Statistic("fraction", Always(), function=RowFunction(function, tuple(columns)))
+        asked = Statistic("mean", Always(), function=RowFunction(function, tuple(columns)))
         return self._put([asked], _request(how))[0]
 
     def sql(self, text: str, **how: Any) -> Any:
