@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from holdfast.session.session import Session
 
 _REMEMBERED, _REGIONS = 1 << 16, 1 << 13
+_INSIDE = " (and in the weights' universe)"
 _SHORT = 500
 """Longer conditions are not remembered: who writes them is anybody."""
 
@@ -63,6 +64,7 @@ class MultiplicativeWeights:
         epsilon: float | None = None,
         delta: float | None = None,
         edges: Mapping[str, Sequence[Any]] | None = None,
+        nulls: Sequence[str] | None = None,
         version: str = "best",
         name: str = "weights",
         device: str = "numpy",
@@ -71,7 +73,7 @@ class MultiplicativeWeights:
         self._session, self._name, self._bits, self._lock = session, name, bits, RLock()
         self._holder = uuid.uuid4().hex
         self.universe: Universe = universe(
-            session._schema, columns, edges, most=MAX_CELLS if device == "numpy" else 2**32
+            session._schema, columns, edges, nulls=nulls, most=MAX_CELLS if device == "numpy" else 2**32
         )
         self.queries = whole("queries", queries)
         wanted = {"version": version, "within": within, "rho": rho, "epsilon": epsilon, "delta": delta}
@@ -125,7 +127,7 @@ class MultiplicativeWeights:
         )
 
     def fraction(self, where: str) -> Answer:
-        """The fraction of all rows whose columns here are all known and satisfy the condition."""
+        """The fraction of all rows that satisfy the condition; those outside the universe satisfy none."""
         known = self._regions.get(where) if isinstance(where, str) else None
         if known is None:
             known = region(self.universe, where)
@@ -231,7 +233,7 @@ class MultiplicativeWeights:
         session, key, room = self._session, self._key("round", 0), 0
         while (standing := session._ledger.find(session.name, key)) is None:
             after = session._answered + (room if session.queries is None else 0)
-            terms = plan_weights(session, self.universe.size + 1, self.queries, after=after, **wanted)
+            terms = plan_weights(session, self.universe.points, self.queries, after=after, **wanted)
             opening = json.dumps({"asked": self._opening, "terms": terms.to_json()})
             label = f"weights {self._name!r} opens: {opening}"
             try:
@@ -300,7 +302,7 @@ class MultiplicativeWeights:
         population = promise.population + promise.slack
         half = within + population
         return Answer(
-            question=f"fraction where {query.text} (and none of the weights' columns is NULL)",
+            question=f"fraction where {query.text}{'' if self.universe.is_complete else _INSIDE}",
             value=value,
             low=max(0.0, value - half),
             high=min(1.0, value + half),

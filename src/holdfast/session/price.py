@@ -72,13 +72,14 @@ def of_weights(
     *,
     queries: int,
     edges: Mapping[str, Sequence[Any]] | None = None,
+    nulls: Sequence[str] | None = None,
     version: str = "best",
     **budget: Any,
 ) -> Price:
     """All updates of multiplicative weights."""
-    cells = universe(session._schema, columns, edges)
+    cells = universe(session._schema, columns, edges, nulls=nulls)
     amounts = {name: budget.get(name) for name in ("within", "rho", "epsilon", "delta")}
-    terms = plan_weights(session, cells.size + 1, queries, version=version, **amounts)
+    terms = plan_weights(session, cells.points, queries, version=version, **amounts)
     each = _cost(session, terms.event)
     question = f"weights over {', '.join(columns)} ({cells.size:,} cells)"
     explanation = (

@@ -49,6 +49,7 @@ def small_database(
     search: str = "exact",
     candidates: int = 10_000,
     edges: Mapping[str, Sequence[Any]] | None = None,
+    nulls: Sequence[str] | None = None,
     name: str = "small-database",
     bits: Bits | None = None,
 ) -> SyntheticTable:
@@ -67,7 +68,7 @@ def small_database(
     (Theorem 3.16); no theorem about its error.
     Cost: `BoundedRange(epsilon)`, or m times `BoundedRange(epsilon/m)`, charged before a row is read.
     """
-    made = universe(session._schema, columns, edges)
+    made = universe(session._schema, columns, edges, nulls=nulls)
     work = Workload(made, queries)
     rate = exactly("epsilon", epsilon)
     m = _size(len(work), within, size)
@@ -75,7 +76,7 @@ def small_database(
         raise InputError(f"expected search as one of {', '.join(_SEARCHES)}, got {search!r}")
     if session.currency == "gdp":
         raise MechanismError("a choice is not Gaussian noise, and this session is Gaussian-only")
-    points = made.size + 1
+    points = made.points
     _refuse_long_lists(search, points, m, len(work), whole("candidates", candidates))
     event: Event = Repeat(BoundedRange(rate / m), m) if search == "greedy" else BoundedRange(rate)
     identity = json.dumps([made.identity(), work.queries, str(rate), m, search, candidates])
@@ -128,9 +129,9 @@ def databases(points: int, size: int) -> NDArray[np.int64]:
 
 
 def indicators(work: Workload) -> NDArray[np.int64]:
-    """For each point (the outside last) and each condition, whether it holds."""
+    """For each point (the outside last, if there is one) and each condition, whether it holds."""
     cells = work.universe.size
-    table = np.zeros((cells + 1, len(work)), dtype=np.int64)
+    table = np.zeros((work.universe.points, len(work)), dtype=np.int64)
     for index, one in enumerate(work.regions):
         column = np.zeros(work.universe.shape, dtype=np.int64)
         if one.boxes is not None:
