@@ -98,6 +98,9 @@ class ChainedLedger:
     def find(self, session: str, key: str) -> Entry | None:
         return self._book.find(session, key)
 
+    def firsts(self, session: str, beginnings: Sequence[str]) -> list[Entry]:
+        return self._book.firsts(session, beginnings)
+
     def totals(self, session: str | None = None) -> Totals:
         return self._book.totals(session)
 

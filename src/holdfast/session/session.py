@@ -31,7 +31,8 @@ from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic, workload
 from holdfast.session.answer import Answer
 from holdfast.session.budget import AMOUNT, Amount, Budget
-from holdfast.session.estimate import Estimate, Known, question_key
+from holdfast.session.certain import certain_answer, certain_plan, is_certain
+from holdfast.session.estimate import Estimate, Known
 from holdfast.session.plan import Plan, recipe_from_text
 from holdfast.session.planner import affordable, finish, holds, plan, total_rho
 from holdfast.session.promise import Promise, promises, share
@@ -40,6 +41,7 @@ from holdfast.session.release import release
 from holdfast.session.report import Report
 from holdfast.session.request import Request
 from holdfast.session.selection import Selection, select
+from holdfast.session.standing import question_key, standing_entry
 from holdfast.session.steps import Agree, Next, Steps, performed
 from holdfast.session.terms import Terms
 from holdfast.session.watch import Watch
@@ -67,7 +69,8 @@ class Session(Questions[Answer]):
     is never refunded. The intervals of all answers hold at once with probability `confidence`: the chance of
     a miss is divided equally among `queries` answers, or without `queries` over ever longer epochs.
     For the population the same holds by the transfer theorems (`holdfast.session.promise`).
-    The same question at the same accuracy returns the stored answer at no cost. Safe to share by threads.
+    The same question, at the same accuracy or a lesser one, returns the stored answer at no cost. Safe to share by
+    threads.
     """
 
     def __init__(
@@ -338,9 +341,11 @@ class Session(Questions[Answer]):
 
     def _steps(self, statistic: Statistic, request: Request, agree: Agree | None = None) -> Steps[Answer]:
         """Plan, charge, read and release, record; or what stands."""
+        if is_certain(statistic):
+            return certain_answer(statistic, self._terms)
         key = question_key(statistic, request)
         while True:
-            entry = self._ledger.find(self.name, key)
+            entry = standing_entry(self, statistic, request, key)
             if entry is not None and entry.answer is not None:
                 return Answer.from_json(entry.answer, repeated=True)
             try:
@@ -396,6 +401,8 @@ class Session(Questions[Answer]):
 
         It does not depend on which rows are chosen, so one plan serves all conditions.
         """
+        if is_certain(statistic):
+            return certain_plan(statistic, self._terms), self._anytime
         shape = statistic.shape, request
         known = self._plans.get(shape)
         if known is not None and self._still(*known, moment):
@@ -469,7 +476,7 @@ class Session(Questions[Answer]):
         """Several questions at once are charged all or none (unless others spend in between)."""
         moment = self._moment()
         for statistic in statistics:
-            if self._ledger.find(self.name, question_key(statistic, request)) is None:
+            if standing_entry(self, statistic, request, question_key(statistic, request)) is None:
                 planned, _ = self._planned(statistic, request, moment)
                 self._refuse_overspending(planned, moment)
                 charge = planned.charge

@@ -18,6 +18,17 @@ def spans(totals: Workload) -> tuple[int, ...]:
     return tuple(max(1, m.high - m.low) for m in totals.measurements)
 
 
+def range_length(totals: Workload, rows: int) -> float:
+    """How far apart two answers can be, whatever the rows are, on the scale of `within`; of a quantile that is rank."""
+    if totals.statistic.kind == "quantile":
+        return 1.0
+    measurement, kind = totals.measurements[0], totals.statistic.kind
+    if kind == "mean":
+        assert measurement.grid is not None
+        return (measurement.grid.high - measurement.grid.low) * totals.unit
+    return rows * (measurement.high - measurement.low) * totals.unit
+
+
 def widths(totals: Workload, recipe: Recipe, promise: Promise, rows: int) -> Widths:
     """The half-widths that a recipe keeps under a promise."""
     if recipe.mechanism == "exponential":
