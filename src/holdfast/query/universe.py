@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from holdfast.errors import InputError, QueryError
 from holdfast.query.column import ColumnType, Real
-from holdfast.query.grouping import Grouping, grouping
+from holdfast.query.grouping import Grouping, grouping, is_list
 from holdfast.query.predicate import IsNull
 from holdfast.query.ranges import before, domain
 from holdfast.query.render import render_predicate
 from holdfast.query.schema import Schema
+from holdfast.query.wording import shown
 
 MAX_CELLS = 2**26
 """What one float64 array of half a gigabyte holds; a GPU may be given more."""
@@ -127,8 +128,8 @@ def universe(
     _refuse_no_columns(columns)
     given = _edges_by_column(edges, columns)
     nullable = columns if nulls is None else nulls
-    if isinstance(nullable, str) or not isinstance(nullable, Sequence) or not set(nullable) <= set(columns):
-        raise InputError(f"expected nulls= as a list of some of the columns, got {nullable!r}")
+    if not is_list(nullable) or not all(isinstance(name, str) and name in columns for name in nullable):
+        raise InputError(f"expected nulls= as a list of some of the columns, got {shown(nullable)}")
     axes = tuple(_axis(schema, column, given.get(column)) for column in columns)
     made = Universe(schema, axes, frozenset(nullable))
     if made.size > most:
@@ -141,16 +142,16 @@ def universe(
 
 def _refuse_no_columns(columns: Sequence[str]) -> None:
     if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:
-        raise InputError(f"expected a list of column names, got {columns!r}")
+        raise InputError(f"expected a list of column names, got {shown(columns)}")
     if not all(isinstance(column, str) for column in columns) or len(set(columns)) != len(columns):
-        raise InputError(f"expected distinct column names, got {', '.join(map(repr, columns))}")
+        raise InputError(f"expected distinct column names, got {shown(columns)}")
 
 
 def _edges_by_column(
     edges: Mapping[str, Sequence[Any]] | None, columns: Sequence[str]
 ) -> dict[str, Sequence[Any]]:
     if edges is not None and not isinstance(edges, Mapping):
-        raise InputError(f"expected edges= as a dict from columns to their edges, got {edges!r}")
+        raise InputError(f"expected edges= as a dict from columns to their edges, got {shown(edges)}")
     unknown = [name for name in edges or {} if name not in columns]
     if unknown:
         raise InputError(f"edges are given for {unknown}, which are not among the columns")

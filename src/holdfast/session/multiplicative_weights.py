@@ -16,14 +16,15 @@ from holdfast.noise.bits import Bits
 from holdfast.noise.gaussian import gaussian
 from holdfast.noise.laplace import laplace
 from holdfast.privacy.event import Nothing
+from holdfast.query.calling import fitting
 from holdfast.query.region import GRID, Region, factors, from_text, region
 from holdfast.query.universe import MAX_CELLS, Universe, universe
 from holdfast.session.answer import Answer
 from holdfast.session.array_module import array_module
 from holdfast.session.cell_counts import CellCounts
-from holdfast.session.request import whole
+from holdfast.session.request import named, one_of, positive, whole
 from holdfast.session.weights import Weights
-from holdfast.session.weights_plan import plan_weights
+from holdfast.session.weights_plan import VERSIONS, plan_weights
 from holdfast.session.weights_terms import WeightsTerms
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class MultiplicativeWeights:
     Cost: besides the charge, one ledger entry for each question that is compared.
     """
 
+    @fitting
     def __init__(
         self,
         session: Session,
@@ -70,16 +72,19 @@ class MultiplicativeWeights:
         device: str = "numpy",
         bits: Bits | None = None,
     ) -> None:
-        self._session, self._name, self._bits, self._lock = session, name, bits, RLock()
-        self._holder = uuid.uuid4().hex
+        self._session, self._name, self._bits, self._lock = session, named("name", name), bits, RLock()
+        self._holder, arrays = uuid.uuid4().hex, array_module(device)
         self.universe: Universe = universe(
             session._schema, columns, edges, nulls=nulls, most=MAX_CELLS if device == "numpy" else 2**32
         )
         self.queries = whole("queries", queries)
-        wanted = {"version": version, "within": within, "rho": rho, "epsilon": epsilon, "delta": delta}
+        amounts = {"within": within, "rho": rho, "epsilon": epsilon, "delta": delta}
+        wanted: dict[str, Any] = {"version": one_of("version", version, VERSIONS)} | {
+            given: None if amount is None else positive(given, amount) for given, amount in amounts.items()
+        }
         asked = {"universe": self.universe.identity(), "queries": self.queries} | wanted
         self._opening = json.loads(json.dumps(asked))
-        self.weights = Weights(self.universe, array_module(device))
+        self.weights = Weights(self.universe, arrays)
         first = self._open(**wanted)
         self.terms = self._opened(first)
         self._run: SparseVector | None = None

@@ -23,6 +23,7 @@ from holdfast.mechanisms.votes import FLIP, vote
 from holdfast.noise.bits import system_bits
 from holdfast.privacy.event import Event, Group, Votes, to_json
 from holdfast.privacy.filter import UNITS, Filter
+from holdfast.query.calling import fitting
 from holdfast.query.evaluate import compile_predicate
 from holdfast.query.parse import parse_predicate
 from holdfast.query.predicate import Always
@@ -44,7 +45,7 @@ from holdfast.session.selection import Selection, select
 from holdfast.session.standing import question_key, standing_entry
 from holdfast.session.steps import Agree, Next, Steps, performed
 from holdfast.session.terms import Terms
-from holdfast.session.watch import Watch
+from holdfast.session.watch import Watch, check_terms
 
 if TYPE_CHECKING:
     from holdfast.data.source import Source
@@ -141,6 +142,7 @@ class Session(Questions[Answer]):
             Answer.from_json(entry.answer) for entry in entries if entry.answer and '"recipe"' in entry.plan
         ]
 
+    @fitting
     def sample(self, where: str, *, key: str | None = None) -> bool:
         """The sampling counting query: one row is read, and its bit is told with probability 3/4.
 
@@ -149,6 +151,8 @@ class Session(Questions[Answer]):
         asking again draws a fresh row and is charged again, unless it repeats a `key`.
         """
         test = compile_predicate(parse_predicate(where, self._schema), self._schema)
+        if key is not None and not isinstance(key, str):
+            raise InputError(f"expected key= as a text, got {type(key).__name__}")
         columns, text, charge = (self._vote if len(where) <= _SHORT else self._priced_vote)(where)
         entry = self._sampling(where, key, text, charge)
         if entry.answer is not None:
@@ -194,10 +198,12 @@ class Session(Questions[Answer]):
         charge = Charge(terms.session.cost(event), terms.table.cost(event), 0)
         return columns, json.dumps(to_json(event)), charge
 
+    @fitting
     def select(self, candidates: Sequence[Any], scores: Sequence[Any] | None = None, **how: Any) -> Selection:
         """A candidate with a high score, chosen privately; see `holdfast.session.selection.select`."""
         return select(self, candidates, scores, **how)
 
+    @fitting
     def sparse_vector(
         self,
         threshold: float,
@@ -216,6 +222,7 @@ class Session(Questions[Answer]):
         The last few are kept, so that coming back reads only what was answered since.
         """
         terms = {"epsilon": epsilon, "rho": rho, "delta": delta, "version": version, "questions": questions}
+        check_terms(name, threshold, terms)
         asked = repr((name, threshold, hits, terms))
         with self._lock:
             watch = self._watches.pop(asked, None)
@@ -230,6 +237,7 @@ class Session(Questions[Answer]):
                 del self._watches[next(iter(self._watches))]
             return self._watches.setdefault(asked, watch)
 
+    @fitting
     def multiplicative_weights(
         self, columns: Sequence[str], *, queries: int, **how: Any
     ) -> MultiplicativeWeights:
@@ -241,6 +249,7 @@ class Session(Questions[Answer]):
 
         return MultiplicativeWeights(self, columns, queries=queries, **how)
 
+    @fitting
     def minimize(self, loss: Loss, **how: Any) -> Minimum:
         """The least average loss over a bounded set, by private gradient descent.
 
@@ -250,6 +259,7 @@ class Session(Questions[Answer]):
 
         return minimize(self, loss, **how)
 
+    @fitting
     def synthesize(self, columns: Sequence[str], queries: Sequence[str], **how: Any) -> Any:
         """A synthetic table that answers the queries about as the rows do: method="mwem" or "small-database".
 

@@ -18,10 +18,11 @@ from holdfast.ledger import (
     open_ledger,
 )
 from holdfast.privacy.filter import Filter
+from holdfast.query.calling import fitting
 from holdfast.query.schema import Schema
 from holdfast.session.budget import Amount, Budget, budget, budget_of, validity_budget
 from holdfast.session.fixed import fixed_noise, odds_noise
-from holdfast.session.request import probability, whole
+from holdfast.session.request import named, one_of, probability, whole
 from holdfast.session.session import Session
 from holdfast.session.terms import Fixed, Terms
 
@@ -64,6 +65,7 @@ class Table:
         self._source.close()
         self._ledger.close()
 
+    @fitting
     def limit(
         self, *, epsilon: float | None = None, delta: float | None = None, rho: float | None = None
     ) -> None:
@@ -78,6 +80,7 @@ class Table:
         """What all sessions together have been charged."""
         return self._table_budget().amount(self._ledger.totals().units)
 
+    @fitting
     def session(
         self,
         *,
@@ -108,6 +111,8 @@ class Table:
         A `name` makes a session on a saved store that can be reopened (its budget may then be left out) and goes
         on spending the same budget.
         """
+        if name is not None:
+            named("name", name)
         standing = next((account for account in self._ledger.accounts() if account.name == name), None)
         if standing is not None:
             promised = json.loads(standing.terms)
@@ -116,9 +121,7 @@ class Table:
             target = promised["target"] if target is None else target
         confidence = probability("confidence", 0.95 if confidence is None else confidence)
         queries = None if queries is None else whole("queries", queries)
-        target = "population" if target is None else target
-        if target not in ("population", "table"):
-            raise InputError(f'expected target="population" or "table", got {target!r}')
+        target = "population" if target is None else one_of("target", target, ("population", "table"))
         fixed = self._fixed(within, queries, confidence, target, only, intervals)
         if fixed is not None and name is None:
             # The theorems count every query on these rows, so sessions on the same plan are one session.
@@ -135,8 +138,6 @@ class Table:
         else:
             only_budget = None if fixed is not None and fixed.mechanism == "votes" else only
             own = budget(epsilon=epsilon, delta=delta, rho=rho, only=only_budget)
-        if name is not None and (not isinstance(name, str) or not name):
-            raise InputError(f"expected a name in words, got {name!r}")
         cap = self._ledger.limit()
         if cap is not None and cap.currency == "pure" and own.currency != "pure":
             raise InputError(
@@ -165,9 +166,7 @@ class Table:
         intervals: str,
     ) -> Fixed | None:
         """One mechanism and one noise for all answers, if that was asked for."""
-        if intervals not in ("uniform", "odds"):
-            raise InputError(f'expected intervals="uniform" or "odds", got {intervals!r}')
-        odds = intervals == "odds"
+        odds = one_of("intervals", intervals, ("uniform", "odds")) == "odds"
         if within is None and not odds:
             return None
         if queries is None or target != "population" or (odds and within is not None):
@@ -179,6 +178,7 @@ class Table:
             return odds_noise(self.rows, queries, confidence, only)
         return fixed_noise(self.rows, queries, probability("within", within), confidence, only)
 
+    @fitting
     def save(self, path: str | Path, *, overwrite: bool = False, progress: Any = None) -> Table:
         """Write the store: memory-mapped columns, the layout for quick reads. Returns the saved table.
 
@@ -189,7 +189,9 @@ class Table:
         from holdfast.data.save import save_store
         from holdfast.data.store import StoreSource
 
-        folder = Path(path)
+        if not isinstance(path, str | Path):
+            raise InputError(f"expected the path of a folder, got {type(path).__name__}")
+        folder = Path(named("path", str(path)))
         self._refuse_to_lose_a_ledger(folder)
         memory = self._ledger if isinstance(self._ledger, MemoryLedger) else None
         if memory is not None:
@@ -238,6 +240,7 @@ class Table:
         return f"Table({self.rows:,} rows; {', '.join(self.schema)})"
 
 
+@fitting
 def open(
     data: object,
     schema: Schema | None = None,
@@ -275,7 +278,12 @@ def open(
 
 
 def _opened(ledger: Ledger | str | Path) -> Ledger:
-    return open_ledger(ledger) if isinstance(ledger, str | Path) else ledger
+    if isinstance(ledger, str | Path):
+        named("ledger", str(ledger))
+        return open_ledger(ledger)
+    if not hasattr(ledger, "reserve"):
+        raise InputError(f"expected ledger= as a path, an address or a ledger, got {type(ledger).__name__}")
+    return ledger
 
 
 def _in_place_of(own: Path, ledger: Ledger) -> Ledger:

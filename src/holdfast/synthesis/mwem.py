@@ -19,10 +19,11 @@ from holdfast.mechanisms.values import round_down, round_up
 from holdfast.noise.bits import Bits
 from holdfast.privacy.event import BoundedRange, Event, Gaussian, Laplace, Repeat
 from holdfast.privacy.event import Sequence as Both
+from holdfast.query.calling import fitting
 from holdfast.query.universe import Universe, universe
 from holdfast.session.cell_counts import CellCounts
 from holdfast.session.marginals import Axes, marginals
-from holdfast.session.request import positive, whole
+from holdfast.session.request import named, positive, whole
 from holdfast.session.weights import Weights
 from holdfast.synthesis.synthetic import SyntheticTable
 from holdfast.synthesis.workload import Workload
@@ -35,6 +36,7 @@ _LARGEST_MARGINAL = 4096
 _PASSES = 2
 
 
+@fitting
 def mwem(
     session: Session,
     columns: Sequence[str],
@@ -62,6 +64,7 @@ def mwem(
     comes without one, so look at `quality`.
     Cost: rounds times (choice + measurement), charged before a row is read.
     """
+    named("name", name)
     made = universe(session._schema, columns, edges, nulls=nulls)
     work = queries if isinstance(queries, Workload) else Workload(made, queries)
     if work.universe != made:

@@ -21,9 +21,10 @@ from holdfast.mechanisms.selection import exponential
 from holdfast.mechanisms.values import positive as exactly
 from holdfast.noise.bits import Bits, source
 from holdfast.privacy.event import BoundedRange, Event, Repeat
+from holdfast.query.calling import fitting
 from holdfast.query.universe import universe
 from holdfast.session.cell_counts import CellCounts
-from holdfast.session.request import positive, whole
+from holdfast.session.request import named, one_of, positive, whole
 from holdfast.session.weights import Weights
 from holdfast.synthesis.synthetic import SyntheticTable
 from holdfast.synthesis.workload import Workload
@@ -38,6 +39,7 @@ _SEARCHES = ("exact", "greedy", "candidates")
 _BLOCK = 2**22
 
 
+@fitting
 def small_database(
     session: Session,
     columns: Sequence[str],
@@ -68,12 +70,13 @@ def small_database(
     (Theorem 3.16); no theorem about its error.
     Cost: `BoundedRange(epsilon)`, or m times `BoundedRange(epsilon/m)`, charged before a row is read.
     """
+    named("name", name)
     made = universe(session._schema, columns, edges, nulls=nulls)
     work = Workload(made, queries)
+    positive("epsilon", epsilon)
     rate = exactly("epsilon", epsilon)
     m = _size(len(work), within, size)
-    if search not in _SEARCHES:
-        raise InputError(f"expected search as one of {', '.join(_SEARCHES)}, got {search!r}")
+    one_of("search", search, _SEARCHES)
     if session.currency == "gdp":
         raise MechanismError("a choice is not Gaussian noise, and this session is Gaussian-only")
     points = made.points

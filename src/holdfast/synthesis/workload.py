@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.errors import InputError
+from holdfast.query.grouping import is_list
 from holdfast.query.predicate import conjunction
 from holdfast.query.region import GRID, Region, in_bin, region
 from holdfast.query.universe import Universe
+from holdfast.query.wording import shown
 from holdfast.session.marginals import Axes, marginals
 
 
@@ -25,8 +27,8 @@ class Workload:
     __slots__ = ("_lookups", "groups", "queries", "regions", "universe")
 
     def __init__(self, universe: Universe, queries: Sequence[str]) -> None:
-        if isinstance(queries, str) or not len(queries):
-            raise InputError(f"expected a list of conditions, got {queries!r}")
+        if not is_list(queries) or not len(queries) or not all(isinstance(query, str) for query in queries):
+            raise InputError(f"expected a list of conditions, got {shown(queries)}")
         self.universe = universe
         self.queries = tuple(queries)
         self.regions = [region(universe, query) for query in queries]
