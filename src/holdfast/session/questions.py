@@ -34,7 +34,8 @@ class Questions(ABC, Generic[Result]):
 
     Accuracy is `within=` (half-width of the interval, in the statistic's own scale; for a quantile in rank),
     or a budget for this answer: `rho=` or `epsilon=`. With none of them the session's budget is divided by
-    its `queries`. `by=` gives one result for each declared group of a column, for one charge; for columns of
+    its `queries`. A `within` as long as the range of the answer is refused, because every answer is that exact.
+    `by=` gives one result for each declared group of a column, for one charge; for columns of
     numbers or dates `edges=` cuts the groups.
     """
 
