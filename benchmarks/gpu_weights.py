@@ -209,7 +209,7 @@ def agrees(library: str) -> str:
     except ImportError as problem:
         return f"not compared: {problem}"
     schema = Schema(a=Integer(0, 31), b=Integer(0, 31), c=Integer(0, 15))
-    made = universe(schema, ["a", "b", "c"])
+    made = universe(schema, ["a", "b", "c"], nulls=[])
 
     def between(column: str, low: int, high: int) -> Any:
         return among(column, ((low, high),), schema[column])

@@ -105,7 +105,7 @@ def _questions(columns: int, groups: int) -> list[str]:
 def _measured(n: int, columns: int, k: int) -> float:
     schema, data = _binary(n, columns)
     session = hf.open(data, schema).session(rho=RHO * 1.01, target="table", queries=k)
-    weights = MultiplicativeWeights(session, list(schema), queries=k, rho=RHO)
+    weights = MultiplicativeWeights(session, list(schema), queries=k, rho=RHO, nulls=[])
     queries = _questions(columns, 125)
     truth = (
         Workload(weights.universe, queries).answers(CellCounts(session._source, weights.universe).cells) / n
@@ -120,9 +120,9 @@ def _mwem(columns: int, reference_rounds: int) -> dict[str, Any]:
     schema, data = _binary(n, columns)
     queries = _questions(columns, 125)
     session = hf.open(data, schema).session(rho=10 * RHO, target="table")
-    work = Workload(universe(schema, list(schema)), queries)
+    work = Workload(universe(schema, list(schema), nulls=[]), queries)
     start = time.process_time()
-    made = mwem(session, list(schema), work, rho=RHO, rounds=ROUNDS)
+    made = mwem(session, list(schema), work, rho=RHO, rounds=ROUNDS, nulls=[])
     ours = time.process_time() - start
     counts = CellCounts(session._source, made.universe)
     truth = work.answers(counts.cells) / n
@@ -173,12 +173,12 @@ def _conjunctions(bits: int) -> list[dict[str, Any]]:
         ("leading columns fixed", ["a", "b", "c"]),
         ("last columns fixed", ["c", "a", "b"]),
     ):
-        made = universe(schema, columns, {"c": range(wide + 1)})
+        made = universe(schema, columns, {"c": range(wide + 1)}, nulls=[])
         one = region(made, "a = 3 AND b BETWEEN 8 AND 11")
         ours = _timed(Weights(made), one)
         found.append((f"{made.size:,} cells, {title}", ours, made.size, one, made.shape))
     several = universe(
-        hf.Schema(**{f"c{i}": hf.Boolean() for i in range(bits)}), [f"c{i}" for i in range(bits)]
+        hf.Schema(**{f"c{i}": hf.Boolean() for i in range(bits)}), [f"c{i}" for i in range(bits)], nulls=[]
     )
     three = region(several, f"c1 AND NOT c{bits // 2} AND c{bits - 3}")
     ours = _timed(Weights(several), three)

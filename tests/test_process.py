@@ -118,7 +118,8 @@ INSIDE = {
     "stream.Tree": "Counter", "stream.SquareRoot": "Counter", "stream.HistogramCounter": "Counter",
     "session.Session": "a ledger", "session.Table": "a ledger", "session.Watch": "SparseVector, a ledger",
     "session.MultiplicativeWeights": "SparseVector, a ledger", "holdout.Asker": "SparseVector, State",
-    "ledger.Pen": "ChainedLedger", "ledger.Batches": "ChainedLedger", "ledger.Ticket": "ChainedLedger", "ledger.Call": "ChainedLedger",
+    "ledger.Pen": "ChainedLedger", "ledger.Batches": "ChainedLedger", "ledger.Ticket": "ChainedLedger",
+    "ledger.Call": "ChainedLedger",
     "ledger.Anchor": "ChainedLedger", "ledger.PostgresDatabase": "ChainedLedger",
     "ledger.SqliteDatabase": "ChainedLedger", "ledger.Readers": "ChainedLedger",
 }  # fmt: skip

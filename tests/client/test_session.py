@@ -25,7 +25,7 @@ BESIDE_THE_ROWS = {"charge", "record", "promise", "opened", "left"}
 QUESTIONS: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
     "fraction": ("fraction", ("age > 40 and smoker = 'yes'",), {"within": 0.05}),
     "fraction by": ("fraction", ("age > 40",), {"by": "smoker", "within": 0.1}),
-    "count": ("count", (), {"within": 1000}),
+    "count": ("count", ("income > 100",), {"within": 1000}),
     "count by age": ("count", ("smoker = 'no'",), {"by": "age", "edges": (0, 50, 99), "within": 2000}),
     "sum": ("sum", ("income",), {"rho": 1e-4}),
     "mean": ("mean", ("age + 1", "smoker = 'yes'"), {"within": 20, "mechanism": "gaussian"}),
@@ -98,6 +98,15 @@ def test_a_forgotten_argument_would_be_noticed() -> None:
             return True
 
     assert "sample" in differences(Session, Forgetful)
+
+
+def test_the_number_of_rows_costs_nothing_over_http(remote: RemoteSession, local: Session) -> None:
+    spent = local.spent
+    assert remote.count() == local.count() and remote.count().width == 0
+    assert remote.estimate.count().cost == 0
+    counted, _ = remote.sql("SELECT count(*), sum(age) FROM t", rho=1e-5)
+    assert counted.value == local.count().value and counted.rho == 0
+    assert local.spent - spent == pytest.approx(1e-5, rel=1e-3)
 
 
 @pytest.mark.parametrize("asked", QUESTIONS)

@@ -13,6 +13,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from holdfast.errors import BudgetError, InputError, LedgerError
@@ -40,6 +41,25 @@ def test_totals_are_exact_integers(ledger: Ledger) -> None:
     assert ledger.totals("s") == Totals(200, 600, 200)
     assert ledger.totals() == Totals(200, 600, 400)
     assert ledger.totals("nobody") == Totals(0, 0, 0)
+
+
+def test_the_first_of_a_beginning_is_its_least_key(ledger: Ledger) -> None:
+    for name in ("s", "other"):
+        ledger.open(Account(name, "zcdp", 10**18))
+    draw = np.random.default_rng(3)
+    questions = [uuid.UUID(bytes=draw.bytes(16)).hex for _ in range(4)]
+    beginnings = [question + letter for question in questions for letter in "sw"]
+    keys = [f"{draw.choice(beginnings[:-1])}{draw.bytes(8).hex()}" for _ in range(60)]
+    for key in [*keys, "weights w question 3", questions[0], json.dumps(["sample", "x"])]:
+        ledger.reserve("s", key, "{}", "{}", Charge(1, 1, 1))
+    found = {entry.key for entry in ledger.firsts("s", beginnings)}
+    least = {min((key for key in keys if key.startswith(one)), default="") for one in beginnings}
+    assert found == least - {""}
+    assert len(found) > 5  # the last beginning has none
+    assert ledger.firsts("other", beginnings) == []
+    entry = next(entry for entry in ledger.entries("s") if entry.key in found)
+    ledger.record(entry.id, "told")
+    assert "told" in {one.answer for one in ledger.firsts("s", beginnings)}
 
 
 def test_the_last_unit_can_be_spent_and_not_one_more(ledger: Ledger) -> None:

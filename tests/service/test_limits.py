@@ -85,7 +85,7 @@ def _recorded(here: Site, monkeypatch: pytest.MonkeyPatch, question: dict[str, A
 
 QUESTIONS: list[tuple[dict[str, Any], int]] = [
     (QUESTION, 1),
-    ({"kind": "sql", "text": "SELECT count(*), avg(age) FROM t", "rho": 1e-5}, 2),
+    ({"kind": "sql", "text": "SELECT sum(age), avg(age) FROM t", "rho": 1e-5}, 2),
     ({"kind": "sample", "where": "age > 3"}, 1),
     ({"kind": "select", "candidates": ["age > 3", "age > 60"], "rho": 1e-5}, 1),
     ({"kind": "above", "threshold": 0.5, "hits": 1, "rho": 1e-4, "where": "age > 90"}, 2),

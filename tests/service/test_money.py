@@ -47,6 +47,32 @@ def test_a_thousand_repeats_tell_one_value_and_cost_one_charge(here: Site) -> No
     assert averaging(here, 1000) == (1, 1)
 
 
+def test_a_looser_question_gets_the_better_answer_that_stands(here: Site) -> None:
+    exact = {"kind": "fraction", "where": "age > 40", "within": 0.05}
+    first = here.ask(exact).json()
+    before = here.totals()
+    for key in (None, "a", "a", "b"):
+        told = here.ask(exact | {"within": 0.2}, key=key).json()
+        assert told["repeated"] == [True] and told["answers"] == first["answers"]
+    assert here.totals() == before
+    assert here.estimate(exact | {"within": 0.2}).json()["known"]
+
+
+def test_the_number_of_rows_is_told_without_a_charge(here: Site) -> None:
+    before = here.totals()
+    for question in ({"kind": "count"}, {"kind": "sql", "text": "SELECT count(*), count(*) FROM t"}):
+        plans = here.estimate(question).json()
+        assert plans["cost"] == 0 and not plans["confirm"] and plans["affordable"]
+        answers = here.ask(question).json()["answers"]
+        assert {(one["low"], one["value"], one["high"]) for one in answers} == {(answers[0]["value"],) * 3}
+    assert here.totals() == before
+    both = here.ask({"kind": "sql", "text": "SELECT count(*), avg(age) FROM t", "rho": 1e-4}).json()[
+        "answers"
+    ]
+    assert [one["mechanism"] for one in both] == ["public", "gaussian"]
+    assert here.totals().entries == before.entries + 1
+
+
 def test_a_session_that_remembers_no_question_is_caught(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """The broken twin: every question is new."""
     numbers = count()

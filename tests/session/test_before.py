@@ -65,7 +65,8 @@ def test_what_was_asked_is_known(table: hf.Table) -> None:
     session.sparse_vector(0.3, 2, rho=0.1)
     session.multiplicative_weights(["insured"], queries=5, rho=0.1, name="w")
     assert session.known.fraction("age >= 4", within=0.1)  # the same question in other words
-    assert not session.known.fraction("age > 3", within=0.11)
+    assert session.known.fraction("age > 3", within=0.11)  # the answer at hand is more exact
+    assert not session.known.fraction("age > 3", within=0.09)
     assert session.known.select(CANDIDATES, rho=0.1)
     assert not session.known.select(CANDIDATES, rho=0.11)
     assert session.opened("sparse vector", "watch")

@@ -165,9 +165,9 @@ def test_the_same_question_costs_once(table: hf.Table) -> None:
 
 def test_an_answer_of_zero_is_remembered_too(table: hf.Table) -> None:
     session = table.session(target="table", rho=1e-5, queries=10)
-    first = session.fraction("age = 1 AND age = 2", within=0.9)
+    first = session.fraction("smoker = 'never asked'", within=0.9)
     assert first.value == 0.0 or first.low == 0.0
-    assert session.fraction("age = 1 AND age = 2", within=0.9).repeated
+    assert session.fraction("smoker = 'never asked'", within=0.9).repeated
 
 
 def test_without_the_memory_averaging_would_pay() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Callable
 from fractions import Fraction
@@ -91,12 +92,56 @@ def test_a_mechanism_of_any_size(mechanism: str, name: str, amount: float) -> No
 LARGEST, SMALLEST = sys.float_info.max, 5e-324
 
 
+LENGTHS = {
+    "fraction": 1,
+    "count": ROWS,
+    "sum": 2 * ROWS,
+    "mean": 6,
+    "means": 2,
+    "histogram": ROWS,
+    "quantile": 1,
+    "quantiles": 1,
+    "statistic": 1,
+    "sql": 6,
+}
+"""How long the range of each is, whatever the rows are."""
+
+
+@pytest.mark.parametrize("target", ["table", "population"])
+@pytest.mark.parametrize("budget", ["pure", "zcdp"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_width_that_every_answer_has_is_refused_before_the_charge(
+    kind: str, budget: str, target: str
+) -> None:
+    session = opened(budget, target)
+    for within in (LENGTHS[kind], 3 * LENGTHS[kind], LARGEST):
+        for questions in (session, session.estimate):
+            with pytest.raises(hf.InputError, match=r"would tell nothing: .* ask for less than"):
+                KINDS[kind](questions, within=within)
+    assert session._ledger.totals().entries == 0
+
+
 @pytest.mark.parametrize("budget", ["pure", "zcdp"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_widest_is_answered_for_little(kind: str, budget: str) -> None:
     session = opened(budget)
-    assert is_answered(session, KINDS[kind], {"within": LARGEST})
-    assert session.spent < 1
+    assert is_answered(session, KINDS[kind], {"within": 0.999 * LENGTHS[kind]})
+    assert session.spent < 2
+
+
+@pytest.mark.parametrize("rows", [2, 10, 50, 300])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_advice_is_vacuous(kind: str, rows: int) -> None:
+    """What a refusal calls certifiable or affordable is answered when it is asked for."""
+    few = {name: values[:rows] for name, values in DATA.items()}
+    session = hf.open(few, SCHEMA).session(rho=1.0, target="population")
+    with pytest.raises(hf.InputError) as refused:
+        KINDS[kind](session, within=1e-9)
+    advised = re.search(r"about within=(\S+) can be", str(refused.value))
+    if advised is None:
+        assert "no width can be certified" in str(refused.value)
+    else:
+        KINDS[kind](session.estimate, within=float(advised[1]) * 1.01)
 
 
 def test_a_mean_without_a_width_is_answered() -> None:
@@ -120,7 +165,7 @@ def test_a_gaussian_only_session_says_what_it_can_do() -> None:
 def test_a_mean_that_nothing_certifies_is_refused_in_its_own_words() -> None:
     few = hf.open({"x": [1, 2]}, hf.Schema(x=hf.Integer(0, 6))).session(rho=1.0, target="population")
     with pytest.raises(hf.InputError, match="no width can be certified"):
-        few.mean("x", within=LARGEST)
+        few.mean("x", within=5.9)
 
 
 def halved_from_one(rho: float) -> float:
@@ -140,7 +185,7 @@ def test_broken_twins_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         is_sound(opened("zcdp"), KINDS["fraction"], tiny)
     monkeypatch.setattr(planner, "_LEAST_EPSILON", Fraction(1, 10**320))
     with pytest.raises(ArithmeticError):
-        is_sound(opened("zcdp"), KINDS["quantile"], {"within": 1e200})
+        is_sound(opened("zcdp"), KINDS["quantile"], {"within": 0.9})
     with pytest.raises(ArithmeticError):
         is_sound(opened("zcdp"), KINDS["quantile"], {"epsilon": 1e-307})
     monkeypatch.setattr(planner, "_counts", lambda *noise: True)

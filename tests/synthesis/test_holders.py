@@ -51,7 +51,7 @@ def new_session() -> Session:
 def hold(
     session: Session, kind: type[MultiplicativeWeights] = MultiplicativeWeights, columns: Any = NAMES
 ) -> MultiplicativeWeights:
-    return kind(session, columns, queries=64, within=0.1)
+    return kind(session, columns, queries=64, within=0.1, nulls=[])
 
 
 def paid_and_hit(session: Session) -> tuple[int, int]:

@@ -34,9 +34,10 @@ from holdfast.session.weights_terms import (
 )
 
 from .people import COLUMNS, EDGES, SCHEMA
-from .test_universe import CONDITIONS, dense
+from .test_universe import CONDITIONS
+from .test_universe import dense as dense_over
 
-UNIVERSE = universe(SCHEMA, COLUMNS, EDGES)
+UNIVERSE = universe(SCHEMA, COLUMNS, EDGES, nulls=[])
 RHO = approx_to_zcdp(1, 1e-6)
 
 
@@ -45,6 +46,10 @@ def divergence(table: np.ndarray[Any, Any], weights: Weights) -> float:
     model = np.append(cells.reshape(-1), outside)
     held = table > 0
     return float((table[held] * np.log(table[held] / model[held])).sum())
+
+
+def dense(one: Region) -> np.ndarray[Any, Any]:
+    return dense_over(one, UNIVERSE)
 
 
 def query_values(one: Region) -> np.ndarray[Any, Any]:

@@ -30,7 +30,7 @@ TESTS = [
     lambda p: p is not None and p[0] and p[1] == "y",
     lambda p: p is not None and (not p[0] or p[1] == "x"),
 ]
-WORK = Workload(universe(SCHEMA, ["a", "b"]), QUERIES)
+WORK = Workload(universe(SCHEMA, ["a", "b"], nulls=[]), QUERIES)
 
 
 def table_of(rows: list[Any]) -> hf.Table:
@@ -83,7 +83,7 @@ def test_the_mechanism_is_given_exactly_the_law(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(sys.modules["holdfast.synthesis.small_database"], "exponential", spy)
     session = table_of(ROWS).session(epsilon=9.0, target="table")
-    small_database(session, ["a", "b"], QUERIES, epsilon=1.25, size=3)
+    small_database(session, ["a", "b"], QUERIES, epsilon=1.25, size=3, nulls=[])
     for one, score in zip(databases(5, 3), seen["score"], strict=True):
         exponent = seen["epsilon"] * int(score) / (2 * seen["sensitivity"])
         assert exponent == Fraction(5, 4) * len(ROWS) * utility(ROWS, tuple(one)) / 2
@@ -110,7 +110,9 @@ def test_the_draws_follow_the_law_and_not_its_neighbours() -> None:
     drawn: Counter[tuple[int, ...]] = Counter()
     with replayed(ReplayedBits(11)):
         for i in range(runs):
-            made = small_database(session, ["a", "b"], QUERIES, epsilon=epsilon, size=3, name=str(i))
+            made = small_database(
+                session, ["a", "b"], QUERIES, epsilon=epsilon, size=3, name=str(i), nulls=[]
+            )
             cells, outside = made.weights.probabilities()
             counts = [round(3 * float(p)) for p in (*cells.reshape(-1), outside)]
             drawn[tuple(i for i, c in enumerate(counts) for _ in range(c))] += 1

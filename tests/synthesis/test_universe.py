@@ -16,7 +16,7 @@ from holdfast.errors import InputError, QueryError
 from holdfast.query.evaluate import evaluate
 from holdfast.query.parse import parse_predicate
 from holdfast.query.region import GRID, Region, factors, from_text, region
-from holdfast.query.universe import universe
+from holdfast.query.universe import Universe, universe
 from holdfast.session.cell_counts import CellCounts
 from holdfast.session.marginals import marginals
 from holdfast.session.weights import Weights, views
@@ -24,6 +24,8 @@ from holdfast.session.weights import Weights, views
 from .people import COLUMNS, EDGES, SCHEMA, people
 
 UNIVERSE = universe(SCHEMA, COLUMNS, EDGES)
+KNOWN = universe(SCHEMA, COLUMNS, EDGES, nulls=[])
+UNIVERSES = pytest.mark.parametrize("made", [UNIVERSE, KNOWN], ids=["with NULL", "without NULL"])
 CONDITIONS = [
     "sick",
     "NOT sick",
@@ -42,39 +44,64 @@ CONDITIONS = [
 ]
 
 
-def dense(one: Region) -> np.ndarray[Any, Any]:
+def dense(one: Region, made: Universe = UNIVERSE) -> np.ndarray[Any, Any]:
     """The query as a 0/1 vector of the universe's size: the form that regions avoid."""
     if one.steps is not None:
-        return np.broadcast_to(one.steps / GRID, UNIVERSE.shape).copy()
-    cells = np.zeros(UNIVERSE.shape)
+        return np.broadcast_to(one.steps / GRID, made.shape).copy()
+    cells = np.zeros(made.shape)
     for box in one.boxes or ():
-        for view in views(cells.reshape(-1), UNIVERSE.shape, box):
+        for view in views(cells.reshape(-1), made.shape, box):
             view += 1
     return cells
 
 
+def with_nulls(rows: int) -> dict[str, Any]:
+    """People of whom some columns are unknown, each independently of the others."""
+    draw, data = np.random.default_rng(8), people(rows)
+    return {
+        name: np.where(draw.random(rows) < 0.2, None, values.astype(object)) for name, values in data.items()
+    }
+
+
+@UNIVERSES
 @pytest.mark.parametrize("where", CONDITIONS)
-def test_a_region_counts_the_rows_that_the_evaluator_finds(where: str) -> None:
-    table = hf.open(people(5000), SCHEMA)
-    counts = CellCounts(table._source, UNIVERSE)
+def test_a_region_counts_the_rows_that_the_evaluator_finds(where: str, made: Universe) -> None:
+    table = hf.open(people(5000) if made is KNOWN else with_nulls(5000), SCHEMA)
+    counts = CellCounts(table._source, made)
     block = next(iter(table._source.scan(COLUMNS)))
     truth = int(evaluate(parse_predicate(where, SCHEMA), block, SCHEMA).sum())
-    assert counts.steps(region(UNIVERSE, where)) == GRID * truth
-    assert int((dense(region(UNIVERSE, where)).reshape(-1) * counts.cells).sum()) == truth
+    assert counts.steps(region(made, where)) == GRID * truth
+    assert int((dense(region(made, where), made).reshape(-1) * counts.cells).sum()) == truth
 
 
-def test_rows_with_a_null_are_outside_and_satisfy_nothing() -> None:
+def test_a_null_in_one_column_leaves_the_others_known() -> None:
     data = people(1000)
     data["share"][:300] = np.nan
-    table = hf.open(data, SCHEMA)
-    counts = CellCounts(table._source, UNIVERSE)
-    assert counts.cells.sum() == 700
-    assert counts.steps(region(UNIVERSE, "TRUE")) == 700 * GRID
+    source = hf.open(data, SCHEMA)._source
+    counts, known = CellCounts(source, UNIVERSE), CellCounts(source, KNOWN)
+    assert counts.cells.sum() == 1000
+    assert counts.steps(region(UNIVERSE, "sick")) == int(data["sick"].sum()) * GRID
+    assert counts.steps(region(UNIVERSE, "share IS NULL")) == 300 * GRID
+    assert counts.steps(region(UNIVERSE, "share >= 0")) == 700 * GRID
+    assert known.cells.sum() == 700  # without a group for NULL such rows are outside, and satisfy nothing
+    assert known.steps(region(KNOWN, "TRUE")) == 700 * GRID
+
+
+def test_every_row_lies_in_a_cell_unless_its_value_or_null_has_no_group() -> None:
+    assert UNIVERSE.is_complete
+    assert not KNOWN.is_complete
+    assert not universe(SCHEMA, ["share"], {"share": [0.0, 0.5]}).is_complete
+    assert not universe(SCHEMA, ["share", "sick"], nulls=["sick"]).is_complete
+    assert (UNIVERSE.points, KNOWN.points) == (UNIVERSE.size, KNOWN.size + 1)
 
 
 def test_a_condition_through_a_bin_is_refused_and_the_bin_is_named() -> None:
-    with pytest.raises(QueryError, match=r"0\.25 to 0\.5 of 'share'"):
+    with pytest.raises(
+        QueryError, match=r"0\.25 to 0\.5 of 'share', which is share >= 0\.25 AND share < 0\.5"
+    ):
         region(UNIVERSE, "share > 0.3")
+    with pytest.raises(QueryError, match=r"0\.5 to 1 of 'share', which is share >= 0\.5;"):
+        region(UNIVERSE, "share >= 0.5 AND share < 1")  # the last bin includes its end
     coarse = universe(SCHEMA, ["grade", "level"], {"grade": [0, 2, 4]})
     with pytest.raises(QueryError, match="more than one value"):
         region(coarse, "grade < level")
@@ -84,7 +111,15 @@ def test_a_condition_through_a_bin_is_refused_and_the_bin_is_named() -> None:
 
 @pytest.mark.parametrize(
     ("columns", "edges"),
-    [([], None), ("sick", None), (["sick", "sick"], None), (["sick"], {"grade": [0, 4]}), (["gone"], None)],
+    [
+        ([], None),
+        ("sick", None),
+        (["sick", "sick"], None),
+        (["sick"], {"grade": [0, 4]}),
+        (["gone"], None),
+        ([["sick"]], None),
+        (["share"], [0, 1]),
+    ],
 )
 def test_bad_universes_are_refused(columns: Any, edges: Any) -> None:
     with pytest.raises((InputError, QueryError)):
@@ -92,36 +127,47 @@ def test_bad_universes_are_refused(columns: Any, edges: Any) -> None:
 
 
 def test_too_many_cells_are_refused_with_their_number() -> None:
+    with pytest.raises(InputError, match="2,304"):
+        universe(SCHEMA, COLUMNS, EDGES, most=2303)
     with pytest.raises(InputError, match="630"):
-        universe(SCHEMA, COLUMNS, EDGES, most=600)
+        universe(SCHEMA, COLUMNS, EDGES, nulls=[], most=600)
+    for bad in ("sick", ["gone"], 7):
+        with pytest.raises(InputError, match="nulls="):
+            universe(SCHEMA, ["sick"], nulls=bad)  # type: ignore[arg-type]
 
 
 def test_sql_and_blocks_agree_on_the_cells() -> None:
-    data = people(2000)
-    memory, engine = hf.open(data, SCHEMA), hf.open(polars.DataFrame(data), SCHEMA)
-    first, second = (CellCounts(t._source, UNIVERSE).cells for t in (memory, engine))
-    assert np.array_equal(first, second)
+    data = with_nulls(2000)
+    frame = polars.DataFrame({name: values.tolist() for name, values in data.items()})
+    memory, engine = hf.open(data, SCHEMA), hf.open(frame, SCHEMA)
+    for made in (UNIVERSE, KNOWN, universe(SCHEMA, COLUMNS, {"share": [0.1, 0.6]}, nulls=["share", "grade"])):
+        first, second = (CellCounts(t._source, made).cells for t in (memory, engine))
+        assert np.array_equal(first, second)
+        assert (first.sum() == 2000) == made.is_complete
 
 
 def test_the_block_path_for_large_universes_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
-    source = hf.open(people(3000), SCHEMA)._source
+    source = hf.open(with_nulls(3000), SCHEMA)._source
     before = CellCounts(source, UNIVERSE).cells
     monkeypatch.setattr("holdfast.session.cell_counts._PUSHED_DOWN", 1)
     assert np.array_equal(before, CellCounts(source, UNIVERSE).cells)
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(CONDITIONS), st.floats(-3, 3)), max_size=80))
-def test_weights_are_the_dense_vector(updates: list[tuple[str, float]]) -> None:
-    weights, vector, outside = Weights(UNIVERSE), np.ones(UNIVERSE.shape), 1.0
+@given(
+    st.sampled_from([UNIVERSE, KNOWN]),
+    st.lists(st.tuples(st.sampled_from(CONDITIONS), st.floats(-3, 3)), max_size=80),
+)
+def test_weights_are_the_dense_vector(made: Universe, updates: list[tuple[str, float]]) -> None:
+    weights, vector, outside = Weights(made), np.ones(made.shape), 0.0 if made.is_complete else 1.0
     for where, eta in updates:
-        one = region(UNIVERSE, where)
-        vector = vector * np.exp(eta * dense(one))
+        one = region(made, where)
+        vector = vector * np.exp(eta * dense(one, made))
         weights.tilt(one, eta)
     total = vector.sum() + outside
     for where in CONDITIONS:
-        one = region(UNIVERSE, where)
-        assert weights.fraction(one) == pytest.approx((vector * dense(one)).sum() / total, abs=1e-9)
+        one = region(made, where)
+        assert weights.fraction(one) == pytest.approx((vector * dense(one, made)).sum() / total, abs=1e-9)
     cells, rest = weights.probabilities()
     assert cells.sum() + rest == pytest.approx(1, abs=1e-9)
 

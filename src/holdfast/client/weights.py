@@ -12,7 +12,7 @@ from holdfast.session import Answer
 if TYPE_CHECKING:
     from holdfast.client.session import RemoteSession
 
-_HOW = ("queries", "within", "rho", "epsilon", "delta", "edges", "version", "name")
+_HOW = ("queries", "within", "rho", "epsilon", "delta", "edges", "nulls", "version", "name")
 
 
 class RemoteWeights:
@@ -24,7 +24,7 @@ class RemoteWeights:
 
     def __init__(self, session: RemoteSession, columns: Sequence[str], **how: Any) -> None:
         self._session, self._terms = session, weights_terms(columns, how)
-        self.universe = universe(session.schema, columns, how.get("edges"))
+        self.universe = universe(session.schema, columns, how.get("edges"), nulls=how.get("nulls"))
         self.queries = int(how["queries"])
         self.within = float(self._opened()["within"])
 
@@ -49,7 +49,7 @@ class RemoteWeights:
         return int(self._opened()["updates_left"])
 
     def fraction(self, where: str) -> Answer:
-        """The fraction of all rows whose columns here are all known and satisfy the condition."""
+        """The fraction of all rows that satisfy the condition; those outside the universe satisfy none."""
         return self._session._send("weigh", where=where, **self._terms)[0]
 
     def _opened(self) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from holdfast.data.spark import SparkSource, is_spark
 from holdfast.data.store import StoreSource
 from holdfast.data.suggest import suggest_schema
 from holdfast.errors import DataError, InputError, SchemaError
+from holdfast.query.calling import fitting
 from holdfast.query.schema import Schema
 
 __all__ = ["ingest", "open_source", "suggest_schema"]
@@ -30,6 +31,7 @@ MEMORY_BYTES = 2**30
 """Tables whose codes take less than this are read into memory, where every question is quickest."""
 
 
+@fitting
 def open_source(
     data: object, schema: Schema | None = None, *, in_memory: bool | None = None, table: str | None = None
 ) -> Source:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from holdfast.errors import LedgerError
@@ -22,6 +22,8 @@ Note = tuple[str, dict[str, Value]]
 
 _ENTRY = """SELECT e.place, e.session, e.key, e.plan, e.event, e.session_units, e.table_units, e.queries,
 a.answer, a.secret FROM entries e LEFT JOIN answers a ON a.entry = e.place """
+
+_LEAST = "(SELECT key FROM entries WHERE session = ? AND key >= ? AND key < ? ORDER BY key LIMIT 1)"
 
 _AT_A_TIME = 1000
 
@@ -76,6 +78,13 @@ class Book:
     def find(self, session: str, key: str) -> Entry | None:
         rows = self._rows(_ENTRY + "WHERE e.session = ? AND e.key = ?", session, key)
         return _entry(rows[0]) if rows else None
+
+    def firsts(self, session: str, beginnings: Sequence[str]) -> list[Entry]:
+        # Keys that begin so go on with a hexadecimal digit; "g" comes after all of them.
+        ranges = [end for beginning in beginnings for end in (session, beginning + "0", beginning + "g")]
+        keys = ", ".join([_LEAST] * len(beginnings))
+        rows = self._rows(f"{_ENTRY}WHERE e.session = ? AND e.key IN ({keys})", session, *ranges)
+        return [_entry(row) for row in rows]
 
     def answer(self, entry: int) -> str | None:
         """The answer that stands for a reservation; LedgerError if there is no such reservation."""

@@ -102,6 +102,9 @@ class ChainedLedger:
         self._home.check()
         return self._book.find(session, key)
 
+    def firsts(self, session: str, beginnings: Sequence[str]) -> list[Entry]:
+        return self._book.firsts(session, beginnings)
+
     def totals(self, session: str | None = None) -> Totals:
         return self._book.totals(session)
 

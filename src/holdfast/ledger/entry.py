@@ -12,6 +12,9 @@ UNIT = 1e-9
 MOST = 2**63 - 1
 """The most units that a ledger can count."""
 
+BEGINNING = 33
+"""How many letters of a key say what is asked; keys that begin alike differ in how exactly, the most exact first."""
+
 LOST = "answers lost with an older copy"
 """The account that bears what was charged after a backup had been made that came back."""
 

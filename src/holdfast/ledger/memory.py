@@ -13,6 +13,7 @@ from threading import Lock
 from holdfast.errors import BudgetError, LedgerError
 from holdfast.ledger.entry import (
     ALWAYS,
+    BEGINNING,
     Account,
     Charge,
     Entry,
@@ -44,6 +45,7 @@ class MemoryLedger:
         self._totals: dict[str | None, Totals] = {}
         self._entries: list[Entry] = []
         self._keys: dict[tuple[str, str], int] = {}
+        self._least: dict[tuple[str, str], str] = {}
         self._retired = False
         self._log: list[tuple[str, Account | int]] = []
         self.id, self._salts = uuid.uuid4().hex, secrets.token_bytes(32)
@@ -96,6 +98,9 @@ class MemoryLedger:
             entry = Entry(len(self._entries), session, key, plan, event, charge, None)
             self._entries.append(entry)
             self._keys[session, key] = entry.id
+            if len(key) > BEGINNING:
+                begun = session, key[:BEGINNING]
+                self._least[begun] = min(key, self._least.get(begun, key))
             self._log.append(("reserved", entry.id))
             self._totals[session], self._totals[None] = mine, all_
             return entry
@@ -123,6 +128,10 @@ class MemoryLedger:
         self._home.check()
         index = self._keys.get((session, key))
         return None if index is None else self._entries[index]
+
+    def firsts(self, session: str, beginnings: Sequence[str]) -> list[Entry]:
+        keys = (self._least.get((session, beginning)) for beginning in beginnings)
+        return [self._entries[self._keys[session, key]] for key in keys if key is not None]
 
     def totals(self, session: str | None = None) -> Totals:
         return self._totals.get(session, _NOTHING)

@@ -47,6 +47,10 @@ class Ledger(Protocol):
     def find(self, session: str, key: str) -> Entry | None:
         """The reservation that this session made under this key, if any."""
 
+    def firsts(self, session: str, beginnings: Sequence[str]) -> list[Entry]:
+        """For each beginning of keys (of `BEGINNING` letters) the reservation with the least longer key, if there is
+        one; in any order. In one look, however many there are."""
+
     def totals(self, session: str | None = None) -> Totals:
         """What was charged so far: to a session in its currency, or (None) to the table in the table's."""
 

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from holdfast.errors import DataError, HoldfastError, InputError, SchemaError
 from holdfast.query import reading
-from holdfast.query.wording import listed
+from holdfast.query.calling import constructed
+from holdfast.query.wording import listed, shown
 
 Codes: TypeAlias = NDArray[Any]
 
@@ -29,6 +30,7 @@ MAX_LABELS = 2**20
 MAX_STEPS = 2**32  # a sum of 2^31 rows, each at most this many steps, still fits int64
 
 
+@constructed
 @dataclass(frozen=True, slots=True)
 class Integer:
     """Whole numbers in [lo, hi]; code = value - lo. Others are clamped, fractions round half up."""
@@ -84,6 +86,7 @@ class Integer:
         return {"type": self.kind, "lo": self.lo, "hi": self.hi}
 
 
+@constructed
 @dataclass(frozen=True, slots=True)
 class Boolean:
     """False, true or NULL: codes 0, 1 and 2. A number is true unless it is zero."""
@@ -114,6 +117,7 @@ class Boolean:
         return {"type": self.kind}
 
 
+@constructed
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Category:
     """One of the declared labels; code = place in the declaration. Any other value becomes NULL."""
@@ -178,6 +182,7 @@ class Category:
         return f"Category({', '.join(map(repr, self.labels))})"
 
 
+@constructed
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Date:
     """Days from lo to hi, both included; code = days since lo. Others are clamped, times of day dropped.
@@ -239,6 +244,7 @@ class Date:
         return f"Date({self.first.isoformat()!r}, {self.last.isoformat()!r})"
 
 
+@constructed
 @dataclass(frozen=True, slots=True)
 class Real:
     """Numbers in [lo, hi] as float64; others are clamped, -0.0 becomes 0.0, NULL is NaN.
@@ -335,12 +341,12 @@ def _whole(value: Any, name: str, error: type[HoldfastError] = SchemaError) -> i
     try:
         return operator.index(value)
     except TypeError:
-        raise error(f"{name} must be a whole number, got {value!r}") from None
+        raise error(f"{name} must be a whole number, got {shown(value)}") from None
 
 
 def _finite(value: Any, name: str) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise SchemaError(f"{name} must be a number, got {value!r}")
+        raise SchemaError(f"{name} must be a number, got {shown(value)}")
     try:
         number = float(value)
     except OverflowError:
@@ -353,7 +359,7 @@ def _finite(value: Any, name: str) -> float:
 def _day(value: Any, name: str, error: type[HoldfastError] = SchemaError) -> int:
     day = reading.day_of(value)
     if day is None:
-        raise error(f"{name} must be a date or a 'YYYY-MM-DD' text, got {value!r}")
+        raise error(f"{name} must be a date or a 'YYYY-MM-DD' text, got {shown(value)}")
     return day
 
 
@@ -364,7 +370,7 @@ def _in_order(lo: float, hi: float, name: str) -> None:
 
 def _label(label: object) -> str:
     if isinstance(label, bool | np.bool_) or not isinstance(label, str | int | np.integer):
-        raise SchemaError(f"a Category's labels are texts or whole numbers, got {label!r}")
+        raise SchemaError(f"a Category's labels are texts or whole numbers, got {shown(label)}")
     text = str(label)
     if "\0" in text or not reading.is_utf8(text):
         raise SchemaError(f"a label must be valid text without NUL characters, got {text!r}")

@@ -15,9 +15,10 @@ from holdfast.query.measurement import Block, Grid
 from holdfast.query.schema import Boolean, Category, Real, Schema
 
 LEVELS = 2**20
+HALF = LEVELS // 2
 
 Function = Callable[[Mapping[str, NDArray[Any]]], NDArray[Any]]
-"""Arrays by column in, one number in [0,1] for each row out."""
+"""Arrays by column in, one number in [0,1] for each row out; NaN where nothing is known."""
 
 
 @dataclass(frozen=True)
@@ -35,16 +36,21 @@ class RowFunction:
 
 @dataclass(frozen=True)
 class FunctionMeasurement:
-    """The exact integer total of a function, its values clipped to [0,1] and put on a grid of 2^-20.
+    """One of the two exact integer totals that make the mean of a function: of its values (less 1/2), clipped to
+    [0,1] and on a grid of 2^-20; or (`presence`) of the rows where it is a number, each weighing 2^19.
 
+    Where the function is NaN the row is unknown and adds 0 to both, as a NULL does to a mean. So a row's pair is
+    (0, 0), or (u, 2^19) with |u| <= 2^19: whatever comes of the function, two rows are at most 2^20 apart in L1
+    and in L2.
     Requires: the value for a row depends on that row alone. Nothing can check that of Python code, which is
     why this is for local use and never offered to remote analysts.
     """
 
     schema: Schema
     source: RowFunction
+    presence: bool = False
     by: None = None
-    weight: int = 1
+    weight: int = HALF
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -56,22 +62,22 @@ class FunctionMeasurement:
 
     @property
     def low(self) -> int:
-        return 0
+        return 0 if self.presence else -HALF
 
     @property
     def high(self) -> int:
-        return LEVELS
+        return HALF
 
     @property
-    def grid(self) -> Grid:
-        return Grid(0.0, 1 / LEVELS, 0, LEVELS, exact=False)
+    def grid(self) -> Grid | None:
+        return None if self.presence else Grid(0.5, 1 / LEVELS, -HALF, HALF, exact=False)
 
-    def contributions(self, block: Block) -> NDArray[np.int64]:
-        """One integer in 0..2^20 for each row; what is no number counts as 0."""
-        values = {name: readable(name, block[name], self.schema) for name in self.columns}
-        length = len(next(iter(values.values())))
+    def values(self, block: Block) -> NDArray[np.float64]:
+        """What the function says of each row; NaN where it says nothing."""
+        given = {name: readable(name, block[name], self.schema) for name in self.columns}
+        length = len(next(iter(given.values())))
         try:
-            found: NDArray[np.float64] | None = np.asarray(self.source.function(values), dtype=np.float64)
+            found: NDArray[np.float64] | None = np.asarray(self.source.function(given), dtype=np.float64)
         except Exception:
             found = None
         # Fixed words: the function has seen the rows, so its error, its shape and its name may speak of them.
@@ -79,8 +85,18 @@ class FunctionMeasurement:
             raise DataError(
                 "expected one number for each row from the function, got something else; try it on rows of your own"
             )
-        units = np.floor(np.clip(np.nan_to_num(found, nan=0.0), 0.0, 1.0) * LEVELS + 0.5)
-        return units.astype(np.int64)
+        return found
+
+    def units(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """What each row adds, an integer from `low` to `high`, given the function's values."""
+        known = ~np.isnan(values)
+        if self.presence:
+            return known * np.int64(HALF)
+        steps = np.floor(np.clip(np.where(known, values, 0.5), 0.0, 1.0) * LEVELS + 0.5)
+        return steps.astype(np.int64) - HALF
+
+    def contributions(self, block: Block) -> NDArray[np.int64]:
+        return self.units(self.values(block))
 
     def totals(self, block: Block) -> NDArray[np.int64]:
         return np.array([self.contributions(block).sum(dtype=np.int64)], dtype=np.int64)

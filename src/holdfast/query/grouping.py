@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from holdfast.errors import InputError, QueryError
 from holdfast.query.reading import day_of
 from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema
+from holdfast.query.wording import shown
 
 MAX_GROUPS = 65_536
 _UNIT_BINS = 4096
@@ -105,6 +106,12 @@ def grouping(schema: Schema, column: str, edges: Sequence[Any] | None = None) ->
     Without `edges`: each category, each truth value, each integer or day of a small range, or equal bins.
     With `edges` (sorted): the bins [e0, e1), [e1, e2), ...; the last one includes its upper edge.
     """
+    if not isinstance(column, str):
+        raise InputError(
+            f"expected the name of one column, got {shown(column)}; groups are those of one column at a time"
+        )
+    if edges is not None and not is_list(edges):
+        raise InputError(f"expected edges= of {column!r} as a list, got {shown(edges)}")
     if column not in schema:
         raise QueryError(f"there is no column {column!r}; the columns are {', '.join(schema)}")
     kind = schema[column]
@@ -116,6 +123,13 @@ def grouping(schema: Schema, column: str, edges: Sequence[Any] | None = None) ->
     if isinstance(kind, Real):
         return _real(column, kind, edges)
     return _whole(column, kind, edges)
+
+
+def is_list(value: object) -> bool:
+    """A list, a tuple, a range or an array of one dimension; no text."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 1
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
 def _real(column: str, kind: Real, edges: Sequence[Any] | None) -> Grouping:
@@ -145,10 +159,13 @@ def _whole(column: str, kind: Integer | Date, edges: Sequence[Any] | None) -> Gr
 
 def _number(column: str, edge: Any) -> float:
     if isinstance(edge, bool) or not isinstance(edge, int | float | np.integer | np.floating):
-        raise InputError(f"expected numbers as edges of {column!r}, got {edge!r}")
-    number = float(edge)
+        raise InputError(f"expected numbers as edges of {column!r}, got {shown(edge)}")
+    try:
+        number = float(edge)
+    except OverflowError:
+        number = np.inf
     if not np.isfinite(number):
-        raise InputError(f"expected finite edges of {column!r}, got {edge!r}")
+        raise InputError(f"expected finite edges of {column!r}, got {shown(edge)}")
     return number
 
 

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from holdfast.errors import InputError, QueryError
 from holdfast.query import predicate as tree
 from holdfast.query.evaluate import compile_predicate
+from holdfast.query.grouping import Grouping
 from holdfast.query.parse import parse_predicate
 from holdfast.query.predicate import Always, And, Compare, In, IsNull, Never, NotNull, Or, Predicate
-from holdfast.query.ranges import before
-from holdfast.query.schema import Real
+from holdfast.query.ranges import before, domain, intersection
+from holdfast.query.schema import ColumnType, Real
 from holdfast.query.universe import Universe
 
 MOST_BOXES = 64
@@ -61,16 +62,16 @@ def region(universe: Universe, where: str | Predicate) -> Region:
 def factors(universe: Universe, values: Mapping[str, Sequence[float]]) -> Region:
     """The query whose value on a cell is the product of one number in [0,1] for each column named.
 
-    The numbers of a column are given bin by bin and rounded to multiples of 1/GRID, as the product is.
+    The numbers of a column are given bin by bin and rounded to multiples of 1/GRID, as the product is. A NULL in a
+    column that is named has the number 0.
     """
     steps = np.full((1,) * len(universe.axes), GRID, dtype=np.int64)
     for column, numbers in sorted(values.items()):
         axis = universe.axis(column)
-        array = np.asarray(numbers, dtype=np.float64)
-        if array.shape != (universe.shape[axis],) or not np.all((array >= 0) & (array <= 1)):
-            raise InputError(
-                f"expected {universe.shape[axis]} numbers between 0 and 1 for {column!r}, got another list"
-            )
+        bins, array = universe.axes[axis].size, np.asarray(numbers, dtype=np.float64)
+        if array.shape != (bins,) or not np.all((array >= 0) & (array <= 1)):
+            raise InputError(f"expected {bins} numbers between 0 and 1 for {column!r}, got another list")
+        array = np.append(array, np.zeros(universe.shape[axis] - bins))
         own = _along(np.rint(array * GRID).astype(np.int64), axis, len(universe.axes))
         steps = (steps * own + GRID // 2) // GRID
     text = json.dumps({column: [float(v) for v in numbers] for column, numbers in sorted(values.items())})
@@ -128,23 +129,40 @@ def _mask(universe: Universe, condition: Predicate) -> NDArray[np.bool_]:
 
 
 def _leaf(universe: Universe, leaf: In | IsNull | NotNull) -> NDArray[np.bool_]:
-    """Which groups of the leaf's column satisfy it. NULL is in no group."""
-    axis = universe.axes[universe.axis(leaf.column)]
-    if not isinstance(leaf, In):
-        return np.full(axis.size, isinstance(leaf, NotNull))
-    starts = np.array(axis.bounds[:-1])
-    ends = np.array([before(bound) for bound in axis.bounds[1:]])
+    """Which groups of the leaf's column satisfy it; NULL's, if there is one, is the last."""
+    axis, null = universe.axes[universe.axis(leaf.column)], isinstance(leaf, IsNull)
+    if isinstance(leaf, In):
+        values, null = _bins(axis, leaf), leaf.null
+    else:
+        values = np.full(axis.size, isinstance(leaf, NotNull))
+    return np.append(values, [null]) if leaf.column in universe.nulls else values
+
+
+def _bins(axis: Grouping, leaf: In) -> NDArray[np.bool_]:
+    """Which bins of values lie in the leaf's ranges: wholly, or not at all."""
+    least, greatest = domain(leaf.kind)
+    starts = np.maximum(np.array(axis.bounds[:-1]), least)
+    ends = np.minimum(np.array([before(bound) for bound in axis.bounds[1:]]), greatest)
     inside, touched = np.zeros(axis.size, dtype=np.bool_), np.zeros(axis.size, dtype=np.bool_)
     for lo, hi in leaf.ranges:
         inside |= (starts >= lo) & (ends <= hi)
         touched |= (ends >= lo) & (starts <= hi)
-    if not np.array_equal(inside, touched):
-        place = int(np.flatnonzero(inside != touched)[0])
+    held = starts <= ends  # a bin beyond the declared range holds no value
+    cut = np.flatnonzero((inside != touched) & held)
+    if cut.size:
+        label, whole_bin = axis.labels[cut[0]], in_bin(axis, leaf.kind, int(cut[0]))
         raise QueryError(
-            f"{leaf} cuts through the bin {axis.labels[place]} of {leaf.column!r}; ask along "
-            "the bins' edges, or open a universe with finer ones"
+            f"{leaf} cuts through the bin {label} of {leaf.column!r}, which is {whole_bin}; ask along the bins' edges, "
+            "or open a universe with finer ones"
         )
-    return inside
+    whole: NDArray[np.bool_] = inside & held
+    return whole
+
+
+def in_bin(axis: Grouping, kind: ColumnType, place: int) -> Predicate:
+    """The condition that a value lies in a bin: [low, high), and the last one includes its end."""
+    ends = ((axis.bounds[place], before(axis.bounds[place + 1])),)
+    return tree.among(axis.column, intersection(ends, (domain(kind),)), kind)
 
 
 def _compared(universe: Universe, condition: Compare) -> NDArray[np.bool_]:
@@ -157,18 +175,19 @@ def _compared(universe: Universe, condition: Compare) -> NDArray[np.bool_]:
                 f"{condition} compares {name!r}, whose bins hold more than one value; use finer edges"
             )
     shape = [universe.shape[universe.axis(name)] if name in names else 1 for name in universe.columns]
-    codes = np.meshgrid(
-        *[
-            np.arange(*universe.axes[universe.axis(name)].bounds[:: universe.shape[universe.axis(name)]])
-            for name in names
-        ],
-        indexing="ij",
-    )
+    codes = np.meshgrid(*[_codes(universe, name) for name in names], indexing="ij")
     block = {
         name: grid.ravel().astype(universe.schema[name].dtype)
         for name, grid in zip(names, codes, strict=True)
     }
     return compile_predicate(condition, universe.schema)(block).reshape(shape)
+
+
+def _codes(universe: Universe, column: str) -> NDArray[np.int64]:
+    """The code of each group of a column whose bins hold one value each."""
+    bounds = universe.axes[universe.axis(column)].bounds
+    codes = np.arange(int(bounds[0]), int(bounds[-1]))
+    return np.append(codes, universe.schema[column].null_code) if column in universe.nulls else codes
 
 
 def _runs(vector: NDArray[np.bool_]) -> list[tuple[int, int]]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import unicodedata
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from holdfast.errors import SchemaError
+from holdfast.query.calling import constructed
 from holdfast.query.column import (
     Boolean,
     Category,
@@ -23,6 +25,7 @@ from holdfast.query.reading import is_utf8
 __all__ = ["Boolean", "Category", "ColumnType", "Date", "Integer", "Real", "Schema"]
 
 
+@constructed
 class Schema(Mapping[str, ColumnType]):
     """Columns by name, in the declared order. Frozen and hashable; two are equal if written the same way.
 
@@ -116,6 +119,8 @@ class Schema(Mapping[str, ColumnType]):
         """Read a schema file: one table `[columns.NAME]` with `type` and its settings for each column."""
         import tomllib
 
+        if not isinstance(path, str | os.PathLike) or "\0" in str(path) or not is_utf8(str(path)):
+            raise SchemaError(f"expected the path of a schema file, got {type(path).__name__}")
         try:
             tree = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

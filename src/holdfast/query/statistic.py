@@ -113,8 +113,8 @@ class Workload:
 def workload(statistic: Statistic, schema: Schema, rows: int) -> Workload:
     """The totals that answer a statistic; a quantile selects among bins by theirs."""
     if statistic.function is not None:
-        counted_up = FunctionMeasurement(schema, statistic.function)
-        return Workload(statistic, (counted_up,), 1 / (rows * LEVELS), 0.5 / LEVELS)
+        parts = (FunctionMeasurement(schema, statistic.function, presence) for presence in (False, True))
+        return Workload(statistic, tuple(parts), 1 / LEVELS, 0.5 / LEVELS)
     count = Measurement(schema, statistic.where, by=statistic.by)
     if statistic.kind == "fraction":
         return Workload(statistic, (count,), 1 / rows, 0.0)

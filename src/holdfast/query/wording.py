@@ -40,6 +40,15 @@ def listed(names: Sequence[str], limit: int = 12) -> str:
     return ", ".join(map(repr, names[:limit])) + (f" and {rest} more" if rest > 0 else "")
 
 
+def shown(value: object) -> str:
+    """What was given, for an error message: short, whatever it is."""
+    try:
+        text = repr(value)
+    except Exception:  # a number with very many digits, or an object of somebody else
+        return f"{type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:50]}… ({type(value).__name__})"
+
+
 def near(word: str, names: Iterable[str]) -> str:
     """The words "; did you mean ...?" after a misspelt name, or nothing; looks at a thousand names only."""
     from difflib import get_close_matches

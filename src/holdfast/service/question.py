@@ -295,10 +295,11 @@ class OpenWeights(Asked):
     epsilon: Amount | None = None
     delta: Chance | None = None
     edges: dict[Column, Edges] | None = None
+    nulls: Annotated[list[Column], Field(max_length=64)] | None = None
     version: Annotated[str, Field(max_length=40)] = "best"
 
     def _how(self) -> dict[str, Any]:
-        names = ("queries", "within", "rho", "epsilon", "delta", "edges", "version")
+        names = ("queries", "within", "rho", "epsilon", "delta", "edges", "nulls", "version")
         return {name: getattr(self, name) for name in names}
 
     def known(self, session: Session) -> bool:
@@ -369,4 +370,4 @@ def _weights(session: Session, asked: OpenWeights) -> Any:
 
 def _refuse_too_large(session: Session, asked: OpenWeights) -> Universe:
     """What the weights would be over."""
-    return universe(session.schema, asked.columns, asked.edges, most=MOST_CELLS)
+    return universe(session.schema, asked.columns, asked.edges, nulls=asked.nulls, most=MOST_CELLS)

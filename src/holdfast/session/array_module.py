@@ -28,6 +28,8 @@ def array_module(name: str = "numpy", dtype: str = "float64") -> ArrayModule:
     """The operations of one library. Heavy imports happen here, when first asked for."""
     if dtype not in ("float64", "float32"):
         raise InputError(f'expected dtype="float64" or "float32", got {dtype!r}')
+    if not isinstance(name, str):
+        raise InputError(f'expected device="numpy", "cupy" or "torch", got {type(name).__name__}')
     if name == "numpy":
         return ArrayModule(name, lambda n: np.ones(n, dtype), lambda a: np.asarray(a, dtype), np.asarray)
     try:

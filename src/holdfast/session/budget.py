@@ -16,7 +16,7 @@ from holdfast.privacy.conversion import (
 )
 from holdfast.privacy.event import Event, Gaussian, Votes
 from holdfast.privacy.filter import UNITS, Filter
-from holdfast.session.request import positive, probability
+from holdfast.session.request import one_of, positive, probability
 from holdfast.session.terms import Fixed
 
 AMOUNT = {"pure": "epsilon", "zcdp": "rho", "gdp": "mu squared"}
@@ -89,8 +89,8 @@ def budget(
     Steinke 2020), or with only="gaussian" the largest mu^2 by the exact Gaussian profile; both end on the
     private side.
     """
-    if only not in (None, "gaussian"):
-        raise InputError(f'expected only="gaussian" or nothing, got {only!r}')
+    if only is not None:
+        one_of("only", only, ("gaussian",))
     if (epsilon is None) == (rho is None):
         raise InputError("give a budget: epsilon=, epsilon= with delta=, or rho=")
     if delta is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from holdfast.session.price import Price
 from holdfast.session.questions import Questions
 from holdfast.session.request import Request
 from holdfast.session.selection import was_chosen
+from holdfast.session.standing import question_key, standing_entry
 
 if TYPE_CHECKING:
     from holdfast.session.minimize import DescentPlan, Loss
@@ -68,17 +68,11 @@ class Known(Questions[bool]):
         return self._session._schema
 
     def _put(self, statistics: list[Statistic], request: Request) -> list[bool]:
-        session = self._session
         return [
-            session._ledger.find(session.name, question_key(statistic, request)) is not None
+            standing_entry(self._session, statistic, request, question_key(statistic, request)) is not None
             for statistic in statistics
         ]
 
     def select(self, candidates: Sequence[str], **how: Any) -> bool:
         """Whether `Session.select` among conditions was asked before."""
         return was_chosen(self._session, candidates, **how)
-
-
-def question_key(statistic: Statistic, request: Request) -> str:
-    """Equal for equal questions at equal accuracy, and for no others."""
-    return hashlib.blake2b(f"{statistic.identity} {request}".encode(), digest_size=16).hexdigest()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from holdfast.errors import InputError, MechanismError
+from holdfast.errors import MechanismError
 from holdfast.mechanisms.values import round_down
 from holdfast.mechanisms.votes import FLIP
+from holdfast.session.request import one_of
 from holdfast.session.terms import Fixed
 from holdfast.validity.gaussian import gaussian_width, population_term
 from holdfast.validity.odds import GaussianOdds, VotesOdds, gaussian_odds, gaussian_odds_noise, votes_odds
@@ -53,9 +54,7 @@ def fixed_noise(rows: int, queries: int, within: float, confidence: float, only:
 
 
 def _allowed(only: str | None) -> str | None:
-    if only not in (None, "gaussian", "votes"):
-        raise InputError(f'expected only="gaussian" or "votes" or nothing, got {only!r}')
-    return only
+    return None if only is None else one_of("only", only, ("gaussian", "votes"))
 
 
 def _votes(rows: int, queries: int, beta: float, count: int, odds: bool = False) -> Fixed:

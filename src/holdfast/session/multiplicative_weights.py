@@ -15,20 +15,22 @@ from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.noise.gaussian import gaussian
 from holdfast.noise.laplace import laplace
 from holdfast.privacy.event import Nothing
+from holdfast.query.calling import fitting
 from holdfast.query.region import GRID, Region, factors, from_text, region
 from holdfast.query.universe import MAX_CELLS, Universe, universe
 from holdfast.session.answer import Answer
 from holdfast.session.array_module import array_module
 from holdfast.session.cell_counts import CellCounts
-from holdfast.session.request import printable, whole
+from holdfast.session.request import one_of, positive, printable, whole
 from holdfast.session.weights import Weights
-from holdfast.session.weights_plan import plan_weights
+from holdfast.session.weights_plan import VERSIONS, plan_weights
 from holdfast.session.weights_terms import WeightsTerms
 
 if TYPE_CHECKING:
     from holdfast.session.session import Session
 
 _REMEMBERED, _REGIONS = 1 << 16, 1 << 13
+_INSIDE = " (and in the weights' universe)"
 _SHORT = 500
 """Longer conditions are not remembered: who writes them is anybody."""
 
@@ -51,6 +53,7 @@ class MultiplicativeWeights:
     Cost: besides the charge, one ledger entry for each question that is compared.
     """
 
+    @fitting
     def __init__(
         self,
         session: Session,
@@ -62,20 +65,24 @@ class MultiplicativeWeights:
         epsilon: float | None = None,
         delta: float | None = None,
         edges: Mapping[str, Sequence[Any]] | None = None,
+        nulls: Sequence[str] | None = None,
         version: str = "best",
         name: str = "weights",
         device: str = "numpy",
     ) -> None:
         self._session, self._name, self._lock = session, printable("name", name), RLock()
-        self._holder = uuid.uuid4().hex
+        self._holder, arrays = uuid.uuid4().hex, array_module(device)
         self.universe: Universe = universe(
-            session._schema, columns, edges, most=MAX_CELLS if device == "numpy" else 2**32
+            session._schema, columns, edges, nulls=nulls, most=MAX_CELLS if device == "numpy" else 2**32
         )
         self.queries = whole("queries", queries)
-        wanted = {"version": version, "within": within, "rho": rho, "epsilon": epsilon, "delta": delta}
+        amounts = {"within": within, "rho": rho, "epsilon": epsilon, "delta": delta}
+        wanted: dict[str, Any] = {"version": one_of("version", version, VERSIONS)} | {
+            given: None if amount is None else positive(given, amount) for given, amount in amounts.items()
+        }
         asked = {"universe": self.universe.identity(), "queries": self.queries} | wanted
         self._opening = json.loads(json.dumps(asked))
-        self.weights = Weights(self.universe, array_module(device))
+        self.weights = Weights(self.universe, arrays)
         first = self._open(**wanted)
         self.terms = self._opened(first)
         self._run: SparseVector | None = None
@@ -123,7 +130,7 @@ class MultiplicativeWeights:
         )
 
     def fraction(self, where: str) -> Answer:
-        """The fraction of all rows whose columns here are all known and satisfy the condition."""
+        """The fraction of all rows that satisfy the condition; those outside the universe satisfy none."""
         known = self._regions.get(where) if isinstance(where, str) else None
         if known is None:
             known = region(self.universe, where)
@@ -229,7 +236,7 @@ class MultiplicativeWeights:
         session, key, room = self._session, self._key("round", 0), 0
         while (standing := session._ledger.find(session.name, key)) is None:
             after = session._answered + (room if session.queries is None else 0)
-            terms = plan_weights(session, self.universe.size + 1, self.queries, after=after, **wanted)
+            terms = plan_weights(session, self.universe.points, self.queries, after=after, **wanted)
             opening = json.dumps({"asked": self._opening, "terms": terms.to_json()})
             label = f"weights {self._name!r} opens: {opening}"
             try:
@@ -297,7 +304,7 @@ class MultiplicativeWeights:
         population = promise.population + promise.slack
         half = within + population
         return Answer(
-            question=f"fraction where {query.text} (and none of the weights' columns is NULL)",
+            question=f"fraction where {query.text}{'' if self.universe.is_complete else _INSIDE}",
             value=value,
             low=max(0.0, value - half),
             high=min(1.0, value + half),

@@ -13,6 +13,9 @@ from holdfast.privacy.filter import UNITS
 from holdfast.query.statistic import Statistic
 from holdfast.session.promise import Promise
 
+PUBLIC = "public"
+"""What is done for a question that needs no row: nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
@@ -149,7 +152,7 @@ class Plan:
 
     @cached_property
     def _numbers(self) -> str:
-        """The recipe and the promise, as a JSON object."""
+        """The recipe, the promise and the width, as a JSON object."""
         return json.dumps(
             {
                 "recipe": [
@@ -167,6 +170,7 @@ class Plan:
                     min(self.promise.most_rho, 1e300),
                 ],
                 "within": self.within,
+                "width": min(self.width, 1e300),
             }
         )
 
@@ -177,6 +181,8 @@ class Plan:
 
     @cached_property
     def _reasons(self) -> str:
+        if self.mechanism == PUBLIC:
+            return f"That there are {self.rows:,} rows is public, so the answer is known: nothing is read or charged."
         epsilon = "" if self.epsilon is None else f" (epsilon {self.epsilon:.4g})"
         lines = [
             f"reads {self._reading()} and adds {self._noise()}.",

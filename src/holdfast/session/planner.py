@@ -25,7 +25,7 @@ from holdfast.session.plan import Alternative, Plan, Recipe
 from holdfast.session.promise import Promise, promises, share
 from holdfast.session.request import Request
 from holdfast.session.terms import Terms
-from holdfast.session.width import spans, stated, widths, wished
+from holdfast.session.width import range_length, spans, stated, widths, wished
 
 _HALVED = 30
 """How often a budget is halved in search of a narrower answer."""
@@ -60,7 +60,8 @@ def plan(statistic: Statistic, request: Request, moment: Moment, terms: Terms) -
     totals = workload(statistic, terms.schema, terms.rows)
     if terms.fixed is not None:
         return _fixed_plan(totals, request, terms)
-    mechanisms = _mechanisms(totals, request, terms)
+    _refuse_vacuous(totals, request, terms)
+    mechanisms = mechanisms_for(totals, request, terms)
     for aim in aims(totals, terms.rows):
         tried = (_plan_by(mechanism, totals, request, moment, terms, aim) for mechanism in mechanisms)
         found = [made for made in tried if made is not None]
@@ -70,6 +71,22 @@ def plan(statistic: Statistic, request: Request, moment: Moment, terms: Terms) -
         raise InputError(_impossible(totals, request, moment, terms))
     best = _best(found, terms)
     return replace(best, advice=_advice(best, totals, request, moment, terms))
+
+
+def _refuse_vacuous(totals: Workload, request: Request, terms: Terms) -> None:
+    """InputError for a width that every answer has, before a row is read."""
+    length, kind = range_length(totals, terms.rows), totals.statistic.kind
+    if not length > 0:
+        raise InputError(f"this {kind} is the same number whatever the rows are; there is nothing to ask")
+    if request.within is not None and request.within >= length:
+        what = (
+            "every value of the column is within 1 of every rank"
+            if kind == "quantile"
+            else (f"no two values of this {kind} are more than {length:g} apart, whatever the rows are")
+        )
+        raise InputError(
+            f"within={request.within:g} would tell nothing: {what}; ask for less than {length:g}"
+        )
 
 
 def _advice(best: Plan, totals: Workload, request: Request, moment: Moment, terms: Terms) -> str:
@@ -154,13 +171,14 @@ def affordable(statistic: Statistic, moment: Moment, terms: Terms, remaining: in
     amount = remaining / UNITS * (1 - 1e-5)
     parts = (amount / 2**halved for halved in range(_HALVED if terms.target == "population" else 1))
     found = [width for part in parts if (width := _width_for(part, totals, moment, terms)) is not None]
-    return min(found, default=None)
+    least = min(found, default=math.inf)
+    return least if least < range_length(totals, terms.rows) else None
 
 
 def _width_for(amount: float, totals: Workload, moment: Moment, terms: Terms) -> float | None:
     """The half-width that so much of the session's currency buys."""
     try:
-        mechanism = _mechanisms(totals, Request(), terms)[0]
+        mechanism = mechanisms_for(totals, Request(), terms)[0]
         made = _promised(
             totals, _bought(mechanism, totals, amount, terms.session.currency, terms), moment, terms
         )
@@ -175,7 +193,7 @@ def total_rho(units: int, terms: Terms) -> float:
     return amount if terms.table.currency == "zcdp" else pure_to_zcdp(amount) if units else 0.0
 
 
-def _mechanisms(totals: Workload, request: Request, terms: Terms) -> tuple[str, ...]:
+def mechanisms_for(totals: Workload, request: Request, terms: Terms) -> tuple[str, ...]:
     """The mechanisms to try; an explicit choice or an explicit budget leaves one."""
     currency, kind = terms.session.currency, totals.statistic.kind
     if kind == "quantile":
@@ -224,7 +242,7 @@ def _plan_by(
     """The best plan with one mechanism, or None if it cannot do it. A mean is to be within if `aim` rows qualify
     (None: all)."""
     if request.within is None:
-        amount, currency = _amount(request, terms)
+        amount, currency = amount_of(request, terms)
         return _promised(totals, _bought(mechanism, totals, amount, currency, terms), moment, terms)
     for promise in _promises(moment, terms):
         recipe = _within(mechanism, totals, request, promise, terms, aim)
@@ -286,7 +304,7 @@ def _within_level(made: Plan, promise: Promise, moment: Moment, terms: Terms) ->
     return moment.table.units + made.charge.table <= units_of_rho(promise.most_rho, terms)
 
 
-def _amount(request: Request, terms: Terms) -> tuple[float, str]:
+def amount_of(request: Request, terms: Terms) -> tuple[float, str]:
     """The budget for one answer: as the request says, or an equal share of the session's."""
     if request.epsilon is not None:
         return request.epsilon, "pure"
@@ -470,7 +488,7 @@ def _impossible(totals: Workload, request: Request, moment: Moment, terms: Terms
     """Says what could be certified instead."""
     nearest = None
     if request.within is not None:
-        mechanism = _mechanisms(totals, Request(within=request.within), terms)[0]
+        mechanism = mechanisms_for(totals, Request(within=request.within), terms)[0]
 
         def wider(times: int) -> Request:
             return Request(within=min(float(request.within or 0) * 1.25**times, sys.float_info.max))
@@ -479,6 +497,8 @@ def _impossible(totals: Workload, request: Request, moment: Moment, terms: Terms
             lambda times: _plan_by(mechanism, totals, wider(times), moment, terms) is not None, 300
         )
         nearest = None if times is None else wider(times).within
+        if nearest is not None and nearest >= range_length(totals, terms.rows):
+            nearest = None
     what = f"within={request.within:g}" if request.within is not None else "this request"
     advice = "no width can be certified" if nearest is None else f"about within={nearest:.3g} can be"
     spent = total_rho(moment.table.units, terms) if terms.target == "population" else 0.0

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.mechanisms.votes import FLIP
 from holdfast.privacy.event import BoundedRange, Event, Group, PureMechanism, Votes
 from holdfast.privacy.filter import UNITS
+from holdfast.query.calling import fitting
 from holdfast.query.parse import parse_predicate
 from holdfast.query.universe import universe
+from holdfast.session.request import printable, whole
 from holdfast.session.selection import choice_of
+from holdfast.session.watch import check_terms, level_of
 from holdfast.session.weights_plan import plan_weights
 
 if TYPE_CHECKING:
@@ -56,29 +58,56 @@ def of_select(session: Session, candidates: Sequence[str], **how: Any) -> Price:
     return _price(session, question, mechanism, event, "reads all rows")
 
 
-def of_sparse_vector(session: Session, threshold: float, hits: int, **how: Any) -> Price:
+@fitting
+def of_sparse_vector(
+    session: Session,
+    threshold: float,
+    hits: int,
+    *,
+    epsilon: float | None = None,
+    rho: float | None = None,
+    delta: float = 0.0,
+    version: str = "best",
+    questions: int | None = None,
+) -> Price:
     """A sparse vector with all its hits."""
-    count = round(Fraction(threshold) * session._terms.rows)
-    vector = SparseVector(count, sensitivity=1, hits=hits, **how)
+    how: dict[str, Any] = {
+        "epsilon": epsilon,
+        "rho": rho,
+        "delta": delta,
+        "version": version,
+        "questions": questions,
+    }
+    check_terms("watch", threshold, how)
+    vector = SparseVector(level_of(threshold, session._terms.rows)[1], sensitivity=1, hits=hits, **how)
     return _price(
         session, f"sparse vector at {threshold:g}", "sparse-vector", vector.event,
         f"may say 'above' {hits} times; all of it is charged at the opening",
     )  # fmt: skip
 
 
+@fitting
 def of_weights(
     session: Session,
     columns: Sequence[str],
     *,
     queries: int,
     edges: Mapping[str, Sequence[Any]] | None = None,
+    nulls: Sequence[str] | None = None,
     version: str = "best",
-    **budget: Any,
+    within: float | None = None,
+    rho: float | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    name: str = "weights",
 ) -> Price:
     """All updates of multiplicative weights."""
-    cells = universe(session._schema, columns, edges)
-    amounts = {name: budget.get(name) for name in ("within", "rho", "epsilon", "delta")}
-    terms = plan_weights(session, cells.size + 1, queries, version=version, **amounts)
+    cells = universe(session._schema, columns, edges, nulls=nulls)
+    printable("name", name)
+    terms = plan_weights(
+        session, cells.points, whole("queries", queries), version=version, within=within, rho=rho, epsilon=epsilon,
+        delta=delta,
+    )  # fmt: skip
     each = _cost(session, terms.event)
     question = f"weights over {', '.join(columns)} ({cells.size:,} cells)"
     explanation = (

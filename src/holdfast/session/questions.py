@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import fields
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 from holdfast.errors import InputError, QueryError
+from holdfast.query.calling import fitting
 from holdfast.query.expression import Column, Expression
 from holdfast.query.function import Function, RowFunction
-from holdfast.query.grouping import Grouping, grouping
+from holdfast.query.grouping import Grouping, grouping, is_list
 from holdfast.query.parse import parse_expression, parse_predicate
 from holdfast.query.predicate import Always, NotNull, Predicate, conjunction
 from holdfast.query.schema import Boolean, Category, Date, Schema
 from holdfast.query.select import Aggregate, parse_select
 from holdfast.query.statistic import Kind, Statistic
+from holdfast.query.wording import near, shown
 from holdfast.session.request import Request
 
 Result = TypeVar("Result")
+
+_HOW = tuple(field.name for field in fields(Request))
 
 MAX_CELLS = 2**24
 """How many counts a quantile by groups may need."""
@@ -30,7 +35,8 @@ class Questions(ABC, Generic[Result]):
     Accuracy is `within=` (half-width of the interval, in the statistic's own scale; for a quantile in rank; a mean
     keeps it where enough rows qualify: `Plan.qualifying` says how many, `Answer.met` whether it was kept),
     or a budget for this answer: `rho=` or `epsilon=`. With none of them the session's budget is divided by
-    its `queries`. `by=` gives one result for each declared group of a column, for one charge; for columns of
+    its `queries`. A `within` as long as the range of the answer is refused, because every answer is that exact.
+    `by=` gives one result for each declared group of a column, for one charge; for columns of
     numbers or dates `edges=` cuts the groups.
     """
 
@@ -43,12 +49,16 @@ class Questions(ABC, Generic[Result]):
     def _schema(self) -> Schema:
         """The columns that may be asked about."""
 
+    @fitting
     def fraction(
         self, where: str, *, by: str | None = None, edges: Sequence[Any] | None = None, **how: Any
     ) -> Result:
         """The fraction of rows which satisfy a condition."""
+        if where is None:
+            raise InputError("expected a condition, got None; the fraction of all rows is 1")
         return self._one("fraction", where, None, by, edges, how)
 
+    @fitting
     def count(
         self,
         where: str | None = None,
@@ -60,6 +70,7 @@ class Questions(ABC, Generic[Result]):
         """The number of rows which satisfy a condition."""
         return self._one("count", where, None, by, edges, how)
 
+    @fitting
     def sum(
         self,
         column: str,
@@ -72,6 +83,7 @@ class Questions(ABC, Generic[Result]):
         """The sum of a number (a column or an expression) over the rows which satisfy a condition."""
         return self._one("sum", where, self._number(column), by, edges, how)
 
+    @fitting
     def mean(
         self,
         column: str,
@@ -88,12 +100,14 @@ class Questions(ABC, Generic[Result]):
         """
         return self._one("mean", where, self._number(column), by, edges, how)
 
+    @fitting
     def histogram(
         self, column: str, edges: Sequence[Any] | None = None, where: str | None = None, **how: Any
     ) -> Result:
         """The number of rows in each declared category, or in each bin between the edges."""
         return self._one("histogram", where, None, column, edges, how)
 
+    @fitting
     def quantile(
         self,
         column: str,
@@ -109,21 +123,29 @@ class Questions(ABC, Generic[Result]):
         statistic = self._quantile(column, rank, self._where(where), groups, edges)
         return self._put([statistic], _request(how))[0]
 
+    @fitting
     def statistic(self, function: Function, columns: Sequence[str], **how: Any) -> Result:
-        """The mean over the rows of your own vectorised function into [0,1]; other values are clipped.
+        """The mean of your own vectorised function into [0,1]; other values are clipped.
 
         It gets a dict of arrays (numbers, NaN for NULL, categories as their place) and returns one number for
-        each row. Requires: the number for a row depends on that row alone, which nobody can check; so this is
+        each row, or NaN: such a row is unknown, and the mean is over the others, as `mean` is where a column is
+        NULL. Requires: the number for a row depends on that row alone, which nobody can check; so this is
         for a trusted analyst on the owner's machine. Each call is charged; nothing is remembered.
         """
-        unknown = [name for name in columns if name not in self._schema]
-        if unknown or isinstance(columns, str) or not columns:
-            raise QueryError(f"expected a list of columns among {', '.join(self._schema)}, got {columns!r}")
+        if not is_list(columns) or not all(
+            isinstance(name, str) and name in self._schema for name in columns
+        ):
+            raise QueryError(
+                f"expected a list of columns among {', '.join(self._schema)}, got {shown(columns)}"
+            )
+        if not len(columns):
+            raise QueryError("expected at least one column, got none")
         if not callable(function):
             raise InputError(f"expected a function of the rows, got {type(function).__name__}")
-        asked = Statistic("fraction", Always(), function=RowFunction(function, tuple(columns)))
+        asked = Statistic("mean", Always(), function=RowFunction(function, tuple(columns)))
         return self._put([asked], _request(how))[0]
 
+    @fitting
     def sql(self, text: str, **how: Any) -> Any:
         """`SELECT [group,] count(*) | sum(x) | avg(x) | median(x) FROM t [WHERE …] [GROUP BY group]`.
 
@@ -172,7 +194,7 @@ class Questions(ABC, Generic[Result]):
         self, column: str, rank: float, where: Predicate, by: Grouping | None, edges: Sequence[Any] | None
     ) -> Statistic:
         if isinstance(rank, bool) or not isinstance(rank, int | float | Fraction) or not 0 < rank < 1:
-            raise InputError(f"expected a rank strictly between 0 and 1, got {rank!r}")
+            raise InputError(f"expected a rank strictly between 0 and 1, got {shown(rank)}")
         bins = grouping(self._schema, column, edges)
         if isinstance(self._schema[column], Category | Boolean):
             raise QueryError(f"column {column!r} has no order, so it has no quantiles; ask for a histogram")
@@ -184,7 +206,10 @@ class Questions(ABC, Generic[Result]):
 
 
 def _request(how: dict[str, Any]) -> Request:
-    try:
-        return Request(**how)
-    except TypeError:
-        raise InputError(f"expected within=, rho=, epsilon= or mechanism=, got {', '.join(how)}") from None
+    unknown = [name for name in how if name not in _HOW]
+    if unknown:
+        advice = near(unknown[0], [*_HOW, "where", "by", "edges"])
+        raise InputError(
+            f"expected within=, rho=, epsilon=, mechanism= or rows=, got {', '.join(unknown)}{advice}"
+        )
+    return Request(**how)

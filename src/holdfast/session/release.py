@@ -35,7 +35,7 @@ def release(planned: Plan, source: Source, terms: Terms) -> Answer:
     totals = workload(statistic, terms.schema, terms.rows)
     parts: tuple[Any, ...] = (planned.noise, planned.sampling, planned.population)
     if planned.mechanism == "exponential":
-        reading = _select(planned, _totals(source, totals.measurements[0]))
+        reading = _select(planned, _totals(source, totals)[0])
     else:
         noisy = _noisy(totals, planned.recipe, source, terms)
         if terms.fixed is not None and terms.fixed.odds:
@@ -82,10 +82,8 @@ def _noisy(totals: Workload, recipe: Recipe, source: Source, terms: Terms) -> To
         return (np.asarray(add_laplace(secret, recipe.noise)) * (terms.rows / recipe.rows),)
     add = add_gaussian if recipe.mechanism == "gaussian" else add_laplace
     variances = [recipe.noise * (span**2 if recipe.per_span else 1) for span in spans(totals)]
-    return tuple(
-        np.asarray(add(_totals(source, measurement), noise))
-        for measurement, noise in zip(totals.measurements, variances, strict=True)
-    )
+    secrets = zip(_totals(source, totals), variances, strict=True)
+    return tuple(np.asarray(add(secret, noise)) for secret, noise in secrets)
 
 
 def _by_votes(
@@ -101,14 +99,21 @@ def _by_votes(
     return np.array([rows * (measurement.low + span * mean)])
 
 
-def _totals(source: Source, measurement: Measurement | FunctionMeasurement) -> NDArray[np.int64]:
-    """Exact totals; a Python function cannot be pushed down to a database."""
-    if isinstance(measurement, FunctionMeasurement):
-        total = np.zeros(1, dtype=np.int64)
-        for block in source.scan(measurement.columns):
-            total += measurement.totals(block)
-        return total
-    return source.totals(measurement)
+def _totals(source: Source, totals: Workload) -> list[NDArray[np.int64]]:
+    """The exact totals of every measurement.
+
+    A Python function cannot be pushed down to a database. It is called once for each block, so that both totals are
+    of the same values whatever it does.
+    """
+    functions = [m for m in totals.measurements if isinstance(m, FunctionMeasurement)]
+    if not functions:
+        return [source.totals(m) for m in totals.measurements if isinstance(m, Measurement)]
+    found = [np.zeros(1, dtype=np.int64) for _ in functions]
+    for block in source.scan(functions[0].columns):
+        values = functions[0].values(block)
+        for total, measurement in zip(found, functions, strict=True):
+            total += measurement.units(values).sum(dtype=np.int64)
+    return found
 
 
 def _columns(measurement: Measurement | FunctionMeasurement) -> tuple[str, ...]:

@@ -16,8 +16,11 @@ from holdfast.errors import InputError, MechanismError
 from holdfast.mechanisms.selection import exponential, permute_and_flip, selection_loss
 from holdfast.mechanisms.values import positive, round_down
 from holdfast.privacy.event import BoundedRange, Event, PureMechanism
+from holdfast.query.calling import fitting
+from holdfast.query.grouping import is_list
 from holdfast.query.measurement import Measurement
 from holdfast.query.parse import parse_predicate
+from holdfast.query.wording import shown
 from holdfast.session import request
 
 if TYPE_CHECKING:
@@ -48,6 +51,7 @@ class Selection:
         )
 
 
+@fitting
 def select(
     session: Session,
     candidates: Sequence[Any],
@@ -68,6 +72,8 @@ def select(
     """
     each, wanted = choice_of(session, candidates, epsilon=epsilon, rho=rho, mechanism=mechanism)
     counted = sensitivity is None
+    if not counted:
+        request.positive("sensitivity", sensitivity)
     conditions = _conditions(session, candidates, scores) if counted else None
     numbers = None if counted else _numbers(candidates, scores)
     event: Event = BoundedRange(each) if wanted == "exponential" else PureMechanism(each)
@@ -111,11 +117,16 @@ def _key(conditions: list[Any], candidates: Sequence[Any], epsilon: Fraction, me
 def refuse_no_list(candidates: Sequence[Any]) -> None:
     """InputError unless there is something to choose from."""
     if isinstance(candidates, str):
-        raise InputError(f"expected a list of candidates, got the text {candidates!r}; write [...] around it")
+        raise InputError(
+            f"expected a list of candidates, got the text {shown(candidates)}; write [...] around it"
+        )
+    if not is_list(candidates):
+        raise InputError(f"expected a list of candidates, got {shown(candidates)}")
     if not len(candidates):
         raise InputError("expected at least one candidate, got none")
 
 
+@fitting
 def choice_of(
     session: Session,
     candidates: Sequence[Any],
@@ -128,9 +139,9 @@ def choice_of(
     if (epsilon is None) == (rho is None):
         raise InputError("give epsilon= or rho=, the budget of this choice")
     refuse_no_list(candidates)
-    wanted = mechanism or ("permute-and-flip" if session.currency == "pure" else "exponential")
-    if wanted not in ("exponential", "permute-and-flip"):
-        raise InputError(f'expected mechanism="exponential" or "permute-and-flip", got {mechanism!r}')
+    wanted = "permute-and-flip" if session.currency == "pure" else "exponential"
+    if mechanism is not None:
+        wanted = request.one_of("mechanism", mechanism, ("exponential", "permute-and-flip"))
     if session.currency == "gdp":
         raise MechanismError("a choice is not Gaussian noise, and this session is Gaussian-only")
     return _epsilon(epsilon, rho, wanted), wanted
@@ -138,6 +149,7 @@ def choice_of(
 
 def _epsilon(epsilon: float | None, rho: float | None, mechanism: str) -> Fraction:
     if epsilon is not None:
+        request.positive("epsilon", epsilon)
         return positive("epsilon", epsilon)
     if mechanism != "exponential":
         raise MechanismError("permute-and-flip is counted in epsilon, not rho; give epsilon=")
@@ -146,6 +158,8 @@ def _epsilon(epsilon: float | None, rho: float | None, mechanism: str) -> Fracti
 
 def _conditions(session: Session, candidates: Sequence[Any], scores: Sequence[Any] | None) -> list[Any]:
     texts = candidates if scores is None else scores
+    if not is_list(texts):
+        raise InputError(f"expected a list of scores, got {shown(texts)}")
     if len(texts) != len(candidates):
         raise InputError(f"expected a score for each of {len(candidates)} candidates, got {len(texts)}")
     if not all(isinstance(text, str) for text in texts):

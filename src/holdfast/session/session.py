@@ -23,6 +23,7 @@ from holdfast.mechanisms.votes import FLIP, vote
 from holdfast.noise.bits import system_bits
 from holdfast.privacy.event import Event, Group, Votes, to_json
 from holdfast.privacy.filter import UNITS, Filter
+from holdfast.query.calling import fitting
 from holdfast.query.evaluate import compile_predicate
 from holdfast.query.parse import parse_predicate
 from holdfast.query.predicate import Always
@@ -31,7 +32,8 @@ from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic, workload
 from holdfast.session.answer import Answer
 from holdfast.session.budget import AMOUNT, Amount, Budget
-from holdfast.session.estimate import Estimate, Known, question_key
+from holdfast.session.certain import certain_answer, certain_plan, is_certain
+from holdfast.session.estimate import Estimate, Known
 from holdfast.session.plan import Plan, recipe_from_text
 from holdfast.session.planner import affordable, finish, holds, plan, total_rho
 from holdfast.session.promise import Promise, promises, share
@@ -41,9 +43,10 @@ from holdfast.session.replayed import noted, refuse_to_replay
 from holdfast.session.report import Report
 from holdfast.session.request import Request
 from holdfast.session.selection import Selection, select
+from holdfast.session.standing import question_key, standing_entry
 from holdfast.session.steps import Agree, Next, Steps, performed
 from holdfast.session.terms import Terms
-from holdfast.session.watch import Watch
+from holdfast.session.watch import Watch, check_terms
 
 if TYPE_CHECKING:
     from holdfast.data.source import Source
@@ -69,7 +72,8 @@ class Session(Questions[Answer]):
     is never refunded. The intervals of all answers hold at once with probability `confidence`: the chance of
     a miss is divided equally among `queries` answers, or without `queries` over ever longer epochs.
     For the population the same holds by the transfer theorems (`holdfast.session.promise`).
-    The same question at the same accuracy returns the stored answer at no cost. Safe to share by threads.
+    The same question, at the same accuracy or a lesser one, returns the stored answer at no cost. Safe to share by
+    threads.
     """
 
     def __init__(
@@ -140,6 +144,7 @@ class Session(Questions[Answer]):
             Answer.from_json(entry.answer) for entry in entries if entry.answer and '"recipe"' in entry.plan
         ]
 
+    @fitting
     def sample(self, where: str, *, key: str | None = None) -> bool:
         """The sampling counting query: one row is read, and its bit is told with probability 3/4.
 
@@ -148,6 +153,8 @@ class Session(Questions[Answer]):
         asking again draws a fresh row and is charged again, unless it repeats a `key`.
         """
         test = compile_predicate(parse_predicate(where, self._schema), self._schema)
+        if key is not None and not isinstance(key, str):
+            raise InputError(f"expected key= as a text, got {type(key).__name__}")
         columns, text, charge = (self._vote if len(where) <= _SHORT else self._priced_vote)(where)
         entry = self._sampling(where, key, text, charge)
         if entry.answer is not None:
@@ -193,10 +200,12 @@ class Session(Questions[Answer]):
         charge = Charge(terms.session.cost(event), terms.table.cost(event), 0)
         return columns, json.dumps(to_json(event)), charge
 
+    @fitting
     def select(self, candidates: Sequence[Any], scores: Sequence[Any] | None = None, **how: Any) -> Selection:
         """A candidate with a high score, chosen privately; see `holdfast.session.selection.select`."""
         return select(self, candidates, scores, **how)
 
+    @fitting
     def sparse_vector(
         self,
         threshold: float,
@@ -215,6 +224,7 @@ class Session(Questions[Answer]):
         The last few are kept, so that coming back reads only what was answered since.
         """
         terms = {"epsilon": epsilon, "rho": rho, "delta": delta, "version": version, "questions": questions}
+        check_terms(name, threshold, terms)
         asked = repr((name, threshold, hits, terms))
         with self._lock:
             watch = self._watches.pop(asked, None)
@@ -229,6 +239,7 @@ class Session(Questions[Answer]):
                 del self._watches[next(iter(self._watches))]
             return self._watches.setdefault(asked, watch)
 
+    @fitting
     def multiplicative_weights(
         self, columns: Sequence[str], *, queries: int, **how: Any
     ) -> MultiplicativeWeights:
@@ -240,6 +251,7 @@ class Session(Questions[Answer]):
 
         return MultiplicativeWeights(self, columns, queries=queries, **how)
 
+    @fitting
     def minimize(self, loss: Loss, **how: Any) -> Minimum:
         """The least average loss over a bounded set, by private gradient descent.
 
@@ -249,6 +261,7 @@ class Session(Questions[Answer]):
 
         return minimize(self, loss, **how)
 
+    @fitting
     def synthesize(self, columns: Sequence[str], queries: Sequence[str], **how: Any) -> Any:
         """A synthetic table that answers the queries about as the rows do: method="mwem" or "small-database".
 
@@ -346,9 +359,11 @@ class Session(Questions[Answer]):
 
     def _steps(self, statistic: Statistic, request: Request, agree: Agree | None = None) -> Steps[Answer]:
         """Plan, charge, read and release, record; or what stands."""
+        if is_certain(statistic):
+            return certain_answer(statistic, self._terms)
         key = question_key(statistic, request)
         while True:
-            entry = self._ledger.find(self.name, key)
+            entry = standing_entry(self, statistic, request, key)
             if entry is not None and entry.answer is not None:
                 return Answer.from_json(entry.answer, repeated=True)
             try:
@@ -410,6 +425,8 @@ class Session(Questions[Answer]):
 
         It does not depend on which rows are chosen, so one plan serves all conditions.
         """
+        if is_certain(statistic):
+            return certain_plan(statistic, self._terms), self._anytime
         shape = statistic.shape, request
         known = self._plans.get(shape)
         if known is not None and self._still(*known, moment):
@@ -483,7 +500,7 @@ class Session(Questions[Answer]):
         """Several questions at once are charged all or none (unless others spend in between)."""
         moment = self._moment()
         for statistic in statistics:
-            if self._ledger.find(self.name, question_key(statistic, request)) is None:
+            if standing_entry(self, statistic, request, question_key(statistic, request)) is None:
                 planned, _ = self._planned(statistic, request, moment)
                 self._refuse_overspending(planned, moment)
                 charge = planned.charge

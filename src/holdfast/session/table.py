@@ -18,11 +18,12 @@ from holdfast.ledger import (
     open_ledger,
 )
 from holdfast.privacy.filter import Filter
+from holdfast.query.calling import fitting
 from holdfast.query.schema import Schema
 from holdfast.session.budget import Amount, Budget, budget, budget_of, validity_budget
 from holdfast.session.fixed import fixed_noise, odds_noise
 from holdfast.session.opening import Opening
-from holdfast.session.request import printable, probability, whole
+from holdfast.session.request import one_of, printable, probability, whole
 from holdfast.session.session import Session
 from holdfast.session.terms import Fixed, Terms
 
@@ -66,6 +67,7 @@ class Table:
         self._source.close()
         self._ledger.close()
 
+    @fitting
     def limit(
         self, *, epsilon: float | None = None, delta: float | None = None, rho: float | None = None
     ) -> None:
@@ -80,6 +82,7 @@ class Table:
         """What all sessions together have been charged."""
         return self._table_budget().amount(self._ledger.totals().units)
 
+    @fitting
     def session(
         self,
         *,
@@ -122,9 +125,7 @@ class Table:
             target = promised["target"] if target is None else target
         confidence = probability("confidence", 0.95 if confidence is None else confidence)
         queries = None if queries is None else whole("queries", queries)
-        target = "population" if target is None else target
-        if target not in ("population", "table"):
-            raise InputError(f'expected target="population" or "table", got {target!r}')
+        target = "population" if target is None else one_of("target", target, ("population", "table"))
         fixed = self._fixed(within, queries, confidence, target, only, intervals)
         if fixed is not None and name is None:
             # The theorems count every query on these rows, so sessions on the same plan are one session.
@@ -170,9 +171,7 @@ class Table:
         intervals: str,
     ) -> Fixed | None:
         """One mechanism and one noise for all answers, if that was asked for."""
-        if intervals not in ("uniform", "odds"):
-            raise InputError(f'expected intervals="uniform" or "odds", got {intervals!r}')
-        odds = intervals == "odds"
+        odds = one_of("intervals", intervals, ("uniform", "odds")) == "odds"
         if within is None and not odds:
             return None
         if queries is None or target != "population" or (odds and within is not None):
@@ -190,6 +189,7 @@ class Table:
             return odds_noise(self.rows, queries, confidence, only)
         return fixed_noise(self.rows, queries, probability("within", within), confidence, only)
 
+    @fitting
     def save(self, path: str | Path, *, overwrite: bool = False, progress: Any = None) -> Table:
         """Write the store: memory-mapped columns, the layout for quick reads. Returns the saved table.
 
@@ -200,7 +200,9 @@ class Table:
         from holdfast.data.save import save_store
         from holdfast.data.store import StoreSource
 
-        folder = Path(path)
+        if not isinstance(path, str | Path):
+            raise InputError(f"expected the path of a folder, got {type(path).__name__}")
+        folder = Path(printable("path", str(path)))
         self._refuse_to_lose_a_ledger(folder)
         memory = self._ledger if isinstance(self._ledger, MemoryLedger) else None
         if memory is not None:
@@ -249,6 +251,7 @@ class Table:
         return f"Table({self.rows:,} rows; {', '.join(self.schema)})"
 
 
+@fitting
 def open(
     data: object,
     schema: Schema | None = None,
@@ -292,7 +295,12 @@ def open(
 
 
 def _opened(ledger: Ledger | str | Path) -> Ledger:
-    return open_ledger(ledger) if isinstance(ledger, str | Path) else ledger
+    if isinstance(ledger, str | Path):
+        printable("ledger", str(ledger))
+        return open_ledger(ledger)
+    if not hasattr(ledger, "reserve"):
+        raise InputError(f"expected ledger= as a path, an address or a ledger, got {type(ledger).__name__}")
+    return ledger
 
 
 def _in_place_of(own: Path, ledger: Ledger) -> Ledger:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Mapping
 from fractions import Fraction
 from hashlib import blake2b
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from holdfast.errors import InputError
 from holdfast.mechanisms.sparse_vector import SparseVector
+from holdfast.mechanisms.terms import Version
 from holdfast.privacy.event import Nothing
 from holdfast.query.measurement import Measurement
 from holdfast.query.parse import parse_predicate
 from holdfast.session.planner import refuse_undrawable
-from holdfast.session.request import positive, printable
+from holdfast.session.request import one_of, positive, printable
 
 if TYPE_CHECKING:
     from holdfast.session.session import Session
@@ -24,6 +26,24 @@ if TYPE_CHECKING:
 def watch_text(name: str, threshold: float, asked: int, hits_left: int) -> str:
     """A sparse vector in one line."""
     return f"sparse vector {name!r} at {threshold:g}: {asked} asked, {hits_left} more may be above"
+
+
+def level_of(threshold: float, rows: int) -> tuple[float, int]:
+    """A threshold as a fraction of the rows, and as a count."""
+    level = positive("threshold", threshold)
+    if level > 1:
+        raise InputError(f"expected a threshold as a fraction of the rows, at most 1, got {threshold!r}")
+    return level, round(Fraction(level) * rows)
+
+
+def check_terms(name: str, threshold: float, terms: Mapping[str, Any]) -> None:
+    """InputError for terms of another kind, before they are compared with those of an open sparse vector."""
+    printable("name", name)
+    level_of(threshold, 1)
+    for budget in ("epsilon", "rho"):
+        if terms[budget] is not None:
+            positive(budget, terms[budget])
+    one_of("version", terms["version"], get_args(Version))
 
 
 class Watch:
@@ -39,10 +59,7 @@ class Watch:
         self._session, self._name = session, printable("name", name)
         self._lock, self._holder = Lock(), uuid.uuid4().hex
         self._rows = session._terms.rows
-        level = positive("threshold", threshold)
-        if level > 1:
-            raise InputError(f"expected a threshold as a fraction of the rows, at most 1, got {threshold!r}")
-        count = round(Fraction(level) * self._rows)
+        level, count = level_of(threshold, self._rows)
         fresh = SparseVector(count, sensitivity=1, hits=hits, **terms)
         refuse_undrawable(fresh.allocation.noise, fresh.allocation.question)
         entry = session.charge(f"sparse vector {name!r}", fresh.event, key=self._key("opened"))

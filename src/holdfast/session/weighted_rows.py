@@ -16,7 +16,8 @@ _UNITS = 1 << 62
 
 
 def sample(weights: Weights, count: int, bits: Bits | None = None) -> dict[str, list[Any]]:
-    """`count` independent rows as lists of values by column; a row from the outside is NULL in all columns.
+    """`count` independent rows as lists of values by column; a row from the outside is NULL in all columns, one
+    from a cell is NULL in those columns where the cell is.
 
     The weights are rounded to whole units, 2^62 in all, and a cell is chosen by an exact uniform integer.
     Within a bin of several values one is drawn uniformly. Post-processing: no row of the table is touched.
@@ -27,12 +28,12 @@ def sample(weights: Weights, count: int, bits: Bits | None = None) -> dict[str, 
     units = np.append(probabilities.reshape(-1), outside) * float(_UNITS >> 1)
     ends = np.cumsum(units.astype(np.int64))
     cells = np.searchsorted(ends, draw.integers_below(int(ends[-1]), count), side="right")
-    null = cells == probabilities.size
-    places = np.unravel_index(np.where(null, 0, cells), weights.universe.shape)
+    beyond = cells == probabilities.size
+    places = np.unravel_index(np.where(beyond, 0, cells), weights.universe.shape)
     rows: dict[str, list[Any]] = {}
     for axis, place in zip(weights.universe.axes, places, strict=True):
-        kind = weights.universe.schema[axis.column]
-        values = _values(axis, kind, place, draw)
+        kind, null = weights.universe.schema[axis.column], beyond | (place == axis.size)
+        values = _values(axis, kind, np.where(null, 0, place), draw)
         rows[axis.column] = [None if gone else value for gone, value in zip(null, values, strict=True)]
     return rows
 

@@ -36,8 +36,8 @@ class Weights:
         self.universe = universe
         self.arrays = arrays or array_module()
         self._cells = self.arrays.ones(universe.size)
-        self._outside = 1.0
-        self._total = universe.size + 1.0
+        self._outside = 0.0 if universe.is_complete else 1.0
+        self._total = universe.size + self._outside
         self._since = 0
         self._known: tuple[Region, float] | None = None
 
@@ -52,8 +52,8 @@ class Weights:
 
     @property
     def support(self) -> int:
-        """The number of points: all cells, and the outside."""
-        return self.universe.size + 1
+        """The number of points: all cells, and the outside if a row may lie there."""
+        return self.universe.points
 
     def fraction(self, region: Region) -> float:
         """The expectation of the query. Cost: the cells of its boxes, or one pass where it has none."""

@@ -12,7 +12,7 @@ from holdfast.privacy.event import Group
 from holdfast.privacy.filter import UNITS
 from holdfast.session.planner import total_rho
 from holdfast.session.promise import promises, share
-from holdfast.session.request import positive, probability, whole
+from holdfast.session.request import one_of, positive, probability, whole
 from holdfast.session.weights_terms import (
     WeightsTerms,
     best,
@@ -105,8 +105,8 @@ def plan_weights(
     "best" takes within=, or the budget of all updates (rho=, or epsilon= in a pure session); the others take
     epsilon= and delta=.
     """
-    if version not in VERSIONS:
-        raise InputError(f"expected version as one of {', '.join(VERSIONS)}, got {version!r}")
+    one_of("version", version, VERSIONS)
+    delta = None if delta is None else probability("delta", delta)
     if session.currency == "gdp":
         raise MechanismError("the sparse vector is not Gaussian noise, and this session is Gaussian-only")
     n, pure = session._terms.rows, session.currency == "pure"
@@ -115,9 +115,8 @@ def plan_weights(
     if version != "best":
         if epsilon is None or within is not None or rho is not None:
             raise InputError(f"the {version} version is planned from epsilon= and delta=; give these")
-        delta = 0.0 if delta is None else probability("delta", delta)
-        named = lecture if version == "lecture" else textbook
-        terms = named(n, points, queries, positive("epsilon", epsilon), delta, failure)
+        own = lecture if version == "lecture" else textbook
+        terms = own(n, points, queries, positive("epsilon", epsilon), delta or 0.0, failure)
     elif within is not None and rho is None and epsilon is None:
         answer = "laplace" if pure else "gaussian"
         terms = best(n, points, queries, probability("within", within), failure, answer)

@@ -25,6 +25,17 @@ def wished(totals: Workload, terms: Terms) -> float | None:
     return terms.within * many * spans(totals)[0] * totals.unit + totals.rounding
 
 
+def range_length(totals: Workload, rows: int) -> float:
+    """How far apart two answers can be, whatever the rows are, on the scale of `within`; of a quantile that is rank."""
+    if totals.statistic.kind == "quantile":
+        return 1.0
+    measurement, kind = totals.measurements[0], totals.statistic.kind
+    if kind == "mean":
+        assert measurement.grid is not None
+        return (measurement.grid.high - measurement.grid.low) * totals.unit
+    return rows * (measurement.high - measurement.low) * totals.unit
+
+
 def widths(
     totals: Workload, recipe: Recipe, promise: Promise, rows: int, qualifying: int | None = None
 ) -> Widths:

@@ -18,10 +18,11 @@ from holdfast.mechanisms.selection import exponential
 from holdfast.mechanisms.values import round_down, round_up
 from holdfast.privacy.event import BoundedRange, Event, Gaussian, Laplace, Repeat
 from holdfast.privacy.event import Sequence as Both
+from holdfast.query.calling import fitting
 from holdfast.query.universe import Universe, universe
 from holdfast.session.cell_counts import CellCounts
 from holdfast.session.marginals import Axes, marginals
-from holdfast.session.request import positive, whole
+from holdfast.session.request import positive, printable, whole
 from holdfast.session.weights import Weights
 from holdfast.synthesis.synthetic import SyntheticTable
 from holdfast.synthesis.workload import Workload
@@ -34,6 +35,7 @@ _LARGEST_MARGINAL = 4096
 _PASSES = 2
 
 
+@fitting
 def mwem(
     session: Session,
     columns: Sequence[str],
@@ -43,9 +45,11 @@ def mwem(
     epsilon: float | None = None,
     rounds: int | None = None,
     edges: Mapping[str, Sequence[Any]] | None = None,
+    nulls: Sequence[str] | None = None,
     name: str = "mwem",
 ) -> SyntheticTable:
-    """Synthetic data fitted to a list of conditions (texts, or a `Workload` made from them before).
+    """Synthetic data fitted to a list of conditions (texts, or a `Workload` made from them before), over the
+    `holdfast.query.universe` of the columns, their `edges` and `nulls`.
 
     Each round chooses the group of questions (all on the same columns) with the worst error by the
     exponential mechanism, and measures that group's whole marginal with Gaussian noise. The weights are
@@ -58,7 +62,8 @@ def mwem(
     comes without one, so look at `quality`.
     Cost: rounds times (choice + measurement), charged before a row is read.
     """
-    made = universe(session._schema, columns, edges)
+    printable("name", name)
+    made = universe(session._schema, columns, edges, nulls=nulls)
     work = queries if isinstance(queries, Workload) else Workload(made, queries)
     if work.universe != made:
         raise InputError("expected a workload over these columns and edges, got one over others")
@@ -70,7 +75,7 @@ def mwem(
     rows = session._terms.rows
     if entry.answer is None:
         counts = CellCounts(session._source, made)
-        drawn = _rounds(work, counts, Weights(made), rows, count, choosing, noise)
+        drawn = _rounds(work, counts, _first(made, rows), rows, count, choosing, noise)
         text = session.record(
             entry, json.dumps([[list(axes), cells.ravel().tolist()] for axes, cells in drawn.items()])
         )
@@ -112,12 +117,24 @@ def _rounds(
     return measured
 
 
+def _first(made: Universe, rows: int) -> Weights:
+    """Uniform weights on the values; a column is NULL in about one row of all, until it was measured."""
+    weights = Weights(made)
+    outside = weights.probabilities()[1]
+    for place, axis in enumerate(made.axes):
+        if axis.column in made.nulls:
+            null = (1 - outside) / (rows + 1)
+            values = np.full(axis.size, (1 - outside - null) / axis.size)
+            weights.rescale((place,), np.append(values, null), outside)
+    return weights
+
+
 def _fitted(made: Universe, measured: dict[Axes, NDArray[np.int64]], rows: int) -> Weights:
-    """The weights near to uniform that have the measured marginals, by several passes over all of them.
+    """The weights near to the first ones that have the measured marginals, by several passes over all of them.
 
     A function of what was recorded, so that a restart gives the same weights to the last bit.
     """
-    weights = Weights(made)
+    weights = _first(made, rows)
     for _ in range(_PASSES):
         for axes, cells in measured.items():
             _project(weights, axes, cells, rows)
@@ -125,9 +142,10 @@ def _fitted(made: Universe, measured: dict[Axes, NDArray[np.int64]], rows: int) 
 
 
 def _project(weights: Weights, axes: Axes, cells: NDArray[np.int64], rows: int) -> None:
-    """Fit the weights to a noisy marginal: no cell below half a row, no sum above 1."""
+    """Fit the weights to a noisy marginal: no cell below half a row, no sum above 1. Where no row can lie outside,
+    none does."""
     target = np.maximum(cells, 0.5) / rows
-    outside = max(1.0 - float(target.sum()), 0.5 / rows)
+    outside = 0.0 if weights.universe.is_complete else max(1.0 - float(target.sum()), 0.5 / rows)
     total = float(target.sum()) + outside
     weights.rescale(axes, target / total, outside / total)
 

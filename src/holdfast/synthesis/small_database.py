@@ -21,9 +21,10 @@ from holdfast.mechanisms.selection import exponential
 from holdfast.mechanisms.values import positive as exactly
 from holdfast.noise.bits import system_bits
 from holdfast.privacy.event import BoundedRange, Event, Repeat
+from holdfast.query.calling import fitting
 from holdfast.query.universe import universe
 from holdfast.session.cell_counts import CellCounts
-from holdfast.session.request import positive, whole
+from holdfast.session.request import one_of, positive, printable, whole
 from holdfast.session.weights import Weights
 from holdfast.synthesis.synthetic import SyntheticTable
 from holdfast.synthesis.workload import Workload
@@ -38,6 +39,7 @@ _SEARCHES = ("exact", "greedy", "candidates")
 _BLOCK = 2**22
 
 
+@fitting
 def small_database(
     session: Session,
     columns: Sequence[str],
@@ -49,6 +51,7 @@ def small_database(
     search: str = "exact",
     candidates: int = 10_000,
     edges: Mapping[str, Sequence[Any]] | None = None,
+    nulls: Sequence[str] | None = None,
     name: str = "small-database",
 ) -> SyntheticTable:
     """A database of `size` rows (or of ln|Q|/within^2) whose answers are close to the table's.
@@ -66,15 +69,16 @@ def small_database(
     (Theorem 3.16); no theorem about its error.
     Cost: `BoundedRange(epsilon)`, or m times `BoundedRange(epsilon/m)`, charged before a row is read.
     """
-    made = universe(session._schema, columns, edges)
+    printable("name", name)
+    made = universe(session._schema, columns, edges, nulls=nulls)
     work = Workload(made, queries)
+    positive("epsilon", epsilon)
     rate = exactly("epsilon", epsilon)
     m = _size(len(work), within, size)
-    if search not in _SEARCHES:
-        raise InputError(f"expected search as one of {', '.join(_SEARCHES)}, got {search!r}")
+    one_of("search", search, _SEARCHES)
     if session.currency == "gdp":
         raise MechanismError("a choice is not Gaussian noise, and this session is Gaussian-only")
-    points = made.size + 1
+    points = made.points
     _refuse_long_lists(search, points, m, len(work), whole("candidates", candidates))
     event: Event = Repeat(BoundedRange(rate / m), m) if search == "greedy" else BoundedRange(rate)
     identity = json.dumps([made.identity(), work.queries, str(rate), m, search, candidates])
@@ -127,9 +131,9 @@ def databases(points: int, size: int) -> NDArray[np.int64]:
 
 
 def indicators(work: Workload) -> NDArray[np.int64]:
-    """For each point (the outside last) and each condition, whether it holds."""
+    """For each point (the outside last, if there is one) and each condition, whether it holds."""
     cells = work.universe.size
-    table = np.zeros((cells + 1, len(work)), dtype=np.int64)
+    table = np.zeros((work.universe.points, len(work)), dtype=np.int64)
     for index, one in enumerate(work.regions):
         column = np.zeros(work.universe.shape, dtype=np.int64)
         if one.boxes is not None:

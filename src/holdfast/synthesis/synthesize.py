@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from holdfast.errors import InputError
+from holdfast.session.request import one_of
 from holdfast.synthesis.mwem import mwem
 from holdfast.synthesis.small_database import small_database
 from holdfast.synthesis.synthetic import SyntheticTable
@@ -18,8 +18,6 @@ def synthesize(
     session: Session, columns: Sequence[str], queries: Sequence[str], *, method: str = "mwem", **how: Any
 ) -> SyntheticTable:
     """Synthetic data that answer the queries about as the table does; see `mwem` and `small_database`."""
-    if method == "mwem":
+    if one_of("method", method, ("mwem", "small-database")) == "mwem":
         return mwem(session, columns, queries, **how)
-    if method == "small-database":
-        return small_database(session, columns, queries, **how)
-    raise InputError(f'expected method="mwem" or "small-database", got {method!r}')
+    return small_database(session, columns, queries, **how)

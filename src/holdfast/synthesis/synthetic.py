@@ -39,7 +39,7 @@ class SyntheticTable:
         return Schema.from_mapping({name: full[name] for name in self.universe.columns})
 
     def fraction(self, where: str) -> float:
-        """The fraction of the synthetic population that satisfies a condition (all columns known)."""
+        """The fraction of the synthetic population that satisfies a condition."""
         return self.weights.fraction(region(self.universe, where))
 
     def rows(self, count: int, *, bits: Bits | None = None) -> dict[str, list[Any]]:

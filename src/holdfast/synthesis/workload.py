@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.errors import InputError
-from holdfast.query.region import GRID, Region, region
+from holdfast.query.grouping import is_list
+from holdfast.query.predicate import conjunction
+from holdfast.query.region import GRID, Region, in_bin, region
 from holdfast.query.universe import Universe
+from holdfast.query.wording import shown
 from holdfast.session.marginals import Axes, marginals
 
 
@@ -23,8 +27,8 @@ class Workload:
     __slots__ = ("_lookups", "groups", "queries", "regions", "universe")
 
     def __init__(self, universe: Universe, queries: Sequence[str]) -> None:
-        if isinstance(queries, str) or not len(queries):
-            raise InputError(f"expected a list of conditions, got {queries!r}")
+        if not is_list(queries) or not len(queries) or not all(isinstance(query, str) for query in queries):
+            raise InputError(f"expected a list of conditions, got {shown(queries)}")
         self.universe = universe
         self.queries = tuple(queries)
         self.regions = [region(universe, query) for query in queries]
@@ -83,19 +87,15 @@ def asked(one: Region, universe: Universe) -> Axes:
 
 
 def all_marginals(universe: Universe, ways: int) -> list[str]:
-    """Every conjunction that fixes one group in each of `ways` columns; for columns with one value a group."""
-    from itertools import combinations, product
+    """Every conjunction that fixes one group of values in each of `ways` columns.
 
-    from holdfast.query.predicate import among, conjunction
-
-    queries = []
-    for axes in combinations(universe.axes, ways):
-        leaves = [
-            [
-                among(axis.column, ((low, high - 1),), universe.schema[axis.column])
-                for low, high in zip(axis.bounds, axis.bounds[1:], strict=False)
-            ]
-            for axis in axes
-        ]
-        queries += [str(conjunction(*leaf)) for leaf in product(*leaves)]
-    return queries
+    The conditions of one column part the values of its bins among them: each bin is [low, high), and the last one
+    includes its end. NULL is in none of them.
+    """
+    if isinstance(ways, bool) or not isinstance(ways, int) or not 1 <= ways <= len(universe.axes):
+        raise InputError(f"expected ways= from 1 to the {len(universe.axes)} columns, got {ways!r}")
+    leaves = [
+        [in_bin(axis, universe.schema[axis.column], place) for place in range(axis.size)]
+        for axis in universe.axes
+    ]
+    return [str(conjunction(*leaf)) for axes in combinations(leaves, ways) for leaf in product(*axes)]

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 from holdfast.errors import InputError, MechanismError
 from holdfast.ledger import Stale
 from holdfast.privacy.filter import UNITS
+from holdfast.query.calling import fitting
+from holdfast.query.wording import shown
 from holdfast.session.footing import footing_after, refuse_beyond_the_promise
 from holdfast.session.minimize.certificate import population_part
 from holdfast.session.minimize.descent import blocks_of, choose, descend, steepness
 from holdfast.session.minimize.loss import Loss, Vector
 from holdfast.session.minimize.plan import DescentPlan, certified
 from holdfast.session.minimize.search import Search
-from holdfast.session.request import positive, whole
+from holdfast.session.request import one_of, positive, whole
 
 if TYPE_CHECKING:
     from holdfast.ledger import Entry
@@ -79,6 +81,7 @@ def _charged(session: Session, loss: Loss, how: dict[str, Any]) -> tuple[Descent
             return made, session.charge(label, made.event, queries=1, fresh=made.fresh)
 
 
+@fitting
 def plan_minimize(
     session: Session,
     loss: Loss,
@@ -99,14 +102,18 @@ def plan_minimize(
     the exponential mechanism chooses among the results.
     """
     terms, currency = session._terms, session.currency
+    if isinstance(loss, type) or not all(
+        hasattr(loss, part) for part in ("columns", "region", "total", "complexity")
+    ):
+        raise InputError(f"expected a loss such as holdfast.learn.logistic(...), got {shown(loss)}")
     runs = whole("runs", runs)
     if sum(given is not None for given in (within, rho, epsilon)) > 1:
         raise InputError("give only one of within, rho and epsilon")
     if within is not None and runs > 1:
         raise InputError("runs= needs a budget: give rho= or epsilon= instead of within=")
-    wanted = (mechanism,) if mechanism is not None else ("gaussian", "votes")
-    if any(name not in ("gaussian", "votes") for name in wanted):
-        raise InputError(f'expected mechanism="gaussian" or "votes", got {mechanism!r}')
+    wanted: tuple[str, ...] = ("gaussian", "votes")
+    if mechanism is not None:
+        wanted = (one_of("mechanism", mechanism, wanted),)
     able = tuple(name for name in wanted if name in terms.mechanisms)
     if not able:
         raise MechanismError(f"this session's budget ({currency}) cannot count {wanted[0]} steps")

@@ -1,0 +1,82 @@
+"""Answers that stand: a question that is asked again, or less exactly, is answered by what was told before."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from typing import TYPE_CHECKING, Any
+
+from holdfast.ledger import BEGINNING, Entry
+from holdfast.query.statistic import Statistic, workload
+from holdfast.session.planner import amount_of, mechanisms_for
+from holdfast.session.request import Request
+from holdfast.session.terms import Terms
+
+if TYPE_CHECKING:
+    from holdfast.session.session import Session
+
+_QUESTION = BEGINNING - 1
+_WISHES = {"within": "w", "rho": "r", "epsilon": "e"}
+_SHARE = "s"
+"""An equal share of the budget."""
+_LETTERS = (*_WISHES.values(), _SHARE)
+
+
+def question_key(statistic: Statistic, request: Request) -> str:
+    """Equal for equal questions at equal accuracy, and for no others.
+
+    It begins with the question; then come the kind of accuracy, and how exact: the least key is the most exact.
+    """
+    given = ((letter, getattr(request, name)) for name, letter in _WISHES.items())
+    letter, number = next((wish for wish in given if wish[1] is not None), (_SHARE, 0.0))
+    bits = int.from_bytes(struct.pack(">d", number))  # of positive numbers, they are in order
+    exactness = bits if letter == "w" else 2**64 - 1 - bits
+    insisted = (
+        ""
+        if (request.mechanism, request.rows) == (None, None)
+        else _digest(f"{request.mechanism} {request.rows}")
+    )
+    return f"{_digest(statistic.identity)}{letter}{exactness:016x}{insisted}"
+
+
+def standing_entry(session: Session, statistic: Statistic, request: Request, key: str) -> Entry | None:
+    """The reservation of this very question; or else one with an answer that is as exact, if there is.
+
+    That answer is public, and its interval is among those that hold together, so it may be told again. Of each kind
+    of accuracy the most exact one is looked at: the ledger is read twice, however much was asked.
+    """
+    same = session._ledger.find(session.name, key)
+    if same is not None or session._terms.fixed is not None:
+        return same
+    question = key[:_QUESTION]
+    found = session._ledger.firsts(session.name, [question + letter for letter in _LETTERS])
+    if not found:
+        return None
+    plans = {entry.id: json.loads(entry.plan) for entry in found}
+    suffices = [
+        entry for entry in found if _suffices(entry, plans[entry.id], statistic, request, session._terms)
+    ]
+    return min(suffices, key=lambda entry: plans[entry.id]["width"], default=None)
+
+
+def _suffices(
+    entry: Entry, plan: dict[str, Any], statistic: Statistic, request: Request, terms: Terms
+) -> bool:
+    """Whether an answer was planned within the width that is asked for; or, where a budget is given, cost at least as
+    much by the same mechanism."""
+    if entry.answer is None:
+        return False
+    mechanism = plan["recipe"][0]
+    if request.within is not None:
+        return request.mechanism in (None, mechanism) and plan["width"] <= request.within
+    amount, currency = amount_of(request, terms)
+    if mechanism != mechanisms_for(workload(statistic, terms.schema, terms.rows), request, terms)[0]:
+        return False
+    told = json.loads(entry.answer)
+    spent = {"pure": told["epsilon"], "zcdp": told["rho"], "gdp": 2 * told["rho"]}[currency]
+    return spent is not None and spent >= amount
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=_QUESTION // 2).hexdigest()
