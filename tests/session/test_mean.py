@@ -273,7 +273,8 @@ def test_one_value_that_was_not_kept_is_printed(session: hf.Session) -> None:
     assert "[-60, 300] not within 20" in screen.getvalue()
 
 
-def test_a_range_of_one_value_is_no_lack_of_rows() -> None:
-    table = hf.open({"x": np.full(100, 5)}, hf.Schema(x=hf.Integer(5, 5)))
-    answer = table.session(rho=1.0, target="table").mean("x", rho=0.5)
-    assert answer.value == 5 and not answer.too_few
+def test_a_mean_that_is_known_is_refused_before_the_charge() -> None:
+    session = hf.open({"x": np.full(100, 5)}, hf.Schema(x=hf.Integer(5, 5))).session(rho=1.0, target="table")
+    with pytest.raises(hf.InputError, match="the same number whatever the rows are"):
+        session.mean("x", rho=0.5)
+    assert session.spent == 0

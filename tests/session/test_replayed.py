@@ -119,7 +119,7 @@ def test_noise_that_is_known_beforehand_gives_the_rows_away() -> None:
     def released(data: dict[str, Any]) -> np.ndarray[Any, Any]:
         session = hf.open(data, SCHEMA).session(rho=1.0, target="table")
         with replayed(ReplayedBits(7)):
-            session.synthesize(["a", "b"], CELLS, rho=1e-6)
+            session.synthesize(["a", "b"], CELLS, rho=1e-6, nulls=[])
         (entry,) = session._ledger.entries()
         assert is_replayed(entry.plan)
         return np.array(json.loads(entry.answer or "")[0][1])

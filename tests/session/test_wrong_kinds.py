@@ -12,6 +12,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.learn import squared
+from holdfast.ledger import MemoryLedger
 from holdfast.session.session import Session
 
 ROWS = 400
@@ -97,8 +98,12 @@ HARMLESS = {
 """What looks wrong and is not."""
 
 
+def opened() -> hf.Table:
+    return hf.open(DATA, SCHEMA, ledger=MemoryLedger())
+
+
 def session_of(**options: Any) -> Session:
-    return hf.open(DATA, SCHEMA).session(**{"rho": 100.0, "queries": 1000, "target": "table"} | options)
+    return opened().session(**{"rho": 100.0, "queries": 1000, "target": "table"} | options)
 
 
 def with_only(given: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
@@ -178,7 +183,7 @@ def test_a_misspelt_word_gets_advice() -> None:
     with pytest.raises(hf.InputError, match="did you mean rounds"):
         session.synthesize(["sick"], ["sick"], rho=0.1, round=3)
     with pytest.raises(hf.InputError, match="did you mean queries"):
-        hf.open(DATA, SCHEMA).session(rho=1.0, query=3)
+        opened().session(rho=1.0, query=3)
     with pytest.raises(hf.InputError, match="multiple values for argument 'where'"):
         session.fraction("sick", where="age > 3", within=0.1)
     with pytest.raises(hf.InputError, match="one column"):
@@ -204,7 +209,7 @@ TABLE_OPTIONS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", TABLE_OPTIONS)
 def test_a_table_refuses_wrong_kinds_of_sessions_and_limits(name: str) -> None:
-    table = hf.open(DATA, SCHEMA)
+    table = opened()
     for kind, value in WRONG.items():
         given = {name: value} if name in ("epsilon", "rho") else {"rho": 1.0, name: value}
         if kind != "None":

@@ -56,7 +56,7 @@ class Opening:
             "budget and its intervals know nothing of what was asked before. Keep the first table and its sessions, "
             'or give every opening the same ledger, which also lasts: hf.open(..., ledger="people.ledger")',
             ReopenedWarning,
-            stacklevel=3,
+            stacklevel=4,  # past `fitting`
         )
 
 
