@@ -365,7 +365,8 @@ class Session(Questions[Answer]):
         while True:
             entry = standing_entry(self, statistic, request, key)
             if entry is not None and entry.answer is not None:
-                return Answer.from_json(entry.answer, repeated=True)
+                answer = Answer.from_json(entry.answer, repeated=True)
+                return answer if request.within is None else replace(answer, within=request.within)
             try:
                 if entry is None:
                     planned, wish = self._wish(statistic, request, key, agree)
