@@ -21,7 +21,6 @@ def discretised(rows: int, queries: int, beta: float, cells: int | None = None) 
     other release on these rows. Not private.
     Reference: docs/theorems.md, Theorem 14. Cost: a search over c.
     """
-
     return best_cells(rows, queries, beta)[0] if cells is None else _alpha(rows, queries, beta, max(2, cells))
 
 

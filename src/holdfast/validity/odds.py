@@ -15,9 +15,6 @@ from holdfast.validity.search import least
 from holdfast.validity.votes import votes_sharp_term
 from holdfast.validity.wilson import overshoot, wilson_low
 
-RARE = 0.01
-"""The frequency at which intervals are narrowest, where nobody says another."""
-
 
 @dataclass(frozen=True, slots=True)
 class GaussianOdds:
@@ -54,7 +51,7 @@ class VotesOdds:
 
 @lru_cache(maxsize=4096)
 def gaussian_odds(
-    rows: int, queries: int, beta: float, standard_deviation_counts: float, grid: int = 1, at: float = RARE
+    rows: int, queries: int, beta: float, standard_deviation_counts: float, grid: int = 1, at: float = 0.01
 ) -> GaussianOdds:
     """Theorem V for discrete Gaussian noise of one s for all answers; epsilon is tuned for events of
     frequency `at`.
@@ -80,7 +77,7 @@ def gaussian_odds(
 
 
 def gaussian_odds_noise(
-    rows: int, queries: int, beta: float, at: float = RARE, grid: int = 1
+    rows: int, queries: int, beta: float, at: float = 0.01, grid: int = 1
 ) -> tuple[float, float]:
     """(half-width at frequency `at`, standard deviation in counts of 1/g) where V is narrowest there."""
 
@@ -93,7 +90,7 @@ def gaussian_odds_noise(
 
 @lru_cache(maxsize=256)
 def votes_odds(
-    rows: int, queries: int, beta: float, votes: int, flip: float = 0.25, at: float = RARE
+    rows: int, queries: int, beta: float, votes: int, flip: float = 0.25, at: float = 0.01
 ) -> VotesOdds:
     """Theorem W for m votes an answer: Wilson limits, c = (delta(epsilon) + k y)/beta.
 

@@ -73,8 +73,7 @@ def choose(names: Sequence[str], asked: Request) -> Option:
 
 
 def needs(short: Option) -> Option:
-    """The same option, saying what would make its request fit: fewer queries on these rows, or more rows for these
-    queries."""
+    """The option with what would make it fit: fewer queries on these rows, or more rows for these queries."""
     theorem, asked = bound(short.name), short.request
     tuned = {name: getattr(asked, name) for name in ("grid", "flip") if name in theorem.parameters}
 
