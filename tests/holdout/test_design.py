@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,11 @@ import pytest
 from holdfast.errors import BudgetError, InputError, MechanismError
 from holdfast.holdout import Leaderboard, ReusableHoldout, design
 from holdfast.holdout.design import MODES
+from holdfast.holdout.metric import GRID
 from holdfast.mechanisms.votes import FLIP
 from holdfast.privacy import event, rule
+from holdfast.validity.option import Request
+from holdfast.validity.planner import choose
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
@@ -139,6 +143,38 @@ def test_a_saved_holdout_that_is_not_private_is_not_opened_as_one(tmp_path: Path
     with pytest.raises(MechanismError, match="not private"):
         ReusableHoldout(labels, private=True, state=tmp_path)
     ReusableHoldout(labels, state=tmp_path).close()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_named_mode_is_planned_alone(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, names = sys.modules["holdfast.validity.planner"]._OPTIONS, []  # type: ignore[attr-defined]
+    for name, make in list(table.items()):
+        monkeypatch.setitem(
+            table, name, lambda asked, name=name, make=make: (names.append(name), make(asked))[1]
+        )
+    design(rows=5000, queries=30, within=0.4, mode=mode)
+    assert names == ([] if mode == "thresholdout" else [mode])
+    names.clear()
+    assert design(rows=5000, queries=30, within=0.4).mode == "votes"
+    assert names == ["votes"]
+
+
+@pytest.mark.parametrize("mode", MODES[:4])
+@pytest.mark.parametrize("within", [None, 0.2])
+def test_a_design_is_what_the_planner_chose(mode: str, within: float | None) -> None:
+    plan = design(rows=5000, queries=30, within=within, mode=mode)
+    option = choose((mode,), Request(5000, 30, 0.95, within, GRID))
+    assert (plan.width, plan.population, plan.rows_read) == (
+        option.width,
+        option.population,
+        option.rows_per_answer,
+    )
+    assert (plan.cells, plan.failures, plan.votes) == (option.cells, option.failures, option.votes or 0)
+    assert plan.private == option.private
+    if option.rho is not None:
+        assert 30 * plan.rho == pytest.approx(option.rho)
+    if option.standard_deviation is not None:
+        assert Fraction(plan.variance) == option.epochs[0].noise
 
 
 def test_what_a_named_mode_could_do_is_said() -> None:

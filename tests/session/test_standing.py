@@ -170,7 +170,9 @@ def test_intervals_that_were_served_again_hold(
 
 
 def test_a_better_answer_is_held_against_what_is_asked_now() -> None:
-    session = hf.open({"x": np.arange(1000)}, hf.Schema(x=hf.Integer(0, 999))).session(rho=10.0, target="table")
+    session = hf.open({"x": np.arange(1000)}, hf.Schema(x=hf.Integer(0, 999))).session(
+        rho=10.0, target="table"
+    )
     first = session.fraction("x > 300", within=0.02)
     again = session.fraction("x > 300", within=0.3)
     assert again.repeated and again.value == first.value

@@ -21,7 +21,7 @@ from holdfast.query.region import GRID, Region, factors, region
 from holdfast.query.universe import universe
 from holdfast.session.multiplicative_weights import projection
 from holdfast.session.weights import Weights
-from holdfast.session.weights_plan import compare, shares
+from holdfast.session.weights_plan import compare
 from holdfast.session.weights_terms import (
     WeightsTerms,
     best,
@@ -181,7 +181,7 @@ def test_the_lecture_version_has_root_n_times_epsilon_below() -> None:
 
 
 def test_shares_of_many_places_are_the_sum_of_each() -> None:
-    from holdfast.session.promise import share
+    from holdfast.session.promise import share, shares
 
     for place, count in ((1, 1), (1, 1000), (37, 100), (512, 513)):
         assert shares(None, place, count) == pytest.approx(sum(share(None, place + i) for i in range(count)))

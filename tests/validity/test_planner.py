@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from holdfast import validity
 from holdfast.errors import InputError
+from holdfast.validity.option import Option, Request
 from holdfast.validity.plan import Plan
+from holdfast.validity.planner import choose
 
 CERTIFIED = [b for b in validity.bounds() if b.certified and b.private and b.adaptive]
 
@@ -99,6 +103,42 @@ def test_what_a_failing_option_needs_is_enough_and_no_more() -> None:
         assert enough <= 0.05 < short
         count = validity.most_queries(option.name, rows=10**5, within=0.05, confidence=0.95)
         assert option.most_queries == count
+
+
+def computed(patch: pytest.MonkeyPatch) -> list[str]:
+    """The options that are computed from here on."""
+    names: list[str] = []
+    table = sys.modules["holdfast.validity.planner"]._OPTIONS  # type: ignore[attr-defined]
+    for name, make in list(table.items()):
+
+        def noted(asked: Request, name: str = name, make: Callable[[Request], Option] = make) -> Option:
+            names.append(name)
+            return make(asked)
+
+        patch.setitem(table, name, noted)
+    return names
+
+
+def test_the_first_that_fits_is_chosen_and_no_other_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = computed(monkeypatch)
+    assert choose(("votes", "gaussian"), Request(10**6, 100, 0.95, 0.05)).name == "votes"
+    assert names == ["votes"]
+    assert choose(("gaussian",), Request(10**6, 100, 0.95)).name == "gaussian"
+    assert names == ["votes", "gaussian"]
+
+
+def test_the_narrowest_is_chosen_where_none_fits_or_no_width_is_asked_for() -> None:
+    for within in (None, 0.0001):
+        asked = Request(10**4, 100, 0.95, within)
+        each = [choose((name,), asked) for name in ("votes", "gaussian")]
+        assert choose(("votes", "gaussian"), asked) == min(each, key=lambda option: option.width)
+        assert all(option.fits == (within is None) for option in each)
+
+
+def test_more_queries_than_any_noise_bears_are_no_mistake_of_the_caller() -> None:
+    plan = validity.plan(rows=10, queries=10**13, within=0.1, confidence=0.95)
+    assert not plan.possible
+    assert "gaussian (J0 with T1*): certifies nothing" in str(plan)
 
 
 def test_without_privacy_rounding_may_be_chosen() -> None:

@@ -23,7 +23,7 @@ from holdfast.mechanisms.selection import exponential, selection_loss
 from holdfast.mechanisms.values import ROUND_UP, positive, round_down
 from holdfast.privacy.event import BoundedRange, Event, Laplace
 from holdfast.privacy.event import Sequence as Events
-from holdfast.session.footing import Footing, footing_after, is_fresh, refuse_beyond_the_promise
+from holdfast.session.footing import Footing, footing_after, is_fresh
 from holdfast.session.request import probability
 
 if TYPE_CHECKING:
@@ -227,7 +227,6 @@ class FiniteClass:
 def _charged(session: Session, label: str, event: Event) -> tuple[Entry, Footing]:
     """Charge two claims; and what they stand on, which is looked up again if somebody was charged first."""
     while True:
-        refuse_beyond_the_promise(session, 2)
         fresh = is_fresh(session._terms, session._moment())
         with suppress(Stale):
             return session.charge(label, event, queries=2, fresh=fresh), footing_after(session, fresh)

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.errors import InputError
+from holdfast.privacy.rounding import round_down as round_down
+from holdfast.privacy.rounding import round_up as round_up
 
 Integers = int | NDArray[np.int64]
 
@@ -49,15 +51,3 @@ def positive(name: str, value: object) -> Fraction:
 
 ROUND_UP = 1 + 2.0**-40
 """Covers the rounding of a few elementary functions in double precision, each within a few ulp (2^-52)."""
-
-
-def round_down(number: float) -> Fraction:
-    """A fraction with 20 significant bits, at most `number`: noise parameters stay small and are shared."""
-    mantissa, exponent = math.frexp(number)
-    return Fraction(math.floor(mantissa * 2**20)) * Fraction(2) ** (exponent - 20)
-
-
-def round_up(number: Fraction) -> Fraction:
-    """A fraction with 20 significant bits, at least `number`."""
-    shift = 20 - (number.numerator.bit_length() - number.denominator.bit_length())
-    return Fraction(math.ceil(number * Fraction(2) ** shift)) / Fraction(2) ** shift

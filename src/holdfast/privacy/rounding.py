@@ -63,3 +63,15 @@ def _nearest(value: Fraction) -> float:
         return value.numerator / value.denominator
     except OverflowError:
         raise InputError("a privacy loss must stay below 1.8e308, got more; add noise") from None
+
+
+def round_down(number: float) -> Fraction:
+    """A fraction with 20 significant bits, at most `number`: noise parameters stay small and are shared."""
+    mantissa, exponent = math.frexp(number)
+    return Fraction(math.floor(mantissa * 2**20)) * Fraction(2) ** (exponent - 20)
+
+
+def round_up(number: Fraction) -> Fraction:
+    """A fraction with 20 significant bits, at least `number`."""
+    shift = 20 - (number.numerator.bit_length() - number.denominator.bit_length())
+    return Fraction(math.ceil(number * Fraction(2) ** shift)) / Fraction(2) ** shift

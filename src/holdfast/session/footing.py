@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.errors import BudgetError
-from holdfast.session.planner import total_rho
-from holdfast.session.promise import Promise, promises, share
+from holdfast.session.promise import Promise, answered, next_promises
 
 if TYPE_CHECKING:
     from holdfast.ledger import Moment
@@ -57,18 +55,5 @@ def is_fresh(terms: Terms, moment: Moment) -> bool:
 def footing_after(session: Session, fresh: bool) -> Footing:
     """What each claim of a release stands on that was just charged by `session.charge(..., queries=k)`."""
     moment, terms = session._moment(), session._terms
-    shared = moment.session if terms.target == "table" else moment.table
-    weight, rho = share(terms.queries, max(1, shared.answers)), total_rho(moment.table.units, terms)
-    promise = next(promises(terms.target, terms.rows, 1 - terms.confidence, weight, rho))
+    promise = next(next_promises(moment, terms, place=max(1, answered(moment, terms))))
     return Footing(promise, terms.rows, terms.rows_per_unit, fresh)
-
-
-def refuse_beyond_the_promise(session: Session, asked: int) -> None:
-    """BudgetError if the session's intervals were promised for fewer answers."""
-    moment, terms = session._moment(), session._terms
-    answers = (moment.session if terms.target == "table" else moment.table).answers
-    if terms.queries is not None and answers + asked > terms.queries:
-        raise BudgetError(
-            f"the intervals were promised for {terms.queries} queries on these rows; {answers} are answered and "
-            f"this needs {asked}. Open a session for more queries."
-        )

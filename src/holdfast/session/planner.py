@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -14,7 +14,6 @@ from holdfast.mechanisms.accuracy import most_noise
 from holdfast.mechanisms.values import round_down, round_up
 from holdfast.mechanisms.votes import FLIP
 from holdfast.noise.parameter import LARGEST_SCALE
-from holdfast.privacy.conversion import pure_to_zcdp
 from holdfast.privacy.event import Group
 from holdfast.privacy.filter import UNITS
 from holdfast.privacy.rule import zcdp
@@ -22,7 +21,7 @@ from holdfast.query.statistic import Statistic, Workload, workload
 from holdfast.session.loss import event_of, pure_epsilon, selections
 from holdfast.session.mean import aims, when_it_holds
 from holdfast.session.plan import Alternative, Plan, Recipe
-from holdfast.session.promise import Promise, promises, share
+from holdfast.session.promise import Promise, answered, next_promises, total_rho
 from holdfast.session.request import Request
 from holdfast.session.terms import Terms
 from holdfast.session.width import range_length, spans, stated, widths, wished
@@ -187,12 +186,6 @@ def _width_for(amount: float, totals: Workload, moment: Moment, terms: Terms) ->
     return made.width if made is not None and math.isfinite(made.width) else None
 
 
-def total_rho(units: int, terms: Terms) -> float:
-    """The table's loss so far as zCDP, from the units of its own currency."""
-    amount = units / UNITS
-    return amount if terms.table.currency == "zcdp" else pure_to_zcdp(amount) if units else 0.0
-
-
 def mechanisms_for(totals: Workload, request: Request, terms: Terms) -> tuple[str, ...]:
     """The mechanisms to try; an explicit choice or an explicit budget leaves one."""
     currency, kind = terms.session.currency, totals.statistic.kind
@@ -244,7 +237,7 @@ def _plan_by(
     if request.within is None:
         amount, currency = amount_of(request, terms)
         return _promised(totals, _bought(mechanism, totals, amount, currency, terms), moment, terms)
-    for promise in _promises(moment, terms):
+    for promise in next_promises(moment, terms):
         recipe = _within(mechanism, totals, request, promise, terms, aim)
         if recipe is None:
             return None  # a later promise is wider still
@@ -256,17 +249,11 @@ def _plan_by(
 
 def _promised(totals: Workload, recipe: Recipe, moment: Moment, terms: Terms) -> Plan | None:
     """The plan for a recipe under the narrowest promise that its cost allows."""
-    for promise in _promises(moment, terms):
+    for promise in next_promises(moment, terms):
         made = finish(totals, recipe, promise, terms)
         if _within_level(made, promise, moment, terms):
             return made
     return None
-
-
-def _promises(moment: Moment, terms: Terms) -> Iterator[Promise]:
-    place = (moment.session if terms.target == "table" else moment.table).answers + 1
-    spent = total_rho(moment.table.units, terms)
-    return promises(terms.target, terms.rows, 1 - terms.confidence, share(terms.queries, place), spent)
 
 
 def _queries(totals: Workload, terms: Terms) -> int:
@@ -281,7 +268,7 @@ def holds(made: Plan, moment: Moment, terms: Terms) -> While:
     currency = terms.table.currency
     if terms.fixed is not None:
         return While(session_answers=terms.queries, alone=True, currency=currency)
-    first = (moment.session if terms.target == "table" else moment.table).answers + 1
+    first = answered(moment, terms) + 1
     last = terms.queries if terms.queries is not None else 2 ** first.bit_length() - 1
     if terms.target == "table":
         return While(session_answers=last, currency=currency)

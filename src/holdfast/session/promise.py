@@ -17,8 +17,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from holdfast.errors import BudgetError
+from holdfast.privacy.conversion import pure_to_zcdp
+from holdfast.privacy.filter import UNITS
 from holdfast.validity.transfer import concentrated_term
+
+if TYPE_CHECKING:
+    from holdfast.ledger import Moment
+    from holdfast.session.terms import Terms
 
 _MOST_LEVELS = 64
 _SLACK = 1 / 20
@@ -50,6 +58,53 @@ def share(queries: int | None, place: int) -> float:
         return 1 / queries
     epoch = place.bit_length() - 1
     return 1 / ((1 << epoch) * (epoch + 1) * (epoch + 2))
+
+
+def shares(queries: int | None, place: int, count: int) -> float:
+    """The sum of `share` over `count` places from `place` on."""
+    if queries is not None:
+        return count / queries
+    total, end = 0.0, place + count
+    while place < end:
+        following = min(end, 1 << place.bit_length())
+        total += (following - place) * share(None, place)
+        place = following
+    return total
+
+
+def answered(moment: Moment, terms: Terms) -> int:
+    """How many places of the promise are taken: by the session's answers, or by all on the table."""
+    own = terms.target == "table" or terms.fixed is not None
+    return (moment.session if own else moment.table).answers
+
+
+def total_rho(units: int, terms: Terms) -> float:
+    """The table's loss so far as zCDP, from the units of its own currency."""
+    amount = units / UNITS
+    return amount if terms.table.currency == "zcdp" else pure_to_zcdp(amount) if units else 0.0
+
+
+def next_promises(
+    moment: Moment, terms: Terms, *, place: int | None = None, count: int = 1, spent: float | None = None
+) -> Iterator[Promise]:
+    """What the next answer may promise, the narrowest first; or `count` answers together, from `place` on.
+
+    `spent` is the table's loss before them; if it is not given, what the ledger knew at that moment.
+    """
+    weight = shares(terms.queries, answered(moment, terms) + 1 if place is None else place, count)
+    rho = total_rho(moment.table.units, terms) if spent is None else spent
+    return promises(terms.target, terms.rows, 1 - terms.confidence, weight, rho)
+
+
+def refuse_beyond_the_promise(asked: int, taken: int, terms: Terms) -> None:
+    """BudgetError if the intervals were promised for fewer answers than those taken and those asked for."""
+    if asked and terms.queries is not None and taken + asked > terms.queries:
+        raise BudgetError(
+            f"the intervals were promised for {terms.queries:,} queries on these rows; {taken:,} are answered and "
+            f"this needs {asked:,}. Open a session for more queries.",
+            requested=asked,
+            remaining=terms.queries - taken,
+        )
 
 
 def promises(target: str, rows: int, beta: float, weight: float, rho: float) -> Iterator[Promise]:

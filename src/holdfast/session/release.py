@@ -20,6 +20,7 @@ from holdfast.session.quantile import read_bins, select_bins
 from holdfast.session.readout import Reading, Totals, read, read_between, too_few
 from holdfast.session.terms import Terms
 from holdfast.session.width import spans
+from holdfast.validity.argument import miss
 from holdfast.validity.odds import gaussian_odds, votes_odds
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _by_odds(totals: Workload, noisy: Totals, terms: Terms) -> Reading:
     """Each answer gets its own interval: Theorem V (gaussian) or W (votes) on the scale of [0,1]."""
     fixed, measurement = terms.fixed, totals.measurements[0]
     assert fixed is not None and terms.queries is not None
-    beta, span = 1 - terms.confidence, spans(totals)[0]
+    beta, span = miss(terms.confidence), spans(totals)[0]
     means = (noisy[0] / terms.rows - measurement.low) / span
     if fixed.mechanism == "gaussian":
         limits = gaussian_odds(terms.rows, terms.queries, beta, float(fixed.noise) ** 0.5)

@@ -35,8 +35,8 @@ from holdfast.session.budget import AMOUNT, Amount, Budget
 from holdfast.session.certain import certain_answer, certain_plan, is_certain
 from holdfast.session.estimate import Estimate, Known
 from holdfast.session.plan import Plan, recipe_from_text
-from holdfast.session.planner import affordable, finish, holds, plan, total_rho
-from holdfast.session.promise import Promise, promises, share
+from holdfast.session.planner import affordable, finish, holds, plan
+from holdfast.session.promise import Promise, answered, next_promises, refuse_beyond_the_promise
 from holdfast.session.questions import Questions
 from holdfast.session.release import release
 from holdfast.session.replayed import noted, refuse_to_replay
@@ -294,7 +294,7 @@ class Session(Questions[Answer]):
                 return self._reserve(name, plan_text, text, cost, holding).put(self._ledger)
             except Stale:
                 # Too many intervals are refused here; otherwise the key was reserved meanwhile, and is found.
-                self._refuse_more_than_promised(queries, self._moment())
+                refuse_beyond_the_promise(queries, self._answered, self._terms)
                 if fresh:
                     raise
 
@@ -310,7 +310,7 @@ class Session(Questions[Answer]):
     @property
     def _answered(self) -> int:
         """How many places of the promise are taken: by the session's answers, or by all on the table."""
-        return self._ledger.totals(self.name if self._terms.target == "table" else None).answers
+        return answered(self._moment(), self._terms)
 
     def _priced(self, label: str, event: Event, queries: int) -> tuple[str, str, Charge]:
         """What the ledger keeps of a charge, and its cost; refused where a session cannot count it."""
@@ -345,12 +345,7 @@ class Session(Questions[Answer]):
 
     def promise(self) -> Promise:
         """What one more answer may promise at this moment: see `holdfast.session.promise`."""
-        moment, terms = self._moment(), self._terms
-        place = (moment.session if terms.target == "table" else moment.table).answers + 1
-        spent = total_rho(moment.table.units, terms)
-        return next(
-            promises(terms.target, terms.rows, 1 - terms.confidence, share(terms.queries, place), spent)
-        )
+        return next(next_promises(self._moment(), self._terms))
 
     def _put(self, statistics: list[Statistic], request: Request) -> list[Answer]:
         if len(statistics) > 1:
@@ -464,22 +459,11 @@ class Session(Questions[Answer]):
 
     def _refuse_beyond_the_promise(self, planned: Plan, moment: Moment) -> None:
         """The intervals were promised for a number of answers, and perhaps for these answers only."""
-        self._refuse_more_than_promised(planned.charge.queries, moment)
+        refuse_beyond_the_promise(planned.charge.queries, answered(moment, self._terms), self._terms)
         if self._terms.fixed is not None and moment.session.entries != moment.table.entries:
             raise BudgetError(
                 "other sessions have been answered on these rows, which this session's theorem does not cover; "
                 "open one without within=, whose intervals take every answer on the table into account"
-            )
-
-    def _refuse_more_than_promised(self, asked: int, moment: Moment) -> None:
-        queries = self._terms.queries
-        shared = moment.session if self._terms.target == "table" or self._terms.fixed else moment.table
-        if asked and queries is not None and shared.answers + asked > queries:
-            raise BudgetError(
-                f"the intervals were promised for {queries} queries on these rows; {shared.answers} are answered "
-                f"and this one needs {asked}. Open a session for more queries.",
-                requested=asked,
-                remaining=queries - shared.answers,
             )
 
     def _refuse_overspending(self, planned: Plan, moment: Moment) -> None:

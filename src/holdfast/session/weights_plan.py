@@ -10,8 +10,7 @@ from holdfast.errors import BudgetError, InputError, MechanismError
 from holdfast.privacy.conversion import zcdp_to_approx
 from holdfast.privacy.event import Group
 from holdfast.privacy.filter import UNITS
-from holdfast.session.planner import total_rho
-from holdfast.session.promise import promises, share
+from holdfast.session.promise import next_promises, refuse_beyond_the_promise
 from holdfast.session.request import one_of, positive, probability, whole
 from holdfast.session.weights_terms import (
     WeightsTerms,
@@ -135,35 +134,14 @@ def plan_weights(
     return terms
 
 
-def shares(queries: int | None, place: int, count: int) -> float:
-    """The sum of `promise.share` over `count` places from `place` on."""
-    if queries is not None:
-        return count / queries
-    total, end = 0.0, place + count
-    while place < end:
-        following = min(end, 1 << place.bit_length())
-        total += (following - place) * share(None, place)
-        place = following
-    return total
-
-
 def _failure(session: Session, queries: int, answered: int) -> float:
     """The chance of a miss on the table that the session's promise leaves for all these answers together.
 
     For the population: at the first miss the overshoot is at most 1, and it happens with at most this chance,
     which is the allowance of the answers' shares at every level that the table may yet reach.
     """
-    terms = session._terms
-    if terms.queries is not None and answered + queries > terms.queries:
-        raise BudgetError(
-            f"the intervals were promised for {terms.queries:,} queries, {answered:,} are answered and these "
-            f"weights need {queries:,}; open a session with more queries, or with queries=None",
-            requested=queries,
-            remaining=terms.queries - answered,
-        )
-    weight = shares(terms.queries, answered + 1, queries)
-    spent = total_rho(session._moment().table.units, terms)
-    levels = promises(terms.target, terms.rows, 1 - terms.confidence, weight, spent)
+    refuse_beyond_the_promise(queries, answered, session._terms)
+    levels = next_promises(session._moment(), session._terms, place=answered + 1, count=queries)
     return min(promise.allowance for promise in islice(levels, _LEVELS))
 
 

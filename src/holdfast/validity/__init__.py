@@ -18,7 +18,8 @@ from holdfast.validity.gaussian import gaussian_noise, gaussian_width
 from holdfast.validity.max_information import corrected_level, max_information
 from holdfast.validity.mixture import mixture_term
 from holdfast.validity.odds import GaussianOdds, VotesOdds, gaussian_odds, gaussian_odds_noise, votes_odds
-from holdfast.validity.plan import Option, Plan
+from holdfast.validity.option import Epoch, Option, Request
+from holdfast.validity.plan import Plan
 from holdfast.validity.planner import plan
 from holdfast.validity.profile import NearGaussian, filter_profile, votes_profile
 from holdfast.validity.registry import Bound, bounds, most_queries, width
@@ -27,10 +28,12 @@ from holdfast.validity.votes import fewest_votes, votes_noise, votes_width
 
 __all__ = [
     "Bound",
+    "Epoch",
     "GaussianOdds",
     "NearGaussian",
     "Option",
     "Plan",
+    "Request",
     "VotesOdds",
     "adaptive_width",
     "bounds",

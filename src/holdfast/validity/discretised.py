@@ -21,17 +21,18 @@ def discretised(rows: int, queries: int, beta: float, cells: int | None = None) 
     other release on these rows. Not private.
     Reference: docs/theorems.md, Theorem 14. Cost: a search over c.
     """
+    return best_cells(rows, queries, beta)[0] if cells is None else _alpha(rows, queries, beta, max(2, cells))
 
-    def alpha(c: int) -> float:
-        return up(
-            math.sqrt(up(_log_nodes(c, queries) + math.log(2.0) - math.log(beta)) / (2.0 * rows))
-            * c
-            / (c - 1)
-        )
 
-    if cells is not None:
-        return alpha(max(2, cells))
-    return min(alpha(c) for c in range(2, 4 + 4 * math.ceil(math.log(queries + 2.0))))
+def best_cells(rows: int, queries: int, beta: float) -> tuple[float, int]:
+    """(alpha, c) where Theorem D's alpha is least. Public numbers only."""
+    counts = range(2, 4 + 4 * math.ceil(math.log(queries + 2.0)))
+    return min((_alpha(rows, queries, beta, c), c) for c in counts)
+
+
+def _alpha(rows: int, queries: int, beta: float, c: int) -> float:
+    log_miss = up(_log_nodes(c, queries) + math.log(2.0) - math.log(beta))
+    return up(math.sqrt(log_miss / (2.0 * rows)) * c / (c - 1))
 
 
 def description_length(rows: int, queries: int, beta: float, cells: int | None = None) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from holdfast.privacy.rounding import down, up
-from holdfast.validity.search import least
+from holdfast.validity.search import least, most
 
 
 def failure_share(beta: float, query: int, failures: int, cells: int) -> float:
@@ -46,6 +46,33 @@ def guess_and_check(
     if cells is not None:
         return width(cells)
     return least(lambda x: width(max(1, round(math.exp(x)))), 0.0, math.log(rows) + 2.0, 50)[0]
+
+
+def checked(n: int, k: int, beta: float, failures: int) -> tuple[float, int]:
+    """(width, cells) that bear the k-th look after at most so many failures, at the best number of cells."""
+    steps = range(round(math.log(4.0 * n + 4.0) / math.log(1.15)))
+    counts = {max(1, round(1.15**j)) for j in steps}
+    return min((checked_width(n, beta, k, costliest(beta, k, 0, failures, c), c), c) for c in counts)
+
+
+def checked_width(n: int, beta: float, look: int, failures: int, cells: int) -> float:
+    """The half-width of Guess-and-Check at a look: a failed guess is answered by the centre of a cell."""
+    return up(0.5 / cells + holdout_width(n, failure_share(beta, look, failures, cells)))
+
+
+def costliest(beta: float, look: int, low: int, high: int, cells: int) -> int:
+    """The number of failures from `low` to `high` at which the look is widest.
+
+    More failures are not always worse: few placements are left when nearly all guesses failed. The share
+    falls and then rises, because C(i-1, f) L^f / c_f is log-concave in f.
+    """
+    return low + most(
+        lambda more: (
+            low + more <= high
+            and failure_share(beta, look, low + more, cells)
+            <= failure_share(beta, look, low + more - 1, cells)
+        )
+    )
 
 
 def _log_weight(j: int) -> float:

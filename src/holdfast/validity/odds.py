@@ -77,7 +77,7 @@ def gaussian_odds(
 
 
 def gaussian_odds_noise(
-    rows: int, queries: int, beta: float, at: float, grid: int = 1
+    rows: int, queries: int, beta: float, at: float = 0.01, grid: int = 1
 ) -> tuple[float, float]:
     """(half-width at frequency `at`, standard deviation in counts of 1/g) where V is narrowest there."""
 

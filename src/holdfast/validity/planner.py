@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
 
 from holdfast.errors import InputError
-from holdfast.privacy import event, rule
-from holdfast.validity.argument import miss, proportion, whole
-from holdfast.validity.gaussian import gaussian_noise, gaussian_width
-from holdfast.validity.plan import Option, Plan
-from holdfast.validity.registry import Bound, bounds
+from holdfast.privacy.rounding import down, round_down
+from holdfast.validity.argument import proportion
+from holdfast.validity.discretised import best_cells
+from holdfast.validity.gaussian import gaussian_noise, gaussian_width, population_term
+from holdfast.validity.guess_and_check import checked, failure_share, holdout_width
+from holdfast.validity.odds import gaussian_odds, gaussian_odds_noise, votes_odds
+from holdfast.validity.option import Epoch, Option, Request
+from holdfast.validity.plan import Plan
+from holdfast.validity.registry import bound
 from holdfast.validity.search import first, most
-from holdfast.validity.votes import fewest_votes, votes_noise, votes_width
+from holdfast.validity.splitting import splitting
+from holdfast.validity.votes import fewest_votes, votes_noise, votes_term, votes_width
 
-_THEOREMS = {
-    "gaussian": "J0 with T1*",
-    "votes": "L with J0 and T1*",
-    "discretised": "D",
-    "splitting": "splitting",
-}
+_FAILURES = 20
+"""How many guesses may fail where nobody says how many."""
 
 
 def plan(
@@ -41,103 +43,137 @@ def plan(
     `prefer`: "width" chooses the option that can be narrowest, "rows" the one that fits and reads the fewest
     rows. `private=False` lets rounding and splitting be chosen, which release exact statistics.
     """
-    n, k = whole("rows", rows), whole("queries", queries)
-    goal, beta = proportion("within", within), miss(confidence)
-    a = proportion("flip", flip, 0.5)
+    asked = Request(rows, queries, confidence, proportion("within", within), flip=flip).checked()
     if prefer not in ("width", "rows"):
         raise InputError(f"prefer must be 'width' or 'rows', got {prefer!r}; choose one")
-    options = (
-        _gaussian(n, k, goal, beta),
-        _votes(n, k, goal, beta, a),
-        _exact("discretised", n, k, goal, beta),
-        _exact("splitting", n, k, goal, beta),
-    )
-    allowed = [option for option in options if option.private or not private]
-    fitting = [option for option in allowed if option.fits]
-    if prefer == "rows":
-        fitting.sort(key=lambda option: option.rows_per_answer)
-    else:
-        fitting.sort(key=lambda option: option.narrowest)
+    found = [choose((name,), asked) for name in ("gaussian", "votes", "discretised", "splitting")]
+    options = [option if option.fits else needs(option) for option in found]
+    fitting = [option for option in options if option.fits and (option.private or not private)]
+    fitting.sort(key=lambda option: option.rows_per_answer if prefer == "rows" else option.narrowest)
     others = [option for option in options if not fitting or option is not fitting[0]]
     others.sort(key=lambda option: (not option.private and private, not option.fits, option.narrowest))
-    return Plan(n, k, goal, float(confidence), fitting[0] if fitting else None, tuple(others))
+    chosen = fitting[0] if fitting else None
+    return Plan(asked.rows, asked.queries, float(within), asked.confidence, chosen, tuple(others))
 
 
-def _gaussian(rows: int, queries: int, within: float, beta: float) -> Option:
-    narrowest, best = gaussian_noise(rows, queries, beta)
-    fits = narrowest <= within
-    noise = best
-    if fits:
+def choose(names: Sequence[str], asked: Request) -> Option:
+    """The first of these that keeps `within`; the narrowest, where none does or no width is asked for.
+
+    Guarantee: with probability `confidence` all answers are within `width` of their population values, for every
+    adaptive analyst, by the theorem that is named and under what `bounds()` says it assumes. Each is at its least
+    width, or has the most noise, or the fewest votes, that keep `within`. Those after the first that fits are not
+    computed.
+    """
+    tried = []
+    for name in names:
+        tried.append(_OPTIONS[name](asked))
+        if asked.within is not None and tried[-1].fits:
+            return tried[-1]
+    return min(tried, key=lambda option: option.width)
+
+
+def needs(short: Option) -> Option:
+    """The option with what would make it fit: fewer queries on these rows, or more rows for these queries."""
+    theorem, asked = bound(short.name), short.request
+    tuned = {name: getattr(asked, name) for name in ("grid", "flip") if name in theorem.parameters}
+
+    def holds(rows: int, queries: int) -> bool:
+        return theorem.compute(rows, queries, asked.beta, **tuned) <= (asked.within or 0.0)
+
+    return replace(
+        short,
+        most_queries=most(lambda k: holds(asked.rows, k)),
+        least_rows=first(lambda n: holds(n, asked.queries), asked.rows),
+    )
+
+
+def _gaussian(asked: Request) -> Option:
+    n, k, beta, g = asked.rows, asked.queries, asked.beta, asked.grid
+    narrowest, deviation = gaussian_noise(n, k, beta, g)
+    if math.isinf(narrowest):
+        return Option(asked, "gaussian", "gaussian", "J0 with T1*", math.inf, math.inf, math.inf, n)
+
+    def width(s: float) -> float:
+        return gaussian_width(n, k, beta, math.sqrt(round_down(s * s)), g)
+
+    if asked.within is not None and narrowest <= asked.within:
         # Above the best noise the width grows: bisect for the most noise that fits, and keep the safe side.
-        low, high = best, best + rows
+        high = deviation + g * n
         for _ in range(60):
-            middle = (low + high) / 2.0
-            good = gaussian_width(rows, queries, beta, middle) <= within
-            low, high = (middle, high) if good else (low, middle)
-        noise = low
-    rho = rule.zcdp(event.Repeat(event.Gaussian(1, noise * noise), queries)).rho
-    return Option(
-        name="gaussian",
-        mechanism="gaussian",
-        theorem=_THEOREMS["gaussian"],
-        private=True,
-        narrowest=narrowest,
-        width=gaussian_width(rows, queries, beta, noise),
-        fits=fits,
-        rows_per_answer=rows,
-        standard_deviation=noise,
-        rho=rho,
-        **({} if fits else _needs(lambda n, k: gaussian_noise(n, k, beta)[0] <= within, rows, queries)),
-    )
+            middle = (deviation + high) / 2.0
+            deviation, high = (middle, high) if width(middle) <= asked.within else (deviation, middle)
+    variance = round_down(deviation * deviation)
+    return _noisy(asked, "gaussian", "J0 with T1*", variance, width(deviation), narrowest)
 
 
-def _votes(rows: int, queries: int, within: float, beta: float, flip: float) -> Option:
-    narrowest, best = votes_noise(rows, queries, beta, flip)
-    fewest = fewest_votes(rows, queries, beta, within, flip)
-    fits = fewest is not None
-    count = best if fewest is None else fewest
-    rho = rule.zcdp(event.Repeat(event.Votes(rows, count, flip), queries)).rho if rows > 1 else math.inf
-    return Option(
-        name="votes",
-        mechanism="votes",
-        theorem=_THEOREMS["votes"],
-        private=True,
-        narrowest=narrowest,
-        width=votes_width(rows, queries, beta, count, flip),
-        fits=fits,
-        rows_per_answer=count,
-        votes=count,
-        flip=flip,
-        rho=rho,
-        **({} if fits else _needs(lambda n, k: votes_noise(n, k, beta, flip)[0] <= within, rows, queries)),
-    )
+def _gaussian_odds(asked: Request) -> Option:
+    n, k, beta = asked.rows, asked.queries, asked.beta
+    variance = round_down(gaussian_odds_noise(n, k, beta)[1] ** 2)
+    low, high = gaussian_odds(n, k, beta, math.sqrt(variance))(0.5)
+    return _noisy(asked, "gaussian", "V", variance, (high - low) / 2, (high - low) / 2)
 
 
-def _exact(name: str, rows: int, queries: int, within: float, beta: float) -> Option:
-    theorem = _named(name)
-    value = theorem.compute(rows, queries, beta)
-    value = value if value < 1.0 else math.inf
-    fits = value <= within
-    return Option(
-        name=name,
-        mechanism=theorem.mechanism,
-        theorem=_THEOREMS[name],
-        private=False,
-        narrowest=value,
-        width=value,
-        fits=fits,
-        rows_per_answer=rows if name == "discretised" else max(1, rows // queries),
-        **({} if fits else _needs(lambda n, k: theorem.compute(n, k, beta) <= within, rows, queries)),
-    )
+def _votes(asked: Request) -> Option:
+    n, k, beta, a = asked.rows, asked.queries, asked.beta, asked.flip
+    narrowest, count = votes_noise(n, k, beta, a)
+    if asked.within is not None:
+        count = fewest_votes(n, k, beta, asked.within, a) or count
+    width = votes_width(n, k, beta, count, a)
+    return _noisy(asked, "votes", "L with J0 and T1*", Fraction(count), width, narrowest)
 
 
-def _needs(holds: Callable[[int, int], bool], rows: int, queries: int) -> dict[str, Any]:
-    """What would make a request fit: fewer queries on these rows, or more rows for these queries."""
-    return {
-        "most_queries": most(lambda k: holds(rows, k)),
-        "least_rows": first(lambda n: holds(n, queries), rows),
-    }
+def _votes_odds(asked: Request) -> Option:
+    n, k, beta, a = asked.rows, asked.queries, asked.beta, asked.flip
+    count = votes_noise(n, k, beta, a)[1]
+    low, high = votes_odds(n, k, beta, count, a)(0.5)
+    return _noisy(asked, "votes", "W", Fraction(count), (high - low) / 2, (high - low) / 2)
 
 
-def _named(name: str) -> Bound:
-    return next(theorem for theorem in bounds() if theorem.name == name)
+def _noisy(
+    asked: Request, mechanism: str, theorem: str, noise: Fraction, width: float, least: float
+) -> Option:
+    """One noise for all answers, with the part of its width that T1* and its kin give to adaptivity."""
+    n, k, beta = asked.rows, asked.queries, down(asked.beta)
+    read = int(noise) if mechanism == "votes" else n
+    found = Option(asked, mechanism, mechanism, theorem, least, width, width, read, (Epoch(k, noise),))
+    term = votes_term(n, k * read, asked.flip, beta) if found.mu is None else population_term(beta, found.mu)
+    return replace(found, population=min(term, width))
+
+
+def _discretised(asked: Request) -> Option:
+    n = asked.rows
+    width, cells = best_cells(n, asked.queries, asked.beta)
+    least = width if width < 1.0 else math.inf
+    return Option(asked, "discretised", "rounded", "D", least, width, width * (1 - 1 / cells), n, cells=cells)
+
+
+def _splitting(asked: Request) -> Option:
+    n, k = asked.rows, asked.queries
+    width = splitting(n, k, asked.beta)
+    least = width if width < 1.0 else math.inf
+    return Option(asked, "splitting", "exact", "splitting", least, width, width, max(1, n // k))
+
+
+def _guess_and_check(asked: Request) -> Option:
+    """With `within` as many failures as it can bear; otherwise a width that bears `failures` (20)."""
+    n, k, beta, goal = asked.rows, asked.queries, asked.beta, asked.within
+    wanted = min(k - 1, _FAILURES if asked.failures is None else asked.failures)
+    if goal is not None and asked.failures is None:
+        # most() counts from 1, and so does the first look, which no failure precedes.
+        wanted = max(0, most(lambda f: f <= k and checked(n, k, beta, f - 1)[0] <= goal) - 1)
+    least, cells = checked(n, k, beta, wanted)
+    width = goal if goal is not None and least <= goal else least
+    known = min(width, holdout_width(n, failure_share(beta, k, wanted, cells)))
+    made = Option(asked, "guess-and-check", "holdout", "Guess-and-Check", least, width, known, n)
+    return replace(made, cells=cells, failures=wanted)
+
+
+_OPTIONS: dict[str, Callable[[Request], Option]] = {
+    "gaussian": _gaussian,
+    "gaussian-odds": _gaussian_odds,
+    "votes": _votes,
+    "votes-odds": _votes_odds,
+    "discretised": _discretised,
+    "splitting": _splitting,
+    "guess-and-check": _guess_and_check,
+}

@@ -14,7 +14,7 @@ from holdfast.ledger import Stale
 from holdfast.privacy.filter import UNITS
 from holdfast.query.calling import fitting
 from holdfast.query.wording import shown
-from holdfast.session.footing import footing_after, refuse_beyond_the_promise
+from holdfast.session.footing import footing_after
 from holdfast.session.minimize.certificate import population_part
 from holdfast.session.minimize.descent import blocks_of, choose, descend, steepness
 from holdfast.session.minimize.loss import Loss, Vector
@@ -75,7 +75,6 @@ def _charged(session: Session, loss: Loss, how: dict[str, Any]) -> tuple[Descent
     """The plan, and its charge. If the rows were fresh and somebody is told something of them first, another plan."""
     while True:
         made = plan_minimize(session, loss, **how)
-        refuse_beyond_the_promise(session, 1)
         with suppress(Stale):
             label = f"minimize {type(loss).__name__}"
             return made, session.charge(label, made.event, queries=1, fresh=made.fresh)

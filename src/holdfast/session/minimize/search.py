@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -24,9 +23,9 @@ from holdfast.session.minimize.certificate import (
 )
 from holdfast.session.minimize.loss import Loss
 from holdfast.session.minimize.plan import DescentPlan, certified
-from holdfast.session.planner import total_rho
-from holdfast.session.promise import Promise, promises, share
+from holdfast.session.promise import Promise, next_promises, total_rho
 from holdfast.session.request import whole
+from holdfast.validity.search import most
 
 if TYPE_CHECKING:
     from holdfast.session.session import Session
@@ -72,8 +71,8 @@ class Search:
                 f"expected sums of gradients below 2^62, and those of {self.n:,} rows may reach that; say "
                 'mechanism="votes", which adds up a few rows a step, in a session that allows it'
             )
-        most = SCORE + loss.penalty * loss.region.reach**2 / 2 / score_unit(loss)
-        if self.runs > 1 and self.n * most >= _LARGEST_TOTAL:
+        greatest = SCORE + loss.penalty * loss.region.reach**2 / 2 / score_unit(loss)
+        if self.runs > 1 and self.n * greatest >= _LARGEST_TOTAL:
             raise InputError(
                 f"expected sums of losses below 2^62 steps, and those of {self.n:,} rows may reach that; say runs=1"
             )
@@ -102,10 +101,7 @@ class Search:
 
     def least_cost(self, within: float) -> DescentPlan:
         """The least cost for a certificate."""
-        terms, shared = self.terms, self._shared()
-        spent = total_rho(self.moment.table.units, terms)
-        weight = share(terms.queries, shared + 1)
-        for promise in promises(terms.target, self.n, 1 - terms.confidence, weight, spent):
+        for promise in next_promises(self.moment, self.terms):
             beyond, chance = population_part(self.loss, self._footing(promise))
             if beyond >= within:
                 break
@@ -120,7 +116,7 @@ class Search:
             if fits:
                 return min(fits, key=lambda made: made.cost)
         raise InputError(
-            f"within={within:g} cannot be certified for the {terms.target} with {self.n:,} rows; ask for a "
+            f"within={within:g} cannot be certified for the {self.terms.target} with {self.n:,} rows; ask for a "
             'greater one, give iterations=, shrink the region, or open a session with target="table"'
         )
 
@@ -129,16 +125,16 @@ class Search:
             return [self.steps]
         d = self.loss.dimension
         per_step = self.n * d if mechanism == "gaussian" else d * d * min(self.n, self.rows or self.n) / 16
-        most = max(16, min(1 << 16, int(_WORK / per_step / self.runs)))
-        return sorted({min(most, round(2 ** (k / 2))) for k in range(2 * most.bit_length() + 1)})
+        limit = max(16, min(1 << 16, int(_WORK / per_step / self.runs)))
+        return sorted({min(limit, round(2 ** (k / 2))) for k in range(2 * limit.bit_length() + 1)})
 
     def _noise_for(self, mechanism: str, iterations: int, units: int) -> Fraction | None:
         """The least noise that the budget pays for."""
         d = self.loss.dimension
         if mechanism == "votes":
-            most = (self.rows or max(self.n, d)) // d
-            count = _last(
-                lambda m: self._cost(self._event(mechanism, iterations, Fraction(m))) <= units, most
+            limit = (self.rows or max(self.n, d)) // d
+            count = most(
+                lambda m: m <= limit and self._cost(self._event(mechanism, iterations, Fraction(m))) <= units
             )
             return Fraction(count) if count else None
         guess = (
@@ -154,7 +150,7 @@ class Search:
         def fits(power: int) -> bool:
             return self._cost(self._event(mechanism, iterations, _variance(guess * 1.01**power))) <= units
 
-        place = _last(lambda k: fits(150 - k), 400)
+        place = most(lambda k: k <= 400 and fits(150 - k))
         return _variance(guess * 1.01 ** (150 - place)) if place and units > 0 else None
 
     def _noise_within(
@@ -168,7 +164,7 @@ class Search:
         if not holds(0.0):
             return None
         steepest = max(slope(self.loss), 1e-300)
-        place = _last(lambda k: holds(steepest * 1.01 ** (k - 2000)), 2400)
+        place = most(lambda k: k <= 2400 and holds(steepest * 1.01 ** (k - 2000)))
         if not place:
             return None
         sigma = steepest * 1.01 ** (place - 2000)
@@ -191,9 +187,7 @@ class Search:
         if selecting is not None:
             event = Sequence((event, BoundedRange(selecting)))
         if promise is None:
-            spent = self._rho_after(event)
-            weight = share(self.terms.queries, self._shared() + 1)
-            promise = next(promises(self.terms.target, self.n, 1 - self.terms.confidence, weight, spent))
+            promise = next(next_promises(self.moment, self.terms, spent=self._rho_after(event)))
         units = self._cost(event)
         made = DescentPlan(
             mechanism,
@@ -231,9 +225,6 @@ class Search:
             one = Votes(self.n, int(noise) * self.loss.dimension, FLIP)
         return Repeat(one, iterations * self.runs)
 
-    def _shared(self) -> int:
-        return (self.moment.session if self.terms.target == "table" else self.moment.table).answers
-
     def _cost(self, event: Event) -> int:
         return self.terms.session.cost(self._grouped(event))
 
@@ -248,12 +239,3 @@ class Search:
 def _variance(number: float) -> Fraction:
     """A variance that the sampler can draw and the Gaussian accountant can count."""
     return round_up(Fraction(min(max(number, 5.0), _MOST_VARIANCE)))
-
-
-def _last(holds: Callable[[int], bool], most: int) -> int:
-    """The greatest count in 1..most for which something that once fails keeps failing holds; 0 if none."""
-    low, high = 0, most + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
