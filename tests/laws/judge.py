@@ -143,7 +143,7 @@ def guarded() -> frozenset[Function]:
 
 def asked() -> dict[str, Function]:
     """Every public method of a session, and where it is written."""
-    methods = {n: getattr(Session, n) for n in dir(Session) if not n.startswith("_")}
+    methods = {n: inspect.unwrap(getattr(Session, n)) for n in dir(Session) if not n.startswith("_")}
     return {
         name: (method.__code__.co_filename, method.__code__.co_name)
         for name, method in methods.items()
