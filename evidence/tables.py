@@ -68,9 +68,16 @@ Naive answers to the same analyst are judged by that very width.
 {_published(published)}
 ## Privacy, claimed and measured
 
-`holdfast audit` runs every mechanism of the package on its worst neighbours and bounds epsilon from below,
-each with confidence 1 - 1e-6. Controls are broken on purpose and must be caught. Mechanisms of other
-libraries are listed where they were installed.
+`holdfast audit` runs every mechanism of the package and every kind of answer of a session on its worst neighbours and
+bounds epsilon from below, each with confidence 1 - 1e-6. A session's claim is what its ledger was charged. Controls are
+broken on purpose and must be caught. Mechanisms of other libraries are listed where they were installed.
+
+*Notices* is the power of each row: how many times too large the loss would have to be for as many runs to refute the
+claim, nine times in ten (`holdfast.audit.power`; the event that told most here, as likely as here, with so many times
+its log-ratio). "None" means that no undercharge would be refuted by so few runs: more of them (`--effort`) see more,
+but selections and comparisons whose loss is spread over many unlikely outputs (quantiles, weights) stay hard to see
+from outside. That these are charged for what they do is therefore computed and not measured: `tests/laws` recomputes
+the loss of every release from what its noise was shown, on all neighbours of small tables, and compares the charge.
 
 ![audit](evidence-audit.png)
 

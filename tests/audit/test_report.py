@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import importlib
 import math
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from laws import releases
+from laws.judge import asked
 
 import holdfast as hf
 from holdfast.audit.case import Case, one_by_one
 from holdfast.audit.control_cases import controls
-from holdfast.audit.report import Report, registry, run_all
+from holdfast.audit.report import NOTICES, Report, audit_case, registry, run_all
+from holdfast.audit.session_cases import sessions
 from holdfast.errors import InputError
 from holdfast.noise.bits import ReplayedBits
 from holdfast.noise.laplace import laplace_vector
+from holdfast.session import release
 
+small_database = importlib.import_module("holdfast.synthesis.small_database")
 SURE = 1.0 - 1e-9
 
 
@@ -33,7 +40,7 @@ def test_every_mechanism_of_the_package_keeps_its_promise() -> None:
     cases = [case for case in registry() if case.origin == "holdfast"]
     report = run_all(cases=cases, effort=0.01, confidence=SURE)
     assert [row.name for row in report if row.violated] == []
-    assert len({row.name for row in report}) == len(report) >= 25
+    assert len({row.name for row in report}) == len(report) >= 60
     assert report.exit_status == 0
 
 
@@ -73,6 +80,44 @@ def test_a_session_that_spends_three_times_its_claim_is_caught() -> None:
     assert run_all(cases=[twin]).exit_status == 1
 
 
+def test_every_way_to_be_told_something_has_a_session_case() -> None:
+    """Every public method of a session, every mechanism, version and search; and what stands above a session."""
+    names = [case.name.removeprefix("session: ") for case in registry() if case.name.startswith("session: ")]
+    silent = {
+        "charge",
+        "record",
+        "promise",
+        "left",
+        "opened",
+        "report",
+    }  # public facts, and what the ledger holds
+    for method in set(asked()) - silent:
+        assert any(name.startswith(method.replace("_", " ")) for name in names), method
+    for words in ("learn", "quality", "two rows", *releases.MECHANISMS, "runs", *small_database._SEARCHES):
+        assert any(words in name for name in names), words
+    for version in ("sparse vector, best", "sparse vector, lecture", "permute-and-flip", "by groups", "mwem"):
+        assert any(version in name for name in names), version
+
+
+def test_a_session_is_audited_against_what_it_was_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise of a scale that is 2.2 times too small is caught, by the case as it is."""
+    honest = next(case for case in sessions() if case.name == "session: fraction, laplace")
+    assert honest.epsilon == pytest.approx(2.0)
+    assert not audit_case(honest, honest.runs).violated
+    add = release.add_laplace
+    monkeypatch.setattr(release, "add_laplace", lambda values, scale: add(values, scale / Fraction(11, 5)))
+    assert audit_case(honest, honest.runs).verdict == "VIOLATED"
+
+
+def test_it_states_its_power() -> None:
+    honest, liar = run_all(cases=[HONEST, LIAR], confidence=SURE)
+    assert 1.0 < honest.notices < 1.5
+    assert f"x{honest.notices:.2f}" in str(Report((honest,)))
+    assert NOTICES in str(Report((honest,)))
+    assert f"| x{honest.notices:.2f} |" in Report((honest,)).to_markdown()
+    assert " - " in Report((liar,)).to_markdown()
+
+
 def test_it_tells_how_far_it_is() -> None:
     heard: list[tuple[str, int, int]] = []
     run_all(lambda *place: heard.append(place), cases=[HONEST, LIAR], effort=0.01)
@@ -82,7 +127,7 @@ def test_it_tells_how_far_it_is() -> None:
 def test_it_prints_and_plots(tmp_path: Path) -> None:
     report = run_all(cases=[HONEST, LIAR], effort=0.5)
     assert "VIOLATED" in str(report)
-    assert str(report).count("\n") == 2
+    assert str(report).count("\n") == 3
     assert report.to_markdown().count("\n") == 4
     report.plot(tmp_path / "audit.png")
     assert (tmp_path / "audit.png").read_bytes()[:4] == b"\x89PNG"

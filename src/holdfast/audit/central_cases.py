@@ -100,6 +100,7 @@ def selection() -> list[Case]:
             (0, 0),
             (1, 0),
             1.0,
+            runs=20_000,
         ),
         Case("rejection sampler", one_by_one(_rejection), LOW, HIGH, 1.0, runs=4_000),
     ]

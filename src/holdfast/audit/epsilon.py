@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.audit.binomial import least_proportion, most_proportion
+from holdfast.audit.binomial import loss_bound
 from holdfast.audit.outputs import Outputs
 from holdfast.audit.score import Score, scores
 from holdfast.errors import InputError
@@ -108,7 +107,7 @@ def epsilon_lower_bound(
     pair = here.part(chosen, runs), there.part(chosen, runs)
     likely, unlikely = pair if event.likelier == "first" else pair[::-1]
     hits, other_hits = event.hits(likely), event.hits(unlikely)
-    bound = float(_bound(np.array([hits]), np.array([other_hits]), tested, miss, delta)[0])
+    bound = float(loss_bound(hits, other_hits, tested, miss, delta))
     return Audit(
         max(0.0, bound), delta, confidence, str(event), event.likelier, hits, other_hits, tested, runs
     )
@@ -141,17 +140,9 @@ def _threshold(
         levels = levels[np.unique((np.clip(ranks, 0, 1) * (len(levels) - 1)).astype(int))]
     hits = len(high) - np.searchsorted(high, levels)
     other_hits = len(low) - np.searchsorted(low, levels)
-    promises = _bound(hits, other_hits, len(high), miss, delta)
+    promises = loss_bound(hits, other_hits, len(high), miss, delta)
     best = int(np.argmax(promises))
     return _Event(score, float(levels[best]), likelier, float(promises[best]))
-
-
-def _bound(
-    hits: NDArray[np.int64], other_hits: NDArray[np.int64], trials: int, miss: float, delta: float
-) -> NDArray[np.float64]:
-    p = least_proportion(hits, trials, miss) - delta
-    q = most_proportion(other_hits, trials, miss)
-    return np.where(p > 0.0, np.log(np.maximum(p, 1e-300)) - np.log(q), -math.inf)
 
 
 def _run(

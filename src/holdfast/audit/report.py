@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,10 +11,13 @@ from typing import Any
 
 from holdfast.audit.case import Case
 from holdfast.audit.epsilon import LEAST_RUNS, Audit, epsilon_lower_bound
+from holdfast.audit.power import noticed
 from holdfast.errors import InputError
 
 CONFIDENCE = 1.0 - 1e-6
-"""Of each audit by itself: fifty of them raise a false alarm once in twenty thousand reports."""
+"""Of each audit by itself: a hundred of them raise a false alarm once in ten thousand reports."""
+
+NOTICES = "notices: a loss of so many times the claim would be refuted by as many runs, nine times in ten"
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of a case, how many are done and how many there are."""
@@ -39,6 +43,11 @@ class Row:
     def alarming(self) -> bool:
         """Whether something is wrong here: a claim of ours is refuted, or a control passed."""
         return self.violated if self.origin == "holdfast" else self.origin == "control" and not self.violated
+
+    @property
+    def notices(self) -> float:
+        """How many times too large the loss would have to be for these runs to refute the claim: `power.noticed`."""
+        return noticed(self.audit, self.epsilon)
 
     @property
     def verdict(self) -> str:
@@ -67,22 +76,26 @@ class Report:
 
     def __str__(self) -> str:
         width = max((len(row.name) for row in self.rows), default=4)
-        lines = [f"{'mechanism':<{width}}  {'claimed':>8}  {'measured':>8}  {'delta':>8}  verdict"]
+        lines = [
+            f"{'mechanism':<{width}}  {'claimed':>8}  {'measured':>8}  {'delta':>8}  {'notices':>8}  verdict"
+        ]
         for row in self.rows:
-            numbers = f"{row.epsilon:>8.4f}  {row.audit.epsilon_lower:>8.4f}  {row.delta:>8.2g}"
+            numbers = (
+                f"{row.epsilon:>8.4f}  {row.audit.epsilon_lower:>8.4f}  {row.delta:>8.2g}  {_times(row):>8}"
+            )
             lines.append(f"{row.name:<{width}}  {numbers}  {row.verdict}")
-        return "\n".join(lines)
+        return "\n".join([*lines, NOTICES])
 
     def to_markdown(self) -> str:
         """The table, with the events that told most."""
         lines = [
-            "| mechanism | claimed ε | measured ε ≥ | δ | runs | told by | verdict |",
-            "|---|---|---|---|---|---|---|",
+            "| mechanism | claimed ε | measured ε ≥ | δ | notices | runs | told by | verdict |",
+            "|---|---|---|---|---|---|---|---|",
         ]
         for row in self.rows:
             lines.append(
                 f"| {row.name} | {row.epsilon:.4f} | {row.audit.epsilon_lower:.4f} | {row.delta:.3g} | "
-                f"{row.audit.runs} | {row.audit.event} | {row.verdict} |"
+                f"{_times(row)} | {row.audit.runs} | {row.audit.event} | {row.verdict} |"
             )
         return "\n".join(lines) + "\n"
 
@@ -111,16 +124,35 @@ class Report:
         return figure
 
 
+def _times(row: Row) -> str:
+    """The power of a row as it is printed; a claim that is refuted was noticed already."""
+    if row.violated:
+        return "-"
+    return f"x{row.notices:.2f}" if row.notices < math.inf else "none"
+
+
 def registry() -> list[Case]:
     """Every mechanism of the package, then the controls, then the peers that are installed."""
     from holdfast.audit.central_cases import additive, sampled, selection, sparse_vectors
     from holdfast.audit.control_cases import controls
     from holdfast.audit.local_cases import local
     from holdfast.audit.peer_cases import peers
+    from holdfast.audit.release_cases import releases
     from holdfast.audit.session_cases import sessions
     from holdfast.audit.stream_cases import streams
 
-    rooms = (additive, sampled, selection, sparse_vectors, streams, local, sessions, controls, peers)
+    rooms = (
+        additive,
+        sampled,
+        selection,
+        sparse_vectors,
+        streams,
+        local,
+        sessions,
+        releases,
+        controls,
+        peers,
+    )
     return [case for room in rooms for case in room()]
 
 

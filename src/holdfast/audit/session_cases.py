@@ -1,60 +1,142 @@
-"""Whole sessions: parse, plan, charge, draw, measure, release. What is audited is the number that leaves."""
+"""Whole sessions: parse, plan, charge, draw, measure, release. What leaves is audited against what was charged.
+
+One row, of very few, is replaced by its opposite: on the other side of the condition, at the other end of the range,
+in the other group. Hardly anything is left around it, so that it shows as far as it can.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from holdfast.audit.case import DELTA, Case, one_by_one
-from holdfast.privacy.conversion import zcdp_to_approx
-from holdfast.query.schema import Boolean, Schema
+from holdfast.data.open import open_source
+from holdfast.ledger import MemoryLedger
+from holdfast.privacy.conversion import gdp_epsilon, zcdp_to_approx
+from holdfast.query.schema import Boolean, Category, Integer, Schema
 from holdfast.session import Session
-from holdfast.session import open as open_table
+from holdfast.session.table import Table
 
-_RUNS = 2_000
-_QUERIES = 8
-_LOW, _HIGH = (False, False, False, False), (False, False, False, True)
+SCHEMA = Schema(a=Boolean(), x=Integer(-1, 1), g=Category("a", "b"))
+Row = tuple[bool, int, str]
+LOW: Row = (False, -1, "a")
+MIDDLE: Row = (False, 0, "a")
+HIGH: Row = (True, 1, "b")
+_RUNS = 1_500
 
 
 def sessions() -> list[Case]:
-    """A table of four rows of which one is replaced; a fresh table, ledger and session for every run."""
-    approximate = zcdp_to_approx(0.5, DELTA)
-
-    def case(name: str, ask: Callable[[Session], Any], epsilon: float, delta: float = 0.0) -> Case:
-        many = one_by_one(partial(_asked, ask, delta > 0.0))
-        return Case(f"session: {name}", many, _LOW, _HIGH, epsilon, delta, _RUNS)
-
+    """The questions of a session, by every mechanism."""
+    pure, gaussian = {"epsilon": 100.0}, {"rho": 100.0, "only": "gaussian"}
+    within: dict[str, Any] = {"within": 0.9}
     return [
-        case("fraction, laplace", _fraction, 1.0),
-        case("count, gaussian", _count, approximate, DELTA),
-        case("histogram", _histogram, 1.0),
-        case("two adaptive answers", _adaptive, 1.0),
+        case("fraction, laplace", lambda s: s.fraction("a", epsilon=2.0).value, pure),
+        case(
+            "fraction, votes",
+            lambda s: s.fraction("a", mechanism="votes", **within).value,
+            pure,
+            rest=(LOW,) * 4,
+            runs=4_000,
+        ),
+        case(
+            "fraction, subsampled-laplace",
+            lambda s: s.fraction("a", mechanism="subsampled-laplace", **within).value,
+            pure,
+            rest=(LOW,) * 2,
+        ),
+        case("fraction by groups", lambda s: s.fraction("a OR NOT a", by="g", epsilon=2.0).value, pure),
+        case("count, laplace", lambda s: s.count("a", epsilon=2.0).value, pure),
+        case(
+            "count, gaussian",
+            lambda s: s.count("a", rho=0.5).value,
+            {"rho": 100.0},
+            rest=(LOW,) * 3,
+            runs=3_000,
+        ),
+        case(
+            "sum, gaussian only", lambda s: s.sum("x", rho=0.25).value, gaussian, rest=(LOW,) * 7, runs=3_000
+        ),
+        case("count, two rows of one person", lambda s: s.count("a", epsilon=2.0).value, pure, owned=2),
+        case("sum", lambda s: s.sum("x", epsilon=2.0).value, pure),
+        case("mean", lambda s: interval(s.mean("x", epsilon=2.0)), pure),
+        case("mean by groups", lambda s: interval(s.mean("x", by="g", epsilon=2.5)), pure),
+        case("histogram", lambda s: s.histogram("g", epsilon=2.0).value, pure),
+        case("quantile", lambda s: interval(s.quantile("x", epsilon=3.0)), pure, rest=(LOW, MIDDLE)),
+        case(
+            "quantile by groups",
+            lambda s: interval(s.quantile("x", by="g", epsilon=3.0)),
+            pure,
+            rest=(LOW, MIDDLE),
+        ),
+        case("statistic", lambda s: s.statistic(_own, ["a"], epsilon=2.0).value, pure),
+        case("sql", lambda s: s.sql("SELECT count(*) FROM t WHERE a", epsilon=2.0).value, pure),
+        case("sample", lambda s: s.sample("a"), pure),
+        case("two adaptive answers", _adaptive, pure, queries=2),
     ]
 
 
-def _asked(ask: Callable[[Session], Any], concentrated: bool, values: tuple[bool, ...]) -> Any:
-    table = open_table({"a": np.array(values)}, Schema(a=Boolean()))
-    if concentrated:
-        return ask(table.session(rho=0.5, target="table", queries=_QUERIES))
-    return ask(table.session(epsilon=1.0, target="table", queries=_QUERIES))
+def case(
+    name: str,
+    ask: Callable[[Session], Any],
+    budget: dict[str, Any],
+    *,
+    rest: tuple[Row, ...] = (),
+    owned: int = 1,
+    queries: int = 1,
+    runs: int = _RUNS,
+) -> Case:
+    """An audit of what `ask` is told, with a fresh ledger and session for every run.
+
+    The claim is what the first run was charged: epsilon, or the epsilon at `DELTA` where the budget is not pure.
+    """
+    terms = budget | {"target": "table", "queries": queries, "confidence": 0.5}
+    first, second = (*rest, *(LOW,) * owned), (*rest, *(HIGH,) * owned)
+    asked = _opened(first, owned, terms)
+    ask(asked)
+    epsilon, delta = _claim(asked)
+    many = one_by_one(lambda values: _hashable(ask(_opened(values, owned, terms))))
+    return Case(f"session: {name}", many, first, second, epsilon, delta, runs)
 
 
-def _fraction(session: Session) -> float:
-    return float(session.fraction("a", epsilon=1.0).value)
+def interval(answer: Any) -> list[Any]:
+    """All that an answer tells."""
+    return [answer.value, answer.low, answer.high]
 
 
-def _count(session: Session) -> float:
-    return float(session.count("a", rho=0.5).value)
+def _opened(rows: tuple[Row, ...], owned: int, terms: dict[str, Any]) -> Session:
+    return Table(_source(rows), MemoryLedger(), owned).session(**terms)
 
 
-def _histogram(session: Session) -> tuple[float, ...]:
-    return tuple(np.asarray(session.histogram("a", epsilon=1.0).value, dtype=float).tolist())
+@lru_cache
+def _source(rows: tuple[Row, ...]) -> Any:
+    return open_source(
+        {name: np.array(column) for name, column in zip(SCHEMA, zip(*rows, strict=True), strict=True)}, SCHEMA
+    )
 
 
-def _adaptive(session: Session) -> tuple[float, float]:
+def _claim(session: Session) -> tuple[float, float]:
+    """What was charged, as (epsilon, delta)."""
+    spent = float(session.spent)
+    if session.currency == "pure":
+        return spent, 0.0
+    return (
+        zcdp_to_approx(spent, DELTA) if session.currency == "zcdp" else gdp_epsilon(spent**0.5, DELTA)
+    ), DELTA
+
+
+def _hashable(told: Any) -> Any:
+    flat = np.ravel(np.asarray(told, dtype=float)).tolist()
+    return flat[0] if len(flat) == 1 else tuple(flat)
+
+
+def _own(rows: Mapping[str, Any]) -> Any:
+    return rows["a"]
+
+
+def _adaptive(session: Session) -> list[float]:
     """The second question depends on the first answer."""
-    first = float(session.count("a", epsilon=0.5).value)
-    return first, float(session.count("a" if first > 0 else "NOT a", epsilon=0.5).value)
+    first = session.count("a", epsilon=1.0).value
+    return [first, session.count("g = 'b'" if first > 0 else "NOT a", epsilon=1.0).value]

@@ -1,0 +1,415 @@
+"""Every way in which a session lets something out, on tables so small that all neighbours can be tried.
+
+A new question, mechanism, version or method needs a line here; tests/laws/test_charged_event.py notices if it has none.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+import holdfast as hf
+from holdfast import learn, synthesis
+from holdfast.data.open import open_source
+from holdfast.ledger import MemoryLedger
+from holdfast.session.session import Session
+from holdfast.session.table import Table
+
+SCHEMA = hf.Schema(
+    x=hf.Integer(-2, 3), y=hf.Real(-1.0, 2.0, step=0.5), g=hf.Category("a", "b", "c"), t=hf.Boolean()
+)
+Row = tuple[Any, ...]
+KINDS: tuple[Row, ...] = (
+    (-2, -1.0, "a", False),
+    (3, 2.0, "b", True),
+    (3, 2.0, "a", False),
+    (0, 0.2, "c", True),
+    (None, None, None, None),
+)
+"""The rows that may be: both ends of every range, alone and with another group, the middle, and NULL."""
+BASE: tuple[Row, ...] = (KINDS[0], KINDS[0], KINDS[1], KINDS[2], KINDS[3], KINDS[0])
+CURRENCIES: dict[str, dict[str, Any]] = {
+    "pure": {"epsilon": 1e6},
+    "zcdp": {"rho": 1e6},
+    "gdp": {"rho": 1e6, "only": "gaussian"},
+    "validity": {},
+}
+"""Budgets that nothing here exhausts; a session planned for validity has its own."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """`ask` puts something to a session and returns all that it was told.
+
+    `answers` are patterns of what a sparse vector is made to say. A charge may be up to `slack` times what the
+    worst of the neighbours tried shows; where that is more than a little, `because` says why.
+    """
+
+    name: str
+    ask: Callable[[Session], Any]
+    currency: str
+    session: dict[str, Any]
+    base: tuple[Row, ...] = BASE
+    kinds: tuple[Row, ...] = KINDS
+    rows_per_unit: int = 1
+    answers: tuple[tuple[bool, ...], ...] = ((),)
+    slack: float = 1.001
+    because: str = ""
+
+    def neighbours(self) -> Iterator[tuple[Row, ...]]:
+        """All tables in which one person's rows are others; rows of one kind stand for each other."""
+        places = [self.base.index(kind) for kind in dict.fromkeys(self.base)]
+        owned = [(place,) for place in places]
+        if self.rows_per_unit == 2:
+            owned = [(0, 1), (0, places[-1])]
+        for mine in owned:
+            for kinds in itertools.product(self.kinds, repeat=len(mine)):
+                rows = list(self.base)
+                for place, kind in zip(mine, kinds, strict=True):
+                    rows[place] = kind
+                if tuple(rows) != self.base:
+                    yield tuple(rows)
+
+    def opened(self, rows: Sequence[Row]) -> Session:
+        """A fresh session on a table of its own."""
+        columns = {name: np.array([row[i] for row in rows], dtype=object) for i, name in enumerate(SCHEMA)}
+        table = Table(open_source(columns, SCHEMA), MemoryLedger(), self.rows_per_unit)
+        return table.session(**CURRENCIES[self.currency], **self.session)
+
+
+TABLE = {"target": "table", "queries": 20, "confidence": 0.5}
+ALIKE = KINDS[:1] * 6
+MANY = (BASE * 7)[:40]
+HALVES = KINDS[:1] * 20 + KINDS[1:2] * 20
+MIDDLE = ((-2, 0.0, "a", False), *(((0, 0.0, "a", False),) * 4), (3, 0.0, "a", False))
+GROUPS = ((-2, 0.0, "a", False), *(((1, 0.0, "a", False),) * 30), *(((1, 0.0, "b", False),) * 30))
+Ask = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a session answers by a plan: how it is put, and a width that every mechanism for it can keep.
+
+    `base` is a table on which one row can do its worst: for a vote, whose loss is greatest next to 0, one without
+    hits; for a quantile one whose ranks have rows on both sides, in bins of their own.
+    """
+
+    put: Ask
+    within: float
+    base: tuple[Row, ...] = BASE
+    kinds: tuple[Row, ...] = KINDS
+    slack: float = 1.1
+    because: str = "what rounding, subsampling and votes leave"
+
+
+_RANKS = {
+    "slack": 1.35,
+    "because": "a row that leaves a group moves scores by 9/10 of what is charged, at rank 1/10",
+}
+_TWO_PARTS = {"slack": 4.0, "because": "by votes: no row is the worst for the sum and for the count"}
+QUESTIONS: dict[str, Question] = {
+    "fraction": Question(lambda s, **how: s.fraction("x > 0", **how), 0.9, ALIKE),
+    "fraction by": Question(lambda s, **how: s.fraction("x > 0 OR x < 0", by="g", **how), 0.9),
+    "count": Question(lambda s, **how: s.count("t", **how), 5.4, ALIKE),
+    "count by": Question(lambda s, **how: s.count("x IS NOT NULL", by="g", **how), 5.4),
+    "sum": Question(lambda s, **how: s.sum("x", **how), 27.0, ALIKE),
+    "sum by": Question(lambda s, **how: s.sum("x", by="g", **how), 27.0),
+    "sum of an expression": Question(lambda s, **how: s.sum("2 * x - 1", "g <> 'c'", **how), 55.0, ALIKE),
+    "mean": Question(lambda s, **how: s.mean("x", **how), 4.5, MANY, **_TWO_PARTS),
+    "mean of a real": Question(lambda s, **how: s.mean("y", **how), 2.9, MANY, **_TWO_PARTS),
+    "mean by": Question(lambda s, **how: s.mean("x", by="g", **how), 4.5, MANY),
+    "histogram": Question(lambda s, **how: s.histogram("g", **how), 5.4),
+    "histogram by edges": Question(lambda s, **how: s.histogram("x", [-2, 0, 3], **how), 5.4),
+    "quantile": Question(
+        lambda s, **how: s.quantile("x", edges=[-2, -1, 0, 1, 2, 3], **how), 0.9, MIDDLE, MIDDLE
+    ),
+    "quantile by": Question(
+        lambda s, **how: s.quantile("x", 0.1, by="g", edges=[-2, -1, 0, 1, 2, 3], **how),
+        0.9,
+        GROUPS,
+        ((-2, 0.0, "b", False), (3, 0.0, "a", False), (3, 0.0, "c", False)),
+        **_RANKS,
+    ),
+    "statistic": Question(lambda s, **how: s.statistic(_half, ["x", "g"], **how), 0.9, MANY, **_TWO_PARTS),
+    "sql": Question(lambda s, **how: s.sql("SELECT count(*) FROM t WHERE t", **how), 5.4, ALIKE),
+    "sql with several": Question(
+        lambda s, **how: s.sql("SELECT g, sum(x), median(x), avg(x) FROM t GROUP BY g", **how),
+        4.5,
+        MANY,
+        slack=2.0,
+        because="no row is the worst for a median and for sums",
+    ),
+}
+
+
+def _half(rows: dict[str, Any]) -> Any:
+    """Somebody's own function of a row, into [0,1]."""
+    return np.where(rows["x"] > 0, 1.0, 0.0) - 0.25 * (rows["g"] == 2)
+
+
+MECHANISMS = ("laplace", "gaussian", "votes", "subsampled-laplace", "exponential")
+_BUDGETS = {"pure": {"epsilon": 60.0}, "zcdp": {"rho": 60.0}, "gdp": {"rho": 0.1}}
+
+
+def answered() -> Iterator[tuple[str, str | None, str, Release]]:
+    """Every question, by every mechanism, in every currency; who refuses must not have charged."""
+    for (name, question), currency in itertools.product(QUESTIONS.items(), ("pure", "zcdp", "gdp")):
+        for mechanism in (None, *MECHANISMS):
+            planned = mechanism in ("votes", "subsampled-laplace")
+            how: dict[str, Any] = {"within": question.within} if planned else dict(_BUDGETS[currency])
+            how |= {} if mechanism is None else {"mechanism": mechanism}
+            yield (
+                name,
+                mechanism,
+                currency,
+                _put(f"{name}, {mechanism or 'as planned'}", currency, question, how),
+            )
+
+
+def _put(name: str, currency: str, question: Question, how: dict[str, Any], **more: Any) -> Release:
+    return Release(
+        f"{name}, {currency}",
+        lambda session: question.put(session, **how),
+        currency,
+        TABLE | {"queries": 3 if "several" in name else 1},
+        question.base,
+        question.kinds,
+        slack=question.slack,
+        because=question.because,
+        **more,
+    )
+
+
+def _sampled(session: Session) -> list[bool]:
+    return [session.sample("x > 0"), session.sample("x > 0"), session.sample("t", key="again")]
+
+
+def _numbers(session: Session) -> Any:
+    """Scores from elsewhere: halves of counts, of which one row moves each by a half."""
+    held = np.zeros(3)
+    for block in session._source.scan(["g"]):
+        held += [np.count_nonzero(block["g"] == code) / 2 for code in range(3)]
+    return held
+
+
+def _watched(session: Session, **terms: Any) -> list[bool]:
+    """Questions of which one row moves some down and some up, as far as the sparse vector goes on."""
+    watch = session.sparse_vector(0.5, **terms)
+    told = []
+    for where in ("x < 0", "x < 0 OR g = 'c'", "x < -1", "NOT t", "x > 0", "t"):
+        told += [] if watch.halted else [watch.above(where)]
+    return told
+
+
+def _weighed(session: Session, **terms: Any) -> list[Any]:
+    """Questions to weights, of which some become updates; the second one is answered already.
+
+    A row that goes from a to b brings all of them nearer to the weights but the last, which it takes further away.
+    """
+    weights = session.multiplicative_weights(["g", "t"], queries=12, **terms)
+    asked = [weights.fraction(where) for where in ("g = 'a'", "g = 'a'", "g = 'a' AND NOT t")]
+    asked += [weights.product({"g": [1.0, 0.0, tenths / 10]}) for tenths in range(5)]
+    return [*asked, weights.product({"g": [0.0, 1.0, 0.0]})]
+
+
+def _signs(rows: Any) -> Any:
+    return np.sign(np.nan_to_num(rows))
+
+
+LOSSES: dict[str, Any] = {
+    "squared": learn.squared(SCHEMA, ["x"], "y", radius=1.0),
+    "logistic": learn.logistic(SCHEMA, ["x", "y"], "t", radius=2.0, penalty=0.1),
+    "hinge": learn.hinge(SCHEMA, ["x"], "t", radius=2.0),
+    "line": learn.OwnLoss(
+        SCHEMA,
+        ["x"],
+        value=lambda theta, rows: (_signs(rows) * theta)[:, 0],
+        gradient=lambda theta, rows: _signs(rows),
+        region=learn.Ball(1, 4.0),
+        lipschitz=1.0,
+        smooth=0.2,
+    ),
+}
+"""The last one is a straight line through each row, up or down: no row can do worse, at any parameter."""
+
+
+def _minimized(session: Session, loss: str, iterations: int = 2, **how: Any) -> list[Any]:
+    found = session.minimize(LOSSES[loss], iterations=iterations, **how)
+    return [found.theta.tolist(), found.plan.event]
+
+
+CONDITIONS = ["g = 'a'", "t", "g = 'b' AND t", "NOT t"]
+
+
+def _made(session: Session, **how: Any) -> list[Any]:
+    made = session.synthesize(["g", "t"], CONDITIONS, **how)
+    return [made.weights.probabilities()[0].tolist(), made.explanation]
+
+
+def _quality(session: Session) -> Any:
+    synthetic = synthesis.small_database(session, ["g", "t"], CONDITIONS, epsilon=1.0, size=1)
+    return str(synthesis.quality(session, synthetic, ["g = 'a'", "g = 'b'"], rho=0.5))
+
+
+def _learned(session: Session) -> Any:
+    found = learn.FiniteClass(learn.Thresholds([0.0, 1.0])).learn_in(session, ["x"], "t", epsilon=2.0)
+    return [found.index, found.error]
+
+
+_HITS = ((), (True,), (False,) * 4 + (True, True), (False, False, True, False, True))
+_SPARSE = {"answers": _HITS, "base": ALIKE}
+_ROOM = {"slack": 1.05, "because": "four questions below do not quite pin the threshold"}
+_RUNS = {
+    "slack": 3.0,
+    "because": "where each hit has a threshold of its own, it comes late in one of them only",
+}
+_WEIGHTS = {
+    "answers": ((), (True,), (False,) * 7 + (True,), (True, False, True, True)),
+    "base": HALVES,
+    "slack": 3.0,
+    "because": "a run is paid whole, and seven questions below do not quite pin its threshold",
+}
+_STEEP = {"slack": 10.0, "because": "these rows are shorter than the longest that the declared bounds allow"}
+_VOTED = {"slack": 1.1, "because": "the zCDP of a vote is charged by its range, which is a little more"}
+_RUN = {
+    "slack": 1.7,
+    "because": "the results of the runs do not lie at both ends of the region on every path",
+}
+_SEARCHED = {"slack": 2.0, "because": "no condition moves all candidates the worst way"}
+Other = tuple[Ask, tuple[str, ...], dict[str, Any]]
+OTHERS: dict[str, Other] = {
+    "sample": (_sampled, ("pure", "zcdp"), {"base": ALIKE} | _VOTED),
+    "select, exponential": (
+        lambda s: s.select(["x > 0", "x < 0", "t"], epsilon=2.0, mechanism="exponential").index,
+        ("pure", "zcdp"),
+        {},
+    ),
+    "select, permute-and-flip": (
+        lambda s: s.select(["x > 0", "x < 0", "t"], epsilon=2.0, mechanism="permute-and-flip").index,
+        ("pure", "zcdp"),
+        {"slack": 1.1, "because": "the loss is attained in the limit of many candidates"},
+    ),
+    "select, scores": (
+        lambda s: (
+            s.select(["a", "b", "c"], _numbers(s), sensitivity=0.5, rho=0.5, mechanism="exponential").index
+        ),
+        ("zcdp",),
+        {},
+    ),
+    "sparse vector, best": (lambda s: _watched(s, hits=1, epsilon=2.0), ("pure", "zcdp"), _SPARSE | _ROOM),
+    "sparse vector, best, two hits": (
+        lambda s: _watched(s, hits=2, epsilon=4.0),
+        ("pure", "zcdp"),
+        _SPARSE | _RUNS,
+    ),
+    "sparse vector, best, rho": (lambda s: _watched(s, hits=2, rho=4.0), ("zcdp",), _SPARSE | _RUNS),
+    "sparse vector, best, delta": (
+        lambda s: _watched(s, hits=2, epsilon=4.0, delta=0.01),
+        ("zcdp",),
+        _SPARSE | _RUNS | {"answers": _HITS[2:3]},
+    ),
+    "sparse vector, lecture": (
+        lambda s: _watched(s, hits=2, epsilon=4.0, version="lecture"),
+        ("pure", "zcdp"),
+        _SPARSE | _RUNS,
+    ),
+    "sparse vector, lecture, delta": (
+        lambda s: _watched(s, hits=2, epsilon=4.0, delta=0.01, version="lecture"),
+        ("zcdp",),
+        _SPARSE | _RUNS,
+    ),
+    "weights, best": (lambda s: _weighed(s, within=0.2), ("pure", "zcdp"), _WEIGHTS),
+    "weights, lecture": (
+        lambda s: _weighed(s, epsilon=400.0, delta=0.01, version="lecture"),
+        ("zcdp",),
+        _WEIGHTS,
+    ),
+    "weights, textbook": (lambda s: _weighed(s, epsilon=2000.0, version="textbook"), ("pure",), _WEIGHTS),
+    "minimize, gaussian": (
+        lambda s: _minimized(s, "squared", rho=0.5, mechanism="gaussian"),
+        ("zcdp", "gdp"),
+        _STEEP,
+    ),
+    "minimize, votes": (
+        lambda s: _minimized(s, "logistic", within=1e3, mechanism="votes"),
+        ("pure", "zcdp"),
+        _STEEP,
+    ),
+    "minimize, hinge": (lambda s: _minimized(s, "hinge", rho=0.5), ("zcdp",), {}),
+    "minimize, line": (lambda s: _minimized(s, "line", rho=0.5), ("zcdp", "gdp"), {}),
+    "minimize, best of runs": (
+        lambda s: _minimized(s, "line", 1, rho=0.5, runs=3),
+        ("zcdp",),
+        {"answers": ((),) * 3} | _RUN,
+    ),
+    "minimize, best of runs by votes": (
+        lambda s: _minimized(s, "line", 1, epsilon=30.0, runs=3),
+        ("pure",),
+        {"base": ALIKE} | _RUN,
+    ),
+    "mwem": (lambda s: _made(s, rounds=2, rho=0.5), ("zcdp",), {}),
+    "mwem, laplace": (lambda s: _made(s, rounds=2, epsilon=2.0), ("pure", "zcdp"), {}),
+    "small database, exact": (
+        lambda s: _made(s, method="small-database", epsilon=2.0, size=2),
+        ("pure", "zcdp"),
+        {},
+    ),
+    "small database, greedy": (
+        lambda s: _made(s, method="small-database", epsilon=2.0, size=3, search="greedy"),
+        ("pure", "zcdp"),
+        _SEARCHED,
+    ),
+    "small database, candidates": (
+        lambda s: _made(s, method="small-database", epsilon=2.0, size=2, search="candidates", candidates=12),
+        ("pure",),
+        _SEARCHED,
+    ),
+    "quality": (_quality, ("zcdp",), {}),
+    "learn": (_learned, ("pure", "zcdp"), {}),
+}
+
+
+def others() -> Iterator[Release]:
+    """What is not answered by a plan."""
+    for name, (ask, currencies, more) in OTHERS.items():
+        for currency in currencies:
+            yield Release(f"{name}, {currency}", ask, currency, TABLE, **more)
+
+
+def owned_in_pairs() -> Iterator[Release]:
+    """A person owns two rows, and everything is charged for both."""
+    for name, question in QUESTIONS.items():
+        for currency in ("pure", "zcdp"):
+            yield replace(_put(f"{name}, two rows", currency, question, _BUDGETS[currency]), **_PAIRED)
+    for name in ("fraction", "sum"):
+        for mechanism in ("votes", "subsampled-laplace"):
+            how = {"within": QUESTIONS[name].within, "mechanism": mechanism}
+            yield replace(_put(f"{name}, {mechanism}, two rows", "zcdp", QUESTIONS[name], how), **_PAIRED)
+    for release in others():
+        if "delta" not in release.name:  # as without, and slow to plan
+            worst = release.answers[2:3] or ((),)
+            yield replace(release, name=f"{release.name}, two rows", answers=worst, **_PAIRED)
+
+
+_PAIRED = {"rows_per_unit": 2, "slack": math.inf, "because": "two rows seldom do their worst together"}
+
+
+def planned_for_validity() -> Iterator[Release]:
+    """Sessions with one mechanism and one noise for all answers."""
+    for only, terms in itertools.product(("gaussian", "votes"), ({"within": 0.45}, {"intervals": "odds"})):
+        for name in ("fraction", "count", "sum", "mean", "statistic"):
+            question = QUESTIONS[name]
+            yield Release(
+                f"{name}, {only}, {next(iter(terms))}",
+                lambda session, put=question.put: put(session),
+                "validity",
+                terms | {"queries": 2, "confidence": 0.5, "only": only},
+                KINDS[:1] * 40,
+                slack=2.5,
+                because="a mean is charged as two answers, and no row is the worst for both",
+            )
