@@ -23,6 +23,7 @@ from mutants.run import Tests, Verdict, judge
 
 RECORD = ROOT / "evidence" / "mutants.md"
 TESTED = (
+    "laws",
     "privacy",
     "mechanisms",
     "query",
