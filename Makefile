@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo serve test check bench evidence format clean
+.PHONY: help setup demo serve test check bench evidence mutants format clean
 
 help:
 	@echo "make demo      set up, then ask a million-row table a few dozen questions"
@@ -11,6 +11,8 @@ help:
 	@echo "make test      set up, then run every test"
 	@echo "make check     formatting, lint, types, import contract"
 	@echo "make bench     measure against others, side by side; writes docs/benchmarks.md"
+	@echo "make evidence  attack naive answers and ours, thousands of times; writes docs/evidence.md"
+	@echo "make mutants   plant small faults in the arithmetic of the promises; writes evidence/mutants.md"
 	@echo "make setup     only install into .venv"
 
 setup: .venv/.ready
@@ -29,6 +31,8 @@ bench: .venv/.ready-to-develop
 	$(BIN)/python -m benchmarks
 evidence: .venv/.ready-to-develop
 	$(BIN)/python evidence/run.py
+mutants: .venv/.ready-to-develop
+	$(BIN)/python -m mutants
 format: .venv/.ready-to-develop
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .

@@ -1,0 +1,94 @@
+"""The tool that plants faults: it finds them all, kills what a test notices, and lets survive what none does."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT))
+
+from mutants.__main__ import report  # noqa: E402
+from mutants.listed import HARMLESS, LISTED, is_listed  # noqa: E402
+from mutants.plant import SOURCES, Function, faults, faulty_code, functions  # noqa: E402
+from mutants.run import Verdict  # noqa: E402
+
+LAPLACE = Function(SOURCES / "privacy" / "rule.py", "_laplace")
+
+
+def everything() -> list[Function]:
+    return [function for file in sorted(SOURCES.rglob("*.py")) for function in functions(file)]
+
+
+def test_faults_of_a_function_are_found_and_compiled(tmp_path: Path) -> None:
+    file = tmp_path / "one.py"
+    file.write_text(
+        "def f(x: int, y: float = 2.0) -> float:\n"
+        '    """Words 3 + 4."""\n'
+        "    if x < 3 and not y:\n"
+        '        raise ValueError(f"{x + 1}")\n'
+        "    return min(x * 2.5, -y)\n"
+    )
+    function = Function(file, "f")
+    found = [(fault.before, fault.after) for fault in faults(function)]
+    assert found == [
+        ("x < 3 and (not y)", "x < 3 or not y"),
+        ("x < 3", "x >= 3"),
+        ("3", "4"),
+        ("3", "2"),
+        ("not y", "y"),
+        ("raise ValueError(f'{x + 1}')", "pass"),
+        ("min", "max"),
+        ("x * 2.5", "x / 2.5"),
+        ("2.5", "5.0"),
+        ("-y", "y"),
+    ]
+    for fault in faults(function):
+        assert faulty_code(fault).co_qualname == "f"
+
+
+def test_every_listed_pattern_names_a_function_and_every_reason_a_fault() -> None:
+    known = everything()
+    for pattern in LISTED:
+        assert any(fnmatchcase(str(function), pattern) for function in known), pattern
+    planted = {str(fault) for function in known if is_listed(function) for fault in faults(function)}
+    assert set(HARMLESS) <= planted
+
+
+@pytest.mark.parametrize(
+    ("test", "outcome"),
+    [
+        ("tests/privacy/test_rule_formulas.py::test_every_rule_has_a_case", "survived"),
+        ("tests/privacy/test_rule_formulas.py::test_a_rule_is_its_theorem", "killed"),
+    ],
+)
+def test_a_fault_is_killed_by_a_test_that_looks_and_survives_one_that_does_not(
+    tmp_path: Path, test: str, outcome: str
+) -> None:
+    touched = {test: {"seconds": 0.1, "failed": False, "functions": [str(LAPLACE)]}}
+    (tmp_path / "touched.main").write_text(json.dumps(touched))
+    command = [sys.executable, "-m", "mutants", "--only", str(LAPLACE), "--share", "0", "--processes", "1"]
+    ran = subprocess.run(
+        [*command, "--touched", str(tmp_path / "touched")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}"},
+    )
+    assert ran.returncode == int(outcome == "survived"), ran.stderr
+    killed, survived = (1, 0) if outcome == "killed" else (0, 1)
+    assert f"| listed functions | 1 | {killed} | 0 | {survived} | 0 |" in ran.stdout
+
+
+def test_a_listed_fault_that_survives_fails_the_run() -> None:
+    (fault,) = faults(LAPLACE)
+    for outcome, failed in (("killed", False), ("survived", True), ("unreached", True)):
+        page, broken = report([Verdict(fault, outcome, 1)], 0, 0, 0.0, "x")
+        assert broken is failed and (str(fault) in page) is failed
