@@ -1,7 +1,7 @@
 """The best adaptive analyst against a few rows, by enumeration: every sample, every answer, every next question.
 
-Rows take the values 0, 1, 2; a question is a function of the value into {0, 1}; an answer is the number of rows that say
-yes plus discrete Gaussian noise. After each answer the analyst takes the question that is worst for us.
+Rows take the values 0, 1, 2; a question is a function of the value into {0, 1}; an answer is the number of rows that
+say yes plus discrete Gaussian noise. After each answer the analyst takes the question that is worst for us.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from oracles.leave_out_game import MENU, Game
 
 from holdfast.validity.leave_out import kappa
 from holdfast.validity.leave_out_charges import (
@@ -24,7 +23,6 @@ from holdfast.validity.leave_out_charges import (
     rare_charge,
     selection_charge,
     tilted_share,
-    vote_charge,
 )
 
 SIZES = [(n, m) for n in (3, 4, 5, 8) for m in range(1, n)]
@@ -165,50 +163,6 @@ def test_a_quantile_costs_its_charge_at_most(m: int, rate: float, smoothing: flo
     assert quantile_charge(n, m, 1.0, 2.0) == math.inf
 
 
-class Votes(Game):
-    """Answers are single votes: the bit of a row drawn at random, flipped with a chance."""
-
-    flip = 0.25
-
-    def _laws(self, question: int, s: float) -> list[np.ndarray]:
-        yes = self.flip + (1 - 2 * self.flip) * self.counts[question] / self.rows
-        return [yes, 1 - yes]
-
-
-def vote_moment(rows: int, left_out: int, flip: float, votes: int, tilt: float, price: float) -> float:
-    game = Votes(rows, (0.5, 0.5, 0.0))
-    game.flip = flip
-    scale = math.exp(-tilt * tilt / (8 * left_out) - votes * price)
-
-    def end(weight: np.ndarray) -> float:
-        return max(float(np.exp(tilt * game.gap(question)) @ weight) for question in (1, 3))
-
-    # two complementary questions suffice, and keep the tree small
-    return scale * game._play(game.chance, [1.0] * votes, lambda *_: np.ones(()), end)
-
-
-@pytest.mark.parametrize("flip", [0.25, 0.4])
-@pytest.mark.parametrize("votes", [1, 2, 3])
-@pytest.mark.parametrize("tilt", [0.4, 2.0])
-def test_no_analyst_passes_what_votes_charge(flip: float, votes: int, tilt: float) -> None:
-    for rows, left_out in ((5, 1), (6, 2)):
-        price = vote_charge(rows, left_out, flip)
-        assert price == math.inf or vote_moment(rows, left_out, flip, votes, tilt, price) <= 1 + 1e-9
-
-
-def test_votes_for_nothing_are_noticed() -> None:
-    assert vote_moment(6, 2, 0.25, 3, 0.4, 0.0) > 1 + 1e-4
-
-
-def test_votes_cost_what_gaussian_noise_of_the_same_spread_costs() -> None:
-    for flip in (0.25, 1 / 16, 1 / 64):
-        variance = 1 / (4 * (1 - 2 * flip) ** 2)
-        assert vote_charge(10**6, 10**4, flip) == pytest.approx(
-            gaussian_charge(10**6, 10**4, math.sqrt(variance)), rel=0.02
-        )
-    assert vote_charge(2, 1, 0.25) == vote_charge(100, 99, 0.001) == math.inf
-
-
 def test_vectors_are_charged_by_the_ball_that_holds_their_rows() -> None:
     assert information_of(0.25, 0.1) == pytest.approx(100)
     assert groups_radius_squared(1) == 0.25
@@ -217,4 +171,3 @@ def test_vectors_are_charged_by_the_ball_that_holds_their_rows() -> None:
         centre = np.full(groups, min(most, groups / 2) / groups)
         furthest = max(float(((point - centre) ** 2).sum()) for point in points)
         assert furthest <= groups_radius_squared(groups, most) + 1e-12
-    assert len(MENU) == 6

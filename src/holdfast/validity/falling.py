@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from holdfast.mechanisms.values import round_up
+from holdfast.privacy.rounding import round_up
 from holdfast.validity.leave_out import LeaveOut
 
 EPOCHS = 16

@@ -21,7 +21,7 @@ def fish(rows: int, queries: int, beta: float) -> float:
     Requires: statistical queries; Laplace noise set by ln(1 + (l/n)(e^eps' - 1)) and composition with the
     second term k eps^2/2. With the algorithm's own eps' = eps n/(4 l sqrt(2k ln(1/delta))) the constant is
     4096.
-    Reference: Fish et al. 2020, Theorem 5; docs/theorems.md, section 6.
+    Reference: Fish et al. 2020, Theorem 5; docs/theorems.md, section 7.
     """
 
     def holds(alpha: float) -> bool:

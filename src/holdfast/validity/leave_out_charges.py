@@ -2,7 +2,7 @@
 
 Every function returns an upper bound of a charge g in Theorem 24 (docs/theorems.md): a (p)-step with a reference law of
 total mass at most 1 and E_J ln(reference on the n' rows that stay) >= ln(law on all rows) - g, whatever the rows are.
-Charges of one transcript add up; `LeaveOut.exponent` takes the sum. All arguments are functions of the past of the step.
+Charges of one transcript add up; `LeaveOut.exponent` takes the sum. All arguments are functions of the step's past.
 """
 
 from __future__ import annotations
@@ -69,30 +69,3 @@ def quantile_charge(rows: int, left_out: int, rate: float, smoothing: float) -> 
     if not 0 < smoothing <= rate:
         return math.inf
     return up((1 + smoothing / rate) * comparison_charge(rows, left_out, rate))
-
-
-def vote_charge(rows: int, left_out: int, flip: float) -> float:
-    """One vote: a row drawn with replacement, its bit flipped with probability a. Infinite where no bound is proved.
-
-    Reference: docs/theorems.md, Theorem 26 (4*), its x, r3, r4, kap4, K, kap', d'. Requires: n >= 3, ids never shown.
-    """
-    n, m, a, stay = rows, left_out, flip, rows - left_out
-    if n < 3 or not 0 < a < 0.5:
-        return math.inf
-    open_ = 1 - 2 * a
-    x = min(open_ * m / (stay * a), open_ / (1 - a))
-    if not x < 1:
-        return math.inf
-    r3 = open_ * abs(n - 2 * m) / (stay * (n - 2) * a)
-    r4 = (n - 1) / stay * (3 * m * open_ / (4 * a * stay**2) + (open_ / (stay * a)) ** 2)
-    k = kappa(n, m)
-    kap4 = k * open_**2 * (1 + 2 * r3 / 3 + r4 / (2 * (1 - x)))
-    big = 3 + 4 * r3 + r4 * (5 - 4 * x) / (1 - x) ** 2
-    left = 1 - 2 * big * k * (1 - a) / a
-    if not left > 0:
-        return math.inf
-    kap = kap4 / left
-    d = kap / (4 * a * open_)
-    if not d < 500:
-        return math.inf
-    return up(math.log1p(kap * math.expm1(d) / d))
