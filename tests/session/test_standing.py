@@ -177,3 +177,39 @@ def test_a_better_answer_is_held_against_what_is_asked_now() -> None:
     again = session.fraction("x > 300", within=0.3)
     assert again.repeated and again.value == first.value
     assert (first.within, again.within, again.met) == (0.02, 0.3, True)
+
+
+@pytest.mark.parametrize("column", ["age", "visit"])
+def test_a_quantile_that_is_repeated_promises_rank_and_no_width(column: str) -> None:
+    schema = hf.Schema(age=hf.Integer(0, 99), visit=hf.Date("2020-01-01", "2020-12-31"))
+    days = np.datetime64("2020-01-01") + np.arange(2000) % 366
+    session = hf.open({"age": np.arange(2000) % 100, "visit": days}, schema).session(rho=5.0, target="table")
+    first = session.quantile(column, 0.5, within=0.1)
+    for within in (0.1, 0.2):
+        again = session.quantile(column, 0.5, within=within)
+        assert again.repeated and again.value == first.value
+        assert again.within is None and again.met is None
+        assert str(again) and hf.Answer.from_json(again.to_json()) == first
+
+
+def test_a_mean_by_groups_is_not_answered_by_one_that_was_planned_for_larger_groups() -> None:
+    schema = hf.Schema(x=hf.Integer(0, 100), g=hf.Category(*"abcdefghij"))
+    groups = np.concatenate([np.repeat([0, 1, 2], 8200), np.arange(15_400) % 7 + 3])
+    x = np.where(np.random.default_rng(0).random(40_000) < 0.5, 0, 100)
+    rows = {"x": x, "g": np.array(list("abcdefghij"))[groups]}
+    session = hf.open(rows, schema).session(rho=5.0, queries=100)
+    first = session.estimate.mean("x", by="g", within=23.0)
+    session.mean("x", by="g", within=23.0)
+    second = session.estimate.mean("x", by="g", within=24.38)
+    assert second.qualifying is not None and first.qualifying is not None
+    answer = session.mean("x", by="g", within=24.38)
+    assert second.qualifying < first.qualifying, "the test needs a plan that reaches smaller groups"
+    assert not answer.repeated
+    assert all(
+        met for met, group in zip(answer.met, np.bincount(groups), strict=True) if group >= second.qualifying
+    )
+
+
+def test_what_is_public_is_known() -> None:
+    session = hf.open({"x": np.arange(10)}, hf.Schema(x=hf.Integer(0, 9))).session(rho=1.0, target="table")
+    assert session.known.count() and session.known.count("TRUE")

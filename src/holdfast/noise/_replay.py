@@ -1,6 +1,7 @@
 """A door for tests: while it is open, the system's bits are bits that repeat themselves.
 
-Nothing that comes out of it is private. Every charge and every answer that is made meanwhile says "replayed".
+Nothing that comes out of it is private. Every charge to a session's ledger and every `Answer` that is made meanwhile
+says "replayed"; what is used alone (mechanisms, counters, local reports) is charged to nobody and says nothing.
 """
 
 from __future__ import annotations

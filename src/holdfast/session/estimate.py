@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic
 from holdfast.session import price
+from holdfast.session.certain import is_certain
 from holdfast.session.plan import Plan
 from holdfast.session.price import Price
 from holdfast.session.questions import Questions
@@ -69,7 +70,8 @@ class Known(Questions[bool]):
 
     def _put(self, statistics: list[Statistic], request: Request) -> list[bool]:
         return [
-            standing_entry(self._session, statistic, request, question_key(statistic, request)) is not None
+            is_certain(statistic)
+            or standing_entry(self._session, statistic, request, question_key(statistic, request)) is not None
             for statistic in statistics
         ]
 

@@ -281,6 +281,7 @@ class Session(Questions[Answer]):
         `fresh` says that it was planned for rows of which nothing was ever told: Stale if an entry of any
         session stands before it; plan again.
         """
+        assert key is None or not fresh, "what stands under a key may be older than what was told since"
         plan_text, text, cost = self._priced(label, event, queries)
         holding = replace(self._until(self._terms.queries if queries else None), fresh=fresh)
         while True:
@@ -361,7 +362,8 @@ class Session(Questions[Answer]):
             entry = standing_entry(self, statistic, request, key)
             if entry is not None and entry.answer is not None:
                 answer = Answer.from_json(entry.answer, repeated=True)
-                return answer if request.within is None else replace(answer, within=request.within)
+                wished = request.within if answer.within is not None else None  # a quantile's is in rank
+                return answer if wished is None else replace(answer, within=wished)
             try:
                 if entry is None:
                     planned, wish = self._wish(statistic, request, key, agree)

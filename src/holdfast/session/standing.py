@@ -7,11 +7,13 @@ import json
 import struct
 from typing import TYPE_CHECKING, Any
 
+from holdfast.errors import BudgetError, InputError
 from holdfast.ledger import BEGINNING, Entry
 from holdfast.query.statistic import Statistic, workload
-from holdfast.session.planner import amount_of, mechanisms_for
+from holdfast.session.mean import aims
+from holdfast.session.plan import recipe_from_text
+from holdfast.session.planner import amount_of, finish, mechanisms_for
 from holdfast.session.request import Request
-from holdfast.session.terms import Terms
 
 if TYPE_CHECKING:
     from holdfast.session.session import Session
@@ -54,28 +56,49 @@ def standing_entry(session: Session, statistic: Statistic, request: Request, key
     if not found:
         return None
     plans = {entry.id: json.loads(entry.plan) for entry in found}
-    suffices = [
-        entry for entry in found if _suffices(entry, plans[entry.id], statistic, request, session._terms)
-    ]
+    suffices = [entry for entry in found if _suffices(entry, plans[entry.id], statistic, request, session)]
     return min(suffices, key=lambda entry: plans[entry.id]["width"], default=None)
 
 
 def _suffices(
-    entry: Entry, plan: dict[str, Any], statistic: Statistic, request: Request, terms: Terms
+    entry: Entry, plan: dict[str, Any], statistic: Statistic, request: Request, session: Session
 ) -> bool:
     """Whether an answer was planned within the width that is asked for; or, where a budget is given, cost at least as
     much by the same mechanism."""
     if entry.answer is None:
         return False
-    mechanism = plan["recipe"][0]
+    mechanism, terms = plan["recipe"][0], session._terms
+    totals = workload(statistic, terms.schema, terms.rows)
     if request.within is not None:
-        return request.mechanism in (None, mechanism) and plan["width"] <= request.within
+        as_exact = request.mechanism in (None, mechanism) and plan["width"] <= request.within
+        return as_exact and (statistic.kind != "mean" or _for_as_few(entry, statistic, request, session))
     amount, currency = amount_of(request, terms)
-    if mechanism != mechanisms_for(workload(statistic, terms.schema, terms.rows), request, terms)[0]:
+    if mechanism != mechanisms_for(totals, request, terms)[0]:
         return False
     told = json.loads(entry.answer)
     spent = {"pure": told["epsilon"], "zcdp": told["rho"], "gdp": 2 * told["rho"]}[currency]
     return spent is not None and spent >= amount
+
+
+def _for_as_few(entry: Entry, statistic: Statistic, request: Request, session: Session) -> bool:
+    """Whether a stored mean keeps the width that is asked for from as few qualifying rows on as a new one would aim at.
+
+    What cannot be planned any more is answered by what stands.
+    """
+    terms = session._terms
+    totals = workload(statistic, terms.schema, terms.rows)
+    recipe, promise, _ = recipe_from_text(entry.plan)
+    stored = finish(totals, recipe, promise, terms, request.within).qualifying
+    fewest, *more = aims(totals, terms.rows)
+    if stored is not None and stored <= fewest:
+        return True
+    try:
+        new = session._planned(statistic, request, session._moment())[0].qualifying
+    except (InputError, BudgetError):
+        return True
+    if stored is None or new is None:
+        return new is None
+    return stored <= next((aim for aim in (fewest, *more) if new <= aim), terms.rows)
 
 
 def _digest(text: str) -> str:
