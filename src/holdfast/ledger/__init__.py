@@ -9,7 +9,7 @@ chained by SHA-256 and anchored outside (docs/ledger.md).
 from holdfast.ledger.audit import Verified, verify
 from holdfast.ledger.chained import ChainedLedger
 from holdfast.ledger.copy import copy_ledger, move_ledger
-from holdfast.ledger.entry import ALWAYS, Account, Charge, Entry, Moment, Stale, Totals, While
+from holdfast.ledger.entry import ALWAYS, LOOKS, Account, Charge, Entry, Moment, Stale, Totals, While
 from holdfast.ledger.memory import MemoryLedger
 from holdfast.ledger.ndjson import export, verify_export
 from holdfast.ledger.open import LEDGER_FILE, acknowledge, open_ledger
@@ -21,6 +21,7 @@ from holdfast.ledger.wish import Outcome, Record, Reserve, Wish, outcome
 __all__ = [
     "ALWAYS",
     "LEDGER_FILE",
+    "LOOKS",
     "Account",
     "ChainedLedger",
     "Charge",
