@@ -270,8 +270,8 @@ def _refuse_another(ledger: ChainedLedger, labels: str) -> None:
         note.write_text(ledger.id)
     elif known != ledger.id:
         raise LedgerError(
-            f"the ledger of this holdout is missing, and another one is in its place ({ledger.address}); put the "
-            "right one back, or collect a fresh holdout"
+            "the ledger of this holdout is missing, and another one is in its place; put the right one back, or "
+            "collect a fresh holdout"
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.errors import DataError, HoldfastError, InputError
+from holdfast.errors import DataError, HoldfastError, InputError, LedgerError
 from holdfast.holdout import Leaderboard, ReusableHoldout
 from holdfast.holdout.column import read_column
 from holdfast.holdout.fingerprint import fingerprint
@@ -34,7 +34,7 @@ MOST_CHARACTERS = 2**26
 @dataclass(frozen=True, slots=True)
 class Board:
     """A registered leaderboard or holdout. All of it is public but `labels`, the name of a file in the gateway's
-    folder of boards, and `column`."""
+    folder of boards, `column`, and `ledger`."""
 
     id: str
     name: str
@@ -50,10 +50,12 @@ class Board:
     mode: str | None
     private: bool
     """Whether answers are differentially private for the labels: so unless the owner says otherwise."""
+    ledger: str = ""
+    """The id of its ledger, once it is registered. Another one in its place would be fresh looks, and is refused."""
 
     def public(self) -> dict[str, Any]:
         """What everybody may know."""
-        hidden = ("labels", "column")
+        hidden = ("labels", "column", "ledger")
         return {name: getattr(self, name) for name in Board.__slots__ if name not in hidden}
 
     def record(self) -> dict[str, Any]:
@@ -90,8 +92,7 @@ class Boards:
         np.save(kept, labels)
         board = replace(wanted, labels=kept.name, column=None, rows=len(labels))
         try:
-            opened = self._open(board)
-            board = replace(board, private=opened.private)
+            board, opened = self._open(board)
             self._catalog.add_board(board.id, board.record())
         except HoldfastError:
             kept.unlink()
@@ -159,20 +160,30 @@ class Boards:
         board = self.board(key, kind)
         with self._lock:
             if key not in self._opened:
-                self._opened[key] = (board, self._open(board))
+                self._opened[key] = self._open(board)
             return self._opened[key][1]
 
-    def _open(self, board: Board) -> Leaderboard | ReusableHoldout:
+    def _open(self, board: Board) -> tuple[Board, Leaderboard | ReusableHoldout]:
+        """The board as it is declared once it is open, and itself."""
         labels = Labels(_labels(str(self._folder / board.labels), board.column))
-        ledger = HeldLedger(self._ledger(labels))
+        ledger = self._ledger(labels)
         terms: dict[str, Any] = {
             "metric": board.metric, "queries": board.queries, "within": board.within, "confidence": board.confidence,
-            "mode": board.mode, "private": board.private, "ledger": ledger,
+            "mode": board.mode, "private": board.private,
+            "ledger": HeldLedger(ledger),
         }  # fmt: skip
         try:
-            if board.kind == "holdout":
-                return ReusableHoldout(labels.values, **terms)
-            return Leaderboard(labels.values, per_team=board.per_team, **terms)
+            if board.ledger not in ("", ledger.id):
+                raise LedgerError(
+                    f"the labels of {board.id!r} are not those that it was registered with, or their ledger is another "
+                    "one; put the right ones back"
+                )
+            opened = (
+                ReusableHoldout(labels.values, **terms)
+                if board.kind == "holdout"
+                else Leaderboard(labels.values, per_team=board.per_team, **terms)
+            )
+            return replace(board, private=opened.private, ledger=ledger.id), opened
         except BaseException:
             ledger.close()
             raise
