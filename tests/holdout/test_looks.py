@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -27,6 +28,7 @@ from holdfast.holdout import looks as looks_module
 from holdfast.holdout.fingerprint import fingerprint
 from holdfast.holdout.labels import Labels
 from holdfast.holdout.looks import Looks
+from holdfast.holdout.rungs import Rungs
 from holdfast.ledger import (
     LEDGER_FILE,
     LOOKS,
@@ -329,6 +331,29 @@ def test_an_anchor_that_stays_behind_would_miss_that_rollback(
     """The broken twin: nine answers with fresh noise for one look."""
     monkeypatch.setattr(Anchor, "advance", lambda self, mark: None)
     assert len(set(rolled_back_answers(tmp_path / "looks"))) > 1
+
+
+@pytest.mark.parametrize("mode", GUESSING)
+def test_whether_a_guess_stood_is_a_fact_and_no_sentence(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "holdfast.holdout.reusable.replace", lambda answer, **_: replace(answer, explanation="in other words")
+    )
+    guarded = opened(MemoryLedger(), 20, mode)
+    for train_score, fine in ((1.0, True), (0.0, False)):
+        assert guarded.check(train_score, LABELS, key=str(fine)).fine is fine
+        again = guarded.check(train_score, LABELS, key=str(fine))
+        assert (again.fine, again.answer.repeated, again.answer.explanation) == (fine, True, "in other words")
+
+
+def test_whether_a_ladder_moved_is_a_fact_and_no_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Rungs._read
+    monkeypatch.setattr(
+        Rungs, "_read", lambda self, *part: replace(read(self, *part), explanation="in other words")
+    )
+    board = Leaderboard(LABELS, queries=9, mode="ladder")
+    for team, said in (("strong", LABELS), ("weak", 1 - LABELS)):
+        board.submit(team, said)
+    assert [line.team for line in board.standings()] == ["strong"]
 
 
 class NoTurns(MemoryLedger):
