@@ -105,7 +105,7 @@ ROOMS = (
 )
 
 GUARDED = {
-    "ledger.MemoryLedger", "ledger.ChainedLedger", "holdout.State", "stream.Counter", "stream.UnboundedCounter",
+    "ledger.MemoryLedger", "ledger.ChainedLedger", "stream.Counter", "stream.UnboundedCounter",
     "stream.PanPrivateDensity", "mechanisms.SparseVector",
 }  # fmt: skip
 """Classes with a Home of their own."""
@@ -117,7 +117,8 @@ tests/data/test_pool.py)."""
 INSIDE = {
     "stream.Tree": "Counter", "stream.SquareRoot": "Counter", "stream.HistogramCounter": "Counter",
     "session.Session": "a ledger", "session.Table": "a ledger", "session.Watch": "SparseVector, a ledger",
-    "session.MultiplicativeWeights": "SparseVector, a ledger", "holdout.Asker": "SparseVector, State",
+    "session.MultiplicativeWeights": "SparseVector, a ledger", "holdout.Asker": "SparseVector, a ledger",
+    "holdout.Looks": "a ledger",
     "ledger.Pen": "ChainedLedger", "ledger.Batches": "ChainedLedger", "ledger.Ticket": "ChainedLedger",
     "ledger.Call": "ChainedLedger",
     "ledger.Anchor": "ChainedLedger", "ledger.PostgresDatabase": "ChainedLedger",

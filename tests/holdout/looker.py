@@ -1,6 +1,6 @@
 """A process of its own that looks at a holdout; for tests of crashes and races.
 
-usage: looker.py FOLDER QUERIES LOOKS [FAILPOINT]
+usage: looker.py LEDGER QUERIES LOOKS [FAILPOINT]
 Prints one line for each answer it gets. FAILPOINT "after-charge" or "before-settle" kills it there, hard.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from holdfast.errors import BudgetError
 from holdfast.holdout import ReusableHoldout
-from holdfast.holdout.state import State
+from holdfast.holdout.looks import Looks
 
 LABELS = np.random.default_rng(11).integers(0, 2, 3000)
 
@@ -30,11 +30,11 @@ def die(*_: object, **__: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def main(folder: str, queries: int, looks: int, failpoint: str = "") -> None:
+def main(ledger: str, queries: int, looks: int, failpoint: str = "") -> None:
     mode = os.environ.get("LOOKER_MODE", "votes")
-    with ReusableHoldout(LABELS, queries=queries, mode=mode, state=folder) as holdout:
+    with ReusableHoldout(LABELS, queries=queries, mode=mode, ledger=ledger) as holdout:
         if failpoint == "before-settle":
-            State.settle = die  # type: ignore[method-assign, assignment]
+            Looks.settle = die  # type: ignore[method-assign, assignment]
         said = dying if failpoint == "after-charge" else LABELS
         for _ in range(looks):
             try:

@@ -208,10 +208,10 @@ def test_workers_of_a_search_share_one_count_of_looks(tmp_path: Path) -> None:
     from joblib import Parallel, delayed
     from sklearn.linear_model import LogisticRegression
 
-    with holdout(state=tmp_path) as guarded:
+    with holdout(ledger=tmp_path) as guarded:
         model = LogisticRegression().fit(TRAIN, Y_TRAIN)
         scores = Parallel(n_jobs=2)(delayed(guarded.scorer())(model) for _ in range(6))
         assert guarded.looks_used == 6
         assert sorted(scores) == sorted(answer.value for _, answer in guarded.history())
-    with pytest.raises(InputError, match="state=FOLDER"):
+    with pytest.raises(InputError, match="ledger="):
         holdout().__reduce__()

@@ -25,9 +25,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *arguments: str, labels: str = "labels.npy") -> Any:
+def run(folder: Path, *arguments: str, labels: str = "labels.npy", ledger: str = "looks.sqlite") -> Any:
     command, *rest = arguments
-    full = [command, str(folder / labels), *rest, "--state", str(folder / "state")]
+    full = [command, str(folder / labels), *rest, "--ledger", str(folder / ledger)]
     return CliRunner().invoke(holdout, full)
 
 
@@ -78,11 +78,11 @@ def test_renamed_labels_are_the_same_holdout(folder: Path) -> None:
 
 def test_the_default_place_is_the_users_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(folder / "s"))
-    monkeypatch.setenv("XDG_DATA_HOME", str(folder / "d"))
+    monkeypatch.delenv("HOLDFAST_ANCHORS")
     result = CliRunner().invoke(holdout, ["init", str(folder / "labels.npy"), "--queries", "2"])
     assert result.exit_code == 0
-    assert list((folder / "s/holdfast/holdouts").glob("*.holdout"))
-    assert list((folder / "d/holdfast/anchors").glob("*.anchor"))
+    assert list((folder / "s/holdfast/holdouts").glob("*.sqlite"))
+    assert list((folder / "s/holdfast/anchors").glob("*.anchor"))
 
 
 def test_errors_are_ours_and_wrong_usage_is_clicks(folder: Path) -> None:
@@ -101,13 +101,21 @@ def test_init_is_private_unless_told_and_says_which(folder: Path) -> None:
     assert (status["looks_left"], status["looks_at_most"], status["failures_left"]) == (20, 20, None)
     np.save(folder / "other.npy", 1 - LABELS)
     refused = run(
-        folder, "init", "--queries", "5", "--mode", "guess-and-check", "--private", labels="other.npy"
+        folder,
+        "init",
+        "--queries",
+        "5",
+        "--mode",
+        "guess-and-check",
+        "--private",
+        labels="other.npy",
+        ledger="other.sqlite",
     )
     assert isinstance(refused.exception, MechanismError)
-    either = run(folder, "init", "--queries", "5", "--not-private", labels="other.npy")
+    either = run(folder, "init", "--queries", "5", "--not-private", labels="other.npy", ledger="other.sqlite")
     assert "by discretised" in either.output
     assert "not private" in either.output
-    scored = run(folder, "score", str(folder / "model.npy"), labels="other.npy")
+    scored = run(folder, "score", str(folder / "model.npy"), labels="other.npy", ledger="other.sqlite")
     assert "not private" in scored.output
     assert "inf" not in scored.output
 

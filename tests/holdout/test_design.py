@@ -139,10 +139,10 @@ def test_a_ladder_says_that_it_is_not_private(mode: str) -> None:
 
 def test_a_saved_holdout_that_is_not_private_is_not_opened_as_one(tmp_path: Path) -> None:
     labels = coins(2000)
-    ReusableHoldout(labels, queries=5, mode="guess-and-check", state=tmp_path).close()
+    ReusableHoldout(labels, queries=5, mode="guess-and-check", ledger=tmp_path).close()
     with pytest.raises(MechanismError, match="not private"):
-        ReusableHoldout(labels, private=True, state=tmp_path)
-    ReusableHoldout(labels, state=tmp_path).close()
+        ReusableHoldout(labels, private=True, ledger=tmp_path)
+    ReusableHoldout(labels, ledger=tmp_path).close()
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -12,7 +12,6 @@ from holdfast.holdout import guess as guess_module
 from holdfast.holdout.design import Design
 from holdfast.holdout.guess import certified, check_guess
 from holdfast.holdout.metric import GRID
-from holdfast.holdout.state import State
 from holdfast.session.answer import Answer
 from holdfast.validity.argument import miss
 from holdfast.validity.guess_and_check import failure_share, holdout_width
@@ -110,7 +109,6 @@ def test_a_resumed_look_takes_the_place_of_its_answer(monkeypatch: pytest.Monkey
 def test_the_place_of_its_charge_would_be_caught(monkeypatch: pytest.MonkeyPatch, failures: int) -> None:
     """The broken twin keeps place 1 for the crashed look: more failures than earlier looks."""
     places = iter([*range(1, failures + 1), 0])
-    monkeypatch.setattr(State, "settled", lambda self: 0)
     monkeypatch.setattr(
         guess_module, "check_guess", lambda plan, look, *rest: check_guess(plan, next(places) + 1, *rest)
     )

@@ -19,6 +19,7 @@ from holdfast.holdout.ladder import climb, free_ladder, proven_ladder
 from holdfast.holdout.metric import GRID, METRICS, Metric, log_loss
 from holdfast.holdout.standing import Standing, ranked
 from holdfast.holdout.summary import Summary
+from holdfast.ledger import LOOKS, Account
 from holdfast.session.answer import Answer
 
 pytestmark = pytest.mark.usefixtures("replayed_noise")
@@ -81,9 +82,8 @@ def test_team_caps_alone_would_let_them(monkeypatch: pytest.MonkeyPatch) -> None
     """The broken twin: without the total cap, fifty teams take five hundred looks."""
     board = Leaderboard(LABELS, queries=30, per_team=10, mode="gaussian")
     assert isinstance(board._holdout, ReusableHoldout)
-    state = board._holdout.state
-    charge = state.charge
-    monkeypatch.setattr(state, "charge", lambda *a, **k: charge(*a, **{**k, "most": 10**9}))
+    monkeypatch.setattr(board._holdout.looks, "_most", 10**9)
+    board.ledger.set_limit(Account("all looks", LOOKS, 10**9))
     for team in range(50):
         for _ in range(10):
             board.submit(f"team {team}", model(0.5))
@@ -233,16 +233,16 @@ def test_boosting_on_exact_scores_follows_the_formula() -> None:
 
 @pytest.mark.parametrize("mode", [None, "ladder"])
 def test_a_board_comes_back_after_a_restart(tmp_path: Path, mode: str | None) -> None:
-    board = Leaderboard(LABELS, queries=10, per_team=3, mode=mode, state=tmp_path)
+    board = Leaderboard(LABELS, queries=10, per_team=3, mode=mode, ledger=tmp_path)
     first = board.submit("red", model(0.9), key="day 1")
     board.close()
-    board = Leaderboard(LABELS, queries=10, per_team=3, mode=mode, state=tmp_path)
+    board = Leaderboard(LABELS, queries=10, per_team=3, mode=mode, ledger=tmp_path)
     assert board.looks_left("red") == 2
     assert board.submit("red", model(0.9), key="day 1").value == first.value
     assert [s.team for s in board.standings()] == ["red"]
     board.close()
     with pytest.raises(LedgerError):
-        Leaderboard(LABELS, queries=11, mode=mode, state=tmp_path)
+        Leaderboard(LABELS, queries=11, mode=mode, ledger=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_hostile_team_names_are_inert_on_the_terminal() -> None:
 @pytest.mark.parametrize("mode", ["ladder", "ladder-unproven"])
 def test_a_ladder_is_not_opened_again_with_another_metric(tmp_path: Path, mode: str) -> None:
     """Its secret is the best loss so far, and the loss of one metric says nothing of another's."""
-    terms: dict[str, Any] = {"queries": 9, "mode": mode, "state": tmp_path}
+    terms: dict[str, Any] = {"queries": 9, "mode": mode, "ledger": tmp_path}
     Leaderboard(LABELS, "accuracy", **terms).close()
     for other in ("log-loss", "error", Metric("accuracy", METRICS["accuracy"].values, high=2.0)):
         with pytest.raises(LedgerError, match="other terms"):
@@ -285,13 +285,13 @@ def test_a_ladder_is_not_opened_again_with_another_metric(tmp_path: Path, mode: 
 
 def mixed(folder: Path) -> Leaderboard:
     """A board on log-loss, on labels that were scored by accuracy and by a log-loss of another range."""
-    with ReusableHoldout(LABELS, metric="accuracy", queries=9, mode="gaussian", state=folder) as holdout:
+    with ReusableHoldout(LABELS, metric="accuracy", queries=9, mode="gaussian", ledger=folder) as holdout:
         holdout.score(LABELS, team="accuracy")
         holdout.score(LABELS * 0.8 + 0.1, metric=log_loss(3.0), team="range", key="once")
         with pytest.raises(InputError, match="another question"):
             holdout.score(LABELS * 0.8 + 0.1, metric=log_loss(5.0), team="range", key="once")
         holdout.check(0.1, LABELS * 0.8 + 0.1, metric=log_loss(5.0), team="check")
-    board = Leaderboard(LABELS, "log-loss", queries=9, mode="gaussian", state=folder)
+    board = Leaderboard(LABELS, "log-loss", queries=9, mode="gaussian", ledger=folder)
     board.submit("log-loss", LABELS * 0.8 + 0.1)
     return board
 
@@ -306,6 +306,6 @@ def test_standings_never_mix_metrics(tmp_path: Path) -> None:
 def test_standings_without_their_question_would_be_caught(tmp_path: Path) -> None:
     """The broken twin reads all answers, as if they were of one metric."""
     board = mixed(tmp_path)
-    board._summary = Summary(board._holdout.state, question=None, greater_is_better=False)  # type: ignore[arg-type]
+    board._summary = Summary(board._holdout.looks, question=None, greater_is_better=False)  # type: ignore[arg-type]
     assert len(board.standings()) > 1
     board.close()

@@ -65,11 +65,18 @@ def test_an_agent_scores_checks_and_is_refused_at_the_end() -> None:
 
 def test_the_server_runs_over_stdio(tmp_path: Path) -> None:
     np.save(tmp_path / "labels.npy", LABELS)
-    ReusableHoldout(LABELS, queries=2, state=tmp_path / "state").close()
+    ReusableHoldout(LABELS, queries=2, ledger=tmp_path / "looks.sqlite").close()
     script = "from holdfast.holdout.command import holdout; holdout()"
     target = StdioServerParameters(
         command=sys.executable,
-        args=["-c", script, "serve", str(tmp_path / "labels.npy"), "--state", str(tmp_path / "state")],
+        args=[
+            "-c",
+            script,
+            "serve",
+            str(tmp_path / "labels.npy"),
+            "--ledger",
+            str(tmp_path / "looks.sqlite"),
+        ],
         env={"PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "PATH": os.environ.get("PATH", "")},
     )
 
@@ -78,7 +85,7 @@ def test_the_server_runs_over_stdio(tmp_path: Path) -> None:
         assert scored["looks_left"] == 1
 
     talk(target, conversation)
-    with ReusableHoldout(LABELS, state=tmp_path / "state") as holdout:
+    with ReusableHoldout(LABELS, ledger=tmp_path / "looks.sqlite") as holdout:
         assert holdout.looks_used == 1
 
 

@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "holdout.md"
 def test_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)  # noqa: S102  the page is our own
     shown = capsys.readouterr().out

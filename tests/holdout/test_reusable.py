@@ -311,11 +311,11 @@ def test_thresholdout_ends_after_its_disagreements() -> None:
 
 def test_other_terms_for_the_same_labels_are_refused(tmp_path: Any) -> None:
     labels, said = world()
-    with ReusableHoldout(labels, queries=10, state=tmp_path) as first:
+    with ReusableHoldout(labels, queries=10, ledger=tmp_path) as first:
         first.score(said)
     with pytest.raises(LedgerError, match="other terms"):
-        ReusableHoldout(labels, queries=20, state=tmp_path)
-    with ReusableHoldout(labels, state=tmp_path) as again:
+        ReusableHoldout(labels, queries=20, ledger=tmp_path)
+    with ReusableHoldout(labels, ledger=tmp_path) as again:
         assert (again.looks_used, again.looks_left) == (1, 9)
 
 
@@ -351,10 +351,10 @@ def test_small_holdouts_get_a_design_or_a_clear_refusal(
 
 def test_labels_behind_a_ladder_are_not_opened_as_a_holdout(tmp_path: Any) -> None:
     labels, _ = world()
-    Leaderboard(labels, queries=10, mode="ladder", state=tmp_path).close()
+    Leaderboard(labels, queries=10, mode="ladder", ledger=tmp_path).close()
     for terms in ({}, {"queries": 10}):
         with pytest.raises(LedgerError):
-            ReusableHoldout(labels, state=tmp_path, **terms)
+            ReusableHoldout(labels, ledger=tmp_path, **terms)
 
 
 def test_a_generous_guess_and_check_lasts_for_all_planned_looks() -> None:

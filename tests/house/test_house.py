@@ -177,11 +177,34 @@ def test_a_taker_of_bits_would_be_noticed(tmp_path: Path) -> None:
 
 
 def test_charges_are_reserved_in_one_place() -> None:
-    """So that no charge can forget to say that its noise is replayed."""
+    """So that no charge can forget to say that its noise is replayed. Looks have a place of their own, which says so
+    twice: for the opening, whose threshold is drawn, and for a look."""
+    allowed = {"holdfast/session/session.py": ["Reserve("], "holdfast/holdout/looks.py": [".reserve("] * 2}
     for path in SOURCES:
         if path.parent.name != "ledger":
             calls = re.findall(r"\bReserve\(|\.reserve\(", path.read_text())
-            assert calls == (["Reserve("] if path.match("holdfast/session/session.py") else []), path
+            assert calls == next((found for name, found in allowed.items() if path.match(name)), []), path
+    looks = next(path for path in SOURCES if path.match("holdfast/holdout/looks.py")).read_text()
+    assert len(re.findall(r"\bnoted\(", looks)) == 2
+
+
+def keepers(paths: list[Path]) -> set[str]:
+    """Files that open a database of their own or lock a file, as a second ledger would."""
+    return {
+        f"{path.parent.name}/{path.name}" for path in paths if imports(path) & {"sqlite3", "fcntl", "dbm"}
+    }
+
+
+def test_counts_are_kept_in_one_kind_of_ledger() -> None:
+    """What was charged, also at holdouts and boards, is counted in `ledger/` and nowhere else."""
+    counting = {name for name in keepers(SOURCES) if not name.startswith("ledger/")}
+    assert counting == {"service/database.py"}  # people, tokens and replies
+
+
+def test_a_second_ledger_would_be_noticed(tmp_path: Path) -> None:
+    """The broken twin: what a holdout's own file of looks began with."""
+    (tmp_path / "state.py").write_text("def open():\n    import fcntl\n    import sqlite3\n")
+    assert keepers([tmp_path / "state.py"]) == {f"{tmp_path.name}/state.py"}
 
 
 def test_nothing_is_unpickled_or_evaluated() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -18,6 +19,7 @@ import pytest
 
 from holdfast.errors import BudgetError, InputError, LedgerError
 from holdfast.ledger import (
+    LOOKS,
     Account,
     Charge,
     Ledger,
@@ -159,6 +161,126 @@ def test_the_first_answer_stands(ledger: Ledger) -> None:
     assert ledger.find("s", "unasked") is None
 
 
+def three(ledger: Ledger) -> list[int]:
+    """Three reservations, answered in another order."""
+    ledger.open(Account("s", "zcdp", 100))
+    entries = [charge(ledger, 1) for _ in range(3)]
+    for number in (2, 0):
+        ledger.record(entries[number], f"answer {number}", secret=number == 2)
+    return entries
+
+
+def test_answers_are_told_in_their_order(ledger: Ledger) -> None:
+    entries = three(ledger)
+    told = list(ledger.answered())
+    assert [(e.id, e.answer, e.secret) for _, e in told] == [
+        (entries[2], "answer 2", True),
+        (entries[0], "answer 0", False),
+    ]
+    assert [place for place, _ in told] == sorted({place for place, _ in told})
+    ledger.record(entries[1], "answer 1")
+    assert [e.answer for _, e in ledger.answered(told[-1][0])] == ["answer 1"]
+    assert [e.answer for _, e in ledger.answered(told[0][0])] == ["answer 0", "answer 1"]
+
+
+def test_an_answer_that_depends_on_all_before_is_recorded_after_them_or_not_at_all(ledger: Ledger) -> None:
+    ledger.open(Account("s", "zcdp", 100))
+    first, second, third = (charge(ledger, 1) for _ in range(3))
+    assert ledger.record(first, "first", after=0) == "first"
+    ((place, _),) = ledger.answered()
+    for late in (0, place - 1, place + 1):
+        with pytest.raises(Stale):
+            ledger.record(second, "planned on other answers", after=late)
+    assert ledger.record(second, "second", after=place) == "second"
+    assert ledger.record(second, "again", after=0) == "second"
+    with pytest.raises(Stale):
+        ledger.record(third, "planned on other answers", after=place)
+    ledger.record(third, "whenever")
+    assert [e.answer for _, e in ledger.answered()] == ["first", "second", "whenever"]
+    assert verify(ledger).answered == 3
+
+
+def quickest(ledger: Ledger, threads: int = 8) -> int:
+    """How many of several threads, which have all seen the same answers, record one."""
+    ledger.open(Account("s", "zcdp", 100))
+    entries, won = [charge(ledger, 1) for _ in range(threads)], []
+    ready = threading.Barrier(threads)
+
+    def run(entry: int) -> None:
+        ready.wait()
+        with contextlib.suppress(Stale):
+            won.append(ledger.record(entry, "mine", after=0))
+
+    started = [threading.Thread(target=run, args=(entry,)) for entry in entries]
+    for thread in started:
+        thread.start()
+    for thread in started:
+        thread.join()
+    return len(won)
+
+
+def test_of_answers_planned_on_the_same_ones_one_is_recorded(ledger: Ledger) -> None:
+    assert quickest(ledger) == 1
+
+
+def test_answers_recorded_without_looking_would_be_caught() -> None:
+    class Careless(MemoryLedger):
+        """The broken twin."""
+
+        def record(self, entry: int, answer: str, *, secret: bool = False, after: int | None = None) -> str:
+            return super().record(entry, answer, secret=secret)
+
+    assert quickest(Careless()) == 8
+
+
+def test_looks_are_whole_and_refused_by_the_look(ledger: Ledger) -> None:
+    ledger.open(Account("red", LOOKS, 2))
+    ledger.set_limit(Account("all", LOOKS, 3))
+    ledger.reserve("red", "1", "{}", "{}", Charge(1, 1))
+    with pytest.raises(BudgetError, match=r"costs 2 and red has 1 left \(in looks\)") as refused:
+        ledger.reserve("red", "2", "{}", "{}", Charge(2, 2))
+    assert (refused.value.requested, refused.value.remaining) == (2, 1)
+    assert "1 looks in all" in str(verify(ledger))
+
+
+def test_one_ledger_counts_looks_or_privacy(ledger: Ledger) -> None:
+    ledger.open(Account("private", "zcdp", 5))
+    ledger.open(Account("red", LOOKS, 5))
+    with pytest.raises(LedgerError, match="counts privacy"):
+        ledger.reserve("red", "1", "{}", "{}", Charge(1, 1))
+    ledger.set_limit(Account("all", LOOKS, 5))
+    ledger.reserve("red", "1", "{}", "{}", Charge(1, 1))
+    with pytest.raises(LedgerError, match="counts looks"):
+        ledger.reserve("private", "1", "{}", "{}", Charge(1, 1))
+    with pytest.raises(LedgerError, match="counts looks"):
+        ledger.open(Account("another", "pure", 5))
+    with pytest.raises(LedgerError, match="looks"):
+        ledger.set_limit(Account("all", "zcdp", 5))
+    assert verify(ledger).totals == Totals(1, 1, 1)
+
+
+@pytest.mark.parametrize("currencies", [(LOOKS, "zcdp"), ("zcdp", LOOKS)])
+def test_a_cap_is_never_changed_from_looks_to_privacy_or_back(
+    ledger: Ledger, currencies: tuple[str, str]
+) -> None:
+    first, other = currencies
+    ledger.set_limit(Account("all", first, 5))
+    with pytest.raises(LedgerError):
+        ledger.set_limit(Account("all", other, 5))
+
+
+def test_a_mixture_is_noticed_in_a_perfect_chain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broken twin mixes; hashes and sums are right, and the audit says no."""
+    ledger = MemoryLedger()
+    ledger.open(Account("private", "zcdp", 5))
+    ledger.set_limit(Account("all", LOOKS, 5))
+    with monkeypatch.context() as patched:
+        patched.setattr("holdfast.ledger.memory.refuse_mixture", lambda *_: None)
+        ledger.reserve("private", "1", "{}", "{}", Charge(1, 1))
+    with pytest.raises(LedgerError, match="reserved at place 3: expected a ledger that counts zcdp"):
+        verify(ledger)
+
+
 def test_copying_keeps_every_charge(ledger: Ledger, tmp_path: Path) -> None:
     ledger.set_limit(Account("the table", "zcdp", 1000))
     for session in ("a", "b"):
@@ -173,6 +295,14 @@ def test_copying_keeps_every_charge(ledger: Ledger, tmp_path: Path) -> None:
     ]
     assert target.limit() == ledger.limit()
     assert set(target.accounts()) == set(ledger.accounts())
+    target.close()
+
+
+def test_copying_keeps_the_order_of_the_answers(ledger: Ledger, tmp_path: Path) -> None:
+    three(ledger)
+    target = SqliteLedger(tmp_path / "copy.sqlite")
+    copy_ledger(ledger, target)
+    assert [(e.answer, e.secret) for _, e in target.answered()] == [("answer 2", True), ("answer 0", False)]
     target.close()
 
 

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from threading import Thread
 from typing import Any
 
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
-from gateway import LABELS, Running, prepared
+from gateway import LABELS, Running, labels, prepared
 from oracles.statistics import FALSE_ALARM, binomial
 
-from holdfast.holdout import design
+from holdfast.errors import BudgetError, LedgerError
+from holdfast.holdout import ReusableHoldout, design
+from holdfast.holdout.fingerprint import fingerprint
 from holdfast.holdout.guess import check_guess
+from holdfast.holdout.labels import Labels
 from holdfast.holdout.metric import GRID
+from holdfast.ledger import export, verify
 from holdfast.service import create_app
+from holdfast.service.gateway import Gateway
+from holdfast.service.problem import Problem
+from service.process import database_of
 
 
 @pytest.fixture(scope="module")
@@ -197,3 +208,120 @@ def test_chances_are_asked_for_labels_0_and_1_only(started: Running, metric: str
     two = draw.integers(0, 2, LABELS)
     assert holdout(started, client, f"two-{metric}", two, metric=metric).status_code == 201
     assert score(started, client, f"two-{metric}", np.full(LABELS, 0.5)).status_code == 200
+
+
+@contextmanager
+def two_hosts(key: str, **terms: Any) -> Iterator[tuple[Running, list[Gateway]]]:
+    """Gateways on two hosts with one PostgreSQL and a board: each has its own folder, with a copy of the labels."""
+    database = database_of("postgres")["HOLDFAST_DATABASE"]
+    with prepared({}, database=database) as here:
+        here.register_board(key, **terms)
+        folder = here.settings.folder / "elsewhere"
+        shutil.copytree(here.settings.folder / "boards", folder / "boards")
+        there = Gateway(replace(here.settings, folder=folder, anchors=folder / "anchors"))
+        yield here, [here.gateway, there]
+        there.close()
+        here.gateway.close()
+
+
+@pytest.mark.parametrize("mode", [None, "ladder", "guess-and-check"])
+def test_a_board_on_two_hosts_answers_exactly_the_looks_that_were_planned(mode: str | None) -> None:
+    with two_hosts("board", queries=40, mode=mode, private=mode is None, within=None) as (here, hosts):
+        people = [here.person(here.somebody(f"team {number}", {})) for number in range(8)]
+        said, answered, refused = labels("board").tolist(), [], []
+
+        def submit(number: int) -> None:
+            for look in range(2):
+                try:
+                    answered.append(
+                        hosts[number % 2].submit(people[number % 8], "board", said, f"{number} {look}")
+                    )
+                except BudgetError as error:
+                    refused.append(error.remaining)
+
+        threads = [Thread(target=submit, args=(number,)) for number in range(32)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert (len(answered), len(refused), set(refused)) == (40, 24, {0})
+        boards = [host.boards.leaderboard("board") for host in hosts]
+        for board in boards:
+            assert board.looks_left() == 0
+            assert sum(board._summary.refresh().counts.values()) == 40
+        assert boards[0].standings() == boards[1].standings()
+        found = verify(boards[1].ledger)
+        assert (found.totals.units, found.totals.entries, found.answered) == (40, 41, 41)  # and the opening
+        assert len({entry.key for entry in boards[0].ledger.entries()}) == 41
+
+
+def test_a_call_on_one_host_is_found_on_the_other() -> None:
+    with two_hosts("twice", queries=5, per_team=2) as (here, (first, second)):
+        ann, said = here.person(here.analyst), labels("twice").tolist()
+        told = [host.submit(ann, "twice", said, "call") for host in (first, second)]
+        assert told[0] == told[1]
+        assert second.leaderboard(ann, "twice")["team_looks_left"] == 1
+        second.submit(ann, "twice", said, None)
+        with pytest.raises(BudgetError):
+            first.submit(ann, "twice", said, None)
+
+
+def test_a_host_with_other_labels_serves_nothing() -> None:
+    with two_hosts("same", queries=5) as (here, (first, second)):
+        (kept,) = (here.settings.folder / "elsewhere" / "boards").glob("*.npy")
+        np.save(kept, 1 - np.load(kept))
+        ann, said = here.person(here.analyst), labels("same").tolist()
+        first.submit(ann, "same", said, None)
+        with pytest.raises(LedgerError, match="not those that it was registered with"):
+            second.submit(ann, "same", said, None)
+        assert first.boards.leaderboard("same").looks_left() == 4
+
+
+def test_looks_that_were_counted_in_the_folder_go_along_to_the_database() -> None:
+    with prepared({}) as here:
+        here.register_board("early", queries=5)
+        said = labels("early").tolist()
+        here.gateway.submit(here.person(here.analyst), "early", said, None)
+        here.gateway.close()
+        anchors = here.settings.anchors
+        database = database_of("postgres")["HOLDFAST_DATABASE"]
+        with prepared({}, database=database, folder=here.settings.folder, anchors=anchors) as later:
+            later.register_board("early", queries=5)
+            assert later.gateway.boards.leaderboard("early").looks_left() == 4
+            later.gateway.submit(later.person(later.analyst), "early", said, None)
+            assert later.gateway.boards.leaderboard("early").looks_left() == 3
+            later.gateway.close()
+        (own,) = (here.settings.folder / "boards").glob("*.sqlite")
+        with (
+            pytest.raises(LedgerError, match="moved to postgresql"),
+            ReusableHoldout(labels("early"), ledger=own, anchors=anchors) as holdout,
+        ):
+            holdout.score(said)
+
+
+def test_a_board_whose_ledger_is_gone_is_not_served_afresh(started: Running) -> None:
+    """Neither by the board nor by another one over the same labels."""
+    started.register_board("lost", queries=5)
+    ann, said = started.person(started.analyst), labels("lost").tolist()
+    started.gateway.submit(ann, "lost", said, None)
+    name = fingerprint(Labels(labels("lost")).values)
+    for path in (started.settings.folder / "boards").glob(f"{name}*"):
+        path.unlink()
+    later = Gateway(started.settings)
+    with pytest.raises(LedgerError):
+        later.submit(ann, "lost", said, None)
+    other = replace(later.boards.board("lost", "leaderboard"), id="again", labels="lost.npy", ledger="")
+    with pytest.raises(Problem) as refused:
+        later.register_board(started.person(started.owner), other)
+    assert "is missing" in refused.value.detail
+    later.close()
+
+
+def test_the_ledger_of_a_board_can_be_verified_and_exported(started: Running) -> None:
+    started.register_board("audited", queries=5)
+    ann, said = started.person(started.analyst), labels("audited").tolist()
+    started.gateway.submit(ann, "audited", said, None)
+    ledger = started.gateway.boards.leaderboard("audited").ledger
+    assert "1 looks in all" in str(verify(ledger))
+    lines = list(export(ledger))
+    assert any(f"team {ann.team}" in line for line in lines)

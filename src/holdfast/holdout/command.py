@@ -20,15 +20,14 @@ if TYPE_CHECKING:
 REFUSED, NOT_CLEARED = 3, 4
 
 
-def _home(variable: str, otherwise: str) -> Path:
-    return Path(os.environ.get(variable) or Path.home() / otherwise) / "holdfast"
-
-
 def _place(function: Any) -> Any:
-    """Where the looks are kept; the same options for every command."""
+    """Where the looks are counted; the same options for every command."""
     for option in (
         click.option("--column", help="the column of LABELS, where there are several"),
-        click.option("--state", type=click.Path(path_type=Path), help="the folder that keeps the looks"),
+        click.option(
+            "--ledger",
+            help="where looks are counted: a file, a folder or postgresql://…#name; one for each LABELS",
+        ),
         click.option(
             "--anchors", type=click.Path(path_type=Path), help="a folder elsewhere, to notice old copies"
         ),
@@ -38,16 +37,19 @@ def _place(function: Any) -> Any:
 
 
 def _open(
-    labels: Path, column: str | None, state: Path | None, anchors: Path | None, **terms: Any
+    labels: Path, column: str | None, ledger: str | None, anchors: Path | None, **terms: Any
 ) -> ReusableHoldout:
+    """The holdout of these labels; without `ledger`, counted in the user's own files, under their fingerprint."""
     from holdfast.holdout.column import read_column
+    from holdfast.holdout.fingerprint import fingerprint, labels_array
     from holdfast.holdout.reusable import ReusableHoldout
 
+    values = labels_array(read_column(labels, column))
+    home = (
+        Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "holdfast" / "holdouts"
+    )
     return ReusableHoldout(
-        read_column(labels, column),
-        state=state or _home("XDG_STATE_HOME", ".local/state") / "holdouts",
-        anchors=anchors or state or _home("XDG_DATA_HOME", ".local/share") / "anchors",
-        **terms,
+        values, ledger=ledger or home / f"{fingerprint(values)}.sqlite", anchors=anchors, **terms
     )
 
 
@@ -83,15 +85,14 @@ def init(
     private: bool | None,
     metric: str,
     column: str | None,
-    state: Path | None,
+    ledger: str | None,
     anchors: Path | None,
 ) -> None:
     """Open the holdout of LABELS (.npy, .csv, .txt, .parquet) and fix its terms."""
     with _open(
-        labels, column, state, anchors,
+        labels, column, ledger, anchors,
         queries=queries, within=within, confidence=confidence, mode=mode, private=private, metric=metric,
     ) as opened:  # fmt: skip
-        opened.state.fact("metric", metric)
         click.echo(str(opened.design))
 
 
@@ -119,20 +120,19 @@ def score(
     key: str | None,
     as_json: bool,
     column: str | None,
-    state: Path | None,
+    ledger: str | None,
     anchors: Path | None,
 ) -> None:
     """Score PREDICTIONS against LABELS; takes one look (precision and recall take two)."""
     from holdfast.holdout.column import read_column
 
-    with _open(labels, column, state, anchors) as opened:
-        kind = metric or opened.state.fact("metric") or "accuracy"
+    with _open(labels, column, ledger, anchors) as opened:
         said = read_column(predictions, predictions_column)
         try:
             if train_score is None:
-                fine, answer = None, opened.score(said, metric=kind, key=key)
+                fine, answer = None, opened.score(said, metric=metric, key=key)
             else:
-                verdict = opened.check(train_score, said, metric=kind, key=key)
+                verdict = opened.check(train_score, said, metric=metric, key=key)
                 fine, answer = verdict.fine, verdict.answer
         except BudgetError as error:
             click.echo(f"refused: {error}", err=True)
@@ -163,11 +163,11 @@ def status(
     labels: Path,
     as_json: bool,
     column: str | None,
-    state: Path | None,
+    ledger: str | None,
     anchors: Path | None,
 ) -> None:
     """Say what was planned for LABELS and how many looks are left; exit 3 if none."""
-    with _open(labels, column, state, anchors) as opened:
+    with _open(labels, column, ledger, anchors) as opened:
         used, left, plan = opened.looks_used, opened.left, opened.design
     if as_json:
         facts = {
@@ -188,7 +188,7 @@ def status(
 )
 @_place
 def serve(
-    labels: Path, not_private: bool, column: str | None, state: Path | None, anchors: Path | None
+    labels: Path, not_private: bool, column: str | None, ledger: str | None, anchors: Path | None
 ) -> None:
     """Serve LABELS to an agent over MCP (stdio): it scores, and what it hears is differentially private.
 
@@ -196,9 +196,8 @@ def serve(
     """
     from holdfast.holdout.mcp import server
 
-    with _open(labels, column, state, anchors) as opened:
-        metric = opened.state.fact("metric") or "accuracy"
-        server(opened, metric, private=not not_private).run("stdio")
+    with _open(labels, column, ledger, anchors) as opened:
+        server(opened, opened.metric.name, private=not not_private).run("stdio")
 
 
 @click.command("leaderboard")

@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 from holdfast.errors import InputError
 from holdfast.holdout.design import not_private
 from holdfast.holdout.left import Left
+from holdfast.holdout.looks import Place
 from holdfast.holdout.predictions import Predictions
 from holdfast.holdout.reusable import AnyMetric, ReusableHoldout
-from holdfast.holdout.rungs import MOVES, Rungs
+from holdfast.holdout.rungs import Rungs
 from holdfast.holdout.standing import Standing, ranked
-from holdfast.holdout.state import State
 from holdfast.holdout.summary import Summary
+from holdfast.ledger import Ledger
 from holdfast.session.answer import Answer
 from holdfast.validity.argument import whole
 
@@ -47,7 +48,7 @@ class Leaderboard:
         mode: str | None = None,
         private: bool | None = None,
         failures: int | None = None,
-        state: Path | str | None = None,
+        ledger: Place = None,
         anchors: Path | str | None = None,
     ) -> None:
         self.per_team = None if per_team is None else whole("per_team", per_team)
@@ -59,25 +60,24 @@ class Leaderboard:
                 raise InputError(f"mode={mode!r} takes no within= or failures=; leave them out")
             self._holdout = Rungs(
                 labels, metric=metric, queries=queries, confidence=confidence, proven=mode == "ladder",
-                state=state, anchors=anchors,
+                ledger=ledger, anchors=anchors,
             )  # fmt: skip
         else:
             self._holdout = ReusableHoldout(
                 labels, metric=metric, queries=queries, within=within, confidence=confidence, mode=mode,
-                private=private, failures=failures, state=state, anchors=anchors,
+                private=private, failures=failures, ledger=ledger, anchors=anchors,
             )  # fmt: skip
         self.metric = self._holdout.metric
         self._summary = Summary(
-            self._holdout.state,
+            self._holdout.looks,
             question=self.metric.terms,
             greater_is_better=self.metric.greater_is_better,
-            only=MOVES if mode in LADDERS else None,
         )
 
     @property
-    def state(self) -> State:
-        """The record of looks."""
-        return self._holdout.state
+    def ledger(self) -> Ledger:
+        """Where its looks are counted."""
+        return self._holdout.looks.ledger
 
     @property
     def width(self) -> float:
@@ -104,7 +104,7 @@ class Leaderboard:
         left = self.left.looks
         if team is None or self.per_team is None:
             return left
-        return max(0, min(left, self.per_team - self._holdout.state.used(_name(team))))
+        return max(0, min(left, self.per_team - self._holdout.looks.used_by(_name(team))))
 
     def submit(self, team: str, predictions: Predictions, *, key: str | None = None) -> Answer:
         """Charge a look to the team, then score. BudgetError when the team or the board has none left.
@@ -158,7 +158,7 @@ class Leaderboard:
         return grid
 
     def close(self) -> None:
-        """Let go of the state file."""
+        """Let go of the ledger."""
         self._holdout.close()
 
 

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from holdfast.errors import BudgetError
+from holdfast.errors import BudgetError, LedgerError
 from holdfast.holdout.design import Design
-from holdfast.holdout.state import Overspent
 
 
-def overspent(queries: int, looks: int, team: str, over: Overspent) -> BudgetError:
+def overspent(queries: int, looks: int, team: str, team_left: int | None, left: int) -> BudgetError:
     """A cap would be passed: the team's, or everybody's."""
-    team_left = over.team_left
     if team_left is not None and looks > team_left:
         text = f"{team!r} has {max(0, team_left)} looks left and this takes {looks}"
-        more = (
-            f"the holdout has {over.left:,} left for other teams" if over.left else "nor has the holdout any"
-        )
+        more = f"the holdout has {left:,} left for other teams" if left else "nor has the holdout any"
         return BudgetError(f"{text}; {more}", requested=looks, remaining=max(0, team_left))
-    text = f"this takes {looks} of the holdout's {queries:,} looks, and {over.left} are left"
-    if over.left:
+    text = f"this takes {looks} of the holdout's {queries:,} looks, and {left} are left"
+    if left:
         more = "ask for a mean over rows, such as accuracy, which takes one"
     else:
         more = "a further look would end the guarantee, so go on with a fresh holdout"
-    return BudgetError(f"{text}; {more}", requested=looks, remaining=over.left)
+    return BudgetError(f"{text}; {more}", requested=looks, remaining=left)
 
 
 def exhausted(plan: Design, looks: int, failures: int, left: int) -> BudgetError:
@@ -36,3 +32,11 @@ def exhausted(plan: Design, looks: int, failures: int, left: int) -> BudgetError
     else:
         more = "go on with a fresh holdout, or plan the next one wider or for more failures"
     return BudgetError(f"{text}; {more}", requested=looks, remaining=left)
+
+
+def forgotten(mode: str) -> LedgerError:
+    """Answers were lost with an older copy of the ledger, and what may still be told depends on them."""
+    return LedgerError(
+        f"answers of this holdout were lost with an older copy of its ledger, and a {mode} goes on from what it has "
+        "told; collect a fresh holdout"
+    )

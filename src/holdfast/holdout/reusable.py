@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -12,23 +13,24 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from holdfast.errors import InputError, LedgerError
+from holdfast.errors import InputError
 from holdfast.holdout import guess as guessing
 from holdfast.holdout import thresholdout
 from holdfast.holdout.design import Design, design, not_private
-from holdfast.holdout.fingerprint import fingerprint
 from holdfast.holdout.labels import Labels
 from holdfast.holdout.left import Left
-from holdfast.holdout.metric import GRID, Metric, RowValues, metric_named
+from holdfast.holdout.looks import Looks, Place, Transcript
+from holdfast.holdout.metric import GRID, METRICS, Metric, RowValues, metric_named
+from holdfast.holdout.outcome import Outcome
 from holdfast.holdout.predictions import Predictions, half_difference, refuse_labels, row_values
 from holdfast.holdout.reading import difference, ratio, single
-from holdfast.holdout.refusal import exhausted, overspent
+from holdfast.holdout.refusal import exhausted, forgotten
 from holdfast.holdout.release import Rows, mean, total
-from holdfast.holdout.state import Look, Overspent, State
+from holdfast.ledger import Ledger
+from holdfast.privacy.rounding import up
 from holdfast.session.answer import Answer
 
 AnyMetric = str | Metric | RowValues
-STANDS = "the guess stands"
 _NOISY = ("votes", "gaussian", "discretised")
 
 
@@ -56,17 +58,18 @@ class ReusableHoldout:
     Answers are differentially private for the labels, unless a mode that is not was named or private=False said;
     those say "not private". Which classes the labels have is public, and so is their number.
 
-    `state` is a folder: the looks are kept there under the holdout's fingerprint, shared by all processes and
-    by every later run. Without it they are forgotten with the object. Trust: this object holds the labels, so
-    it guards an honest analyst from fooling themselves; to guard the labels from others, serve it elsewhere.
-    The other parameters are those of `design`, and may be left out when the state knows them.
+    `ledger` is where the looks are counted, shared by all processes and by every later run: a file, a folder,
+    "postgresql://…#name" or a ledger; one for each set of labels. Without it they are forgotten with the object.
+    Trust: this object holds the labels, so it guards an honest analyst from fooling themselves; to guard the labels
+    from others, serve it elsewhere.
+    The other parameters are those of `design`, and may be left out when the ledger knows them; so may `metric`.
     """
 
     def __init__(
         self,
         labels: ArrayLike,
         *,
-        metric: AnyMetric = "accuracy",
+        metric: AnyMetric | None = None,
         queries: int | None = None,
         within: float | None = None,
         confidence: float = 0.95,
@@ -77,14 +80,14 @@ class ReusableHoldout:
         tolerance: float | None = None,
         hits: int | None = None,
         features: Any = None,
-        state: Path | str | None = None,
+        ledger: Place = None,
         anchors: Path | str | None = None,
     ) -> None:
         self._labels = Labels(labels)
-        self.metric = metric_named(metric)
-        refuse_labels(self.metric, self._labels)
+        first = metric_named("accuracy" if metric is None else metric)
+        refuse_labels(first, self._labels)
         self.features = features
-        self._folders = state, anchors
+        self._place = ledger, anchors
         if features is not None and len(features) != len(self._labels):
             raise InputError(
                 f"features must have {len(self._labels)} rows like the labels, got {len(features)}"
@@ -95,16 +98,21 @@ class ReusableHoldout:
                 rows=len(self._labels), queries=queries, within=within, confidence=confidence, mode=mode,
                 private=private, failures=failures, threshold=threshold, tolerance=tolerance, hits=hits,
             )  # fmt: skip
-        self.state = open_state(self._labels, state, anchors)
-        self.design = _agree(self.state, asked)
-        if private and not self.design.private:  # as it was opened before
-            self.state.close()
-            raise not_private(self.design.mode)
-        self._asker: thresholdout.Asker | None = None
-        if self.design.thresholds is not None:
-            self._asker = thresholdout.Asker(self.design.thresholds)
-            if self.state.fact("secret") is None:
-                self.state.fact("secret", thresholdout.open_vector(self.design.thresholds))
+        self.looks = Looks(self._labels, ledger, anchors)
+        try:
+            name = first.name if METRICS.get(first.name) == first else None
+            terms = None if asked is None else _terms(asked)
+            found = self.looks.agree("holdout", terms, _first_state, metric=name)
+            self.design = _design(found)
+            if private and not self.design.private:  # as it was opened before
+                raise not_private(self.design.mode)
+            if self.looks.lost and self.design.mode not in _NOISY:
+                raise forgotten(self.design.mode)
+        except BaseException:
+            self.looks.abandon()
+            raise
+        self.metric = first if metric is not None else metric_named(found["note"]["metric"] or "accuracy")
+        self._asker = None if self.design.thresholds is None else thresholdout.Asker(self.design.thresholds)
 
     @property
     def rows(self) -> int:
@@ -118,8 +126,13 @@ class ReusableHoldout:
 
     @property
     def looks_used(self) -> int:
-        """How many looks were charged, by all who share the state."""
-        return self.state.used()
+        """How many looks were charged, by all who share the ledger."""
+        return self.looks.used
+
+    @property
+    def ledger(self) -> Ledger:
+        """Where the looks are counted."""
+        return self.looks.ledger
 
     @property
     def private(self) -> bool:
@@ -134,12 +147,13 @@ class ReusableHoldout:
     @property
     def left(self) -> Left:
         """What is left: looks, and where they depend on guesses, how many of those may fail."""
-        plan, used = self.design, self.looks_used
-        if plan.mode == "guess-and-check":
-            return guessing.left(plan, used, self.state.settled(), self._failures())
+        plan, left = self.design, self.looks.left
+        if plan.mode in _NOISY:
+            return Left(left, left)
+        seen = self.looks.transcript()
         if plan.mode == "thresholdout":
-            return thresholdout.left(self._secret(), plan.queries - used)
-        return Left(plan.queries - used, plan.queries - used)
+            return thresholdout.left(str(seen.state), left)
+        return guessing.left(plan, plan.queries - left, seen.looks, seen.failures)
 
     @property
     def looks_left(self) -> int:
@@ -172,7 +186,7 @@ class ReusableHoldout:
         def read(means: list[float]) -> Answer:
             return ratio(self.design, kind, means) if kind.parts else single(self.design, kind, means[0])
 
-        return self._ask(kind.terms, sides, guessed, read, key, team, team_most)[0]
+        return self._ask(kind.terms, sides, guessed, read, key, team, team_most).answer
 
     def check(
         self,
@@ -191,10 +205,11 @@ class ReusableHoldout:
         kind = self._kind(metric, plain_for="check")
         guess = _unit(kind, "train_score", train_score)
         sides = row_values(predictions, self._labels, kind)
-        answer, stood = self._ask(
+        told = self._ask(
             f"check {kind.terms}", sides, guess, lambda means: single(self.design, kind, means[0]), key, team
         )
-        return Verdict(answer.low <= train_score <= answer.high if stood is None else stood, answer)
+        inside = told.answer.low <= train_score <= told.answer.high
+        return Verdict(inside if told.failed is None else not told.failed, told.answer)
 
     def compare(
         self,
@@ -211,7 +226,7 @@ class ReusableHoldout:
         return self._ask(
             f"compare {kind.terms}", [half_difference(a, b)], None,
             lambda means: difference(self.design, kind, means[0]), key, team,
-        )[0]  # fmt: skip
+        ).answer  # fmt: skip
 
     def scorer(
         self, metric: AnyMetric | None = None, *, features: Any = None, method: str = "predict"
@@ -223,20 +238,20 @@ class ReusableHoldout:
 
     def history(self) -> list[tuple[str, Answer]]:
         """(team, answer) of every answer, in the order given."""
-        return [(team, Answer.from_json(text)) for _, team, text in self.state.answers()]
+        return [(team, outcome.answer) for _, team, outcome in self.looks.outcomes()]
 
     def close(self) -> None:
-        """Let go of the state file."""
-        self.state.close()
+        """Let go of the ledger."""
+        self.looks.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """How it travels to worker processes: they open the same state file, so the looks stay one count."""
-        folder, anchors = self._folders
-        if folder is None:
+        """How it travels to worker processes: they open the same ledger, so the looks stay one count."""
+        place, anchors = self._place
+        if not isinstance(place, str | Path):
             raise InputError(
-                "a holdout whose looks are in memory cannot be shared; open it with state=FOLDER"
+                "a holdout is shared by the place of its ledger; open it with ledger=, a file or an address"
             )
-        terms = {"metric": self.metric, "features": self.features, "state": folder, "anchors": anchors}
+        terms = {"metric": self.metric, "features": self.features, "ledger": place, "anchors": anchors}
         return partial(type(self), **terms), (self._labels.values,)
 
     def __enter__(self) -> Self:
@@ -260,76 +275,77 @@ class ReusableHoldout:
         key: str | None,
         team: str,
         team_most: int | None = None,
-    ) -> tuple[Answer, bool | None]:
-        """Charge, release, settle. The second part says whether the guess stood, where there was one."""
-        plan = self.design
-        if plan.mode in _NOISY:
-            look = self._charge(team, question, len(sides), team_most, key)
+    ) -> Outcome:
+        """Charge, release, settle."""
+        looks = self.looks
+        if self.design.mode in _NOISY:
+            look = looks.charge(team, question, len(sides), team_most=team_most, key=key)
             if look.answer is not None:
-                return Answer.from_json(look.answer, repeated=True), None
-            answer = read([mean(plan, side) for side in sides])
-            return Answer.from_json(self.state.settle(look.id, answer.to_json())), None
+                return Outcome.from_json(look.answer, repeated=True)
+            return looks.settle(look, Outcome(read([mean(self.design, side) for side in sides])))
         # The next look depends on which guesses failed, so looks are taken one at a time.
-        with self.state.alone():
-            known = None if key is None else self.state.answered(team, key)
-            if known is None:
-                self._refuse_beyond(len(sides))
-            look = self._charge(team, question, len(sides), team_most, key)
+        with looks.ledger.turn():
+            known = None if key is None else looks.find(team, key)
+            if known is None or known.answer is None:
+                self._refuse_beyond(len(sides), looks.transcript())
+            look = looks.charge(team, question, len(sides), team_most=team_most, key=key)
             if look.answer is not None:
-                answer = Answer.from_json(look.answer, repeated=True)
-                return answer, answer.explanation.startswith(STANDS)
-            answer, secret = self._guessed(sides, 0.5 if guess is None else guess, read)
-            answer = Answer.from_json(self.state.settle(look.id, answer.to_json(), secret))
-            return answer, answer.explanation.startswith(STANDS)
+                return Outcome.from_json(look.answer, repeated=True)
+            guessed = 0.5 if guess is None else guess
+            return looks.settle_in_turn(look, lambda seen: self._guessed(sides, guessed, read, seen))
 
     def _guessed(
-        self, sides: list[Rows], guess: float, read: Callable[[list[float]], Answer]
-    ) -> tuple[Answer, str]:
-        """The answer to a guess, and the secret state after it."""
-        plan, secret, means, stood = self.design, self._secret(), [], True
+        self, sides: list[Rows], guess: float, read: Callable[[list[float]], Answer], seen: Transcript
+    ) -> Outcome:
+        """What a guess comes to, after what was answered before."""
+        self._refuse_beyond(len(sides), seen)
+        plan, state, failed, means = self.design, seen.state, 0, []
         scale = plan.rows * GRID
         # Places count answers: a look that crashed released nothing, so it has none until it is resumed.
-        for place, side in enumerate(sides, self.state.settled() + 1):
+        for place, side in enumerate(sides, seen.looks + 1):
             if self._asker is not None:
-                secret, noisy = self._asker.ask(secret, total(side), round(guess * scale))
+                state, noisy = self._asker.ask(str(state), total(side), round(guess * scale))
                 value = None if noisy is None else noisy / scale
             else:
-                value = guessing.check_guess(plan, place, int(secret), total(side), guess)
-                secret = str(int(secret) + (value is not None))
-            stood = stood and value is None
+                value = guessing.check_guess(plan, place, seen.failures + failed, total(side), guess)
+            failed += value is not None
             means.append(guess if value is None else value)
         answer = read(means)
-        told = STANDS if stood else "the holdout spoke"
-        return replace(answer, explanation=f"{told}; {answer.explanation}"), secret
+        told = "the holdout spoke" if failed else "the guess stands"
+        return Outcome(
+            replace(answer, explanation=f"{told}; {answer.explanation}"), failed=failed, state=state
+        )
 
-    def _secret(self) -> str:
-        return self.state.fact("secret") or "0"
-
-    def _failures(self) -> int:
-        return int(self._secret())
-
-    def _charge(self, team: str, question: str, looks: int, team_most: int | None, key: str | None) -> Look:
-        try:
-            return self.state.charge(
-                team, question, looks, most=self.design.queries, team_most=team_most, key=key
-            )
-        except Overspent as over:
-            raise overspent(self.design.queries, looks, team, over) from None
-
-    def _refuse_beyond(self, looks: int) -> None:
+    def _refuse_beyond(self, looks: int, seen: Transcript) -> None:
         """Before the charge, from public facts only: which guesses failed is in the answers."""
         plan = self.design
         if plan.mode == "thresholdout":
-            left = thresholdout.hits_left(self._secret())
+            left = thresholdout.hits_left(str(seen.state))
             if left < looks:
                 raise exhausted(plan, looks, 0, left)
-        elif not guessing.answerable(plan, self.state.settled(), self._failures(), looks):
-            raise exhausted(plan, looks, self._failures(), self.looks_left)
+        elif not guessing.answerable(plan, seen.looks, seen.failures, looks):
+            raise exhausted(plan, looks, seen.failures, self.looks_left)
 
 
-def open_state(labels: Labels, folder: Path | str | None, anchors: Path | str | None) -> State:
-    """The state of these labels in a folder, or one that lives as long as the object."""
-    return State(None) if folder is None else State.open(folder, fingerprint(labels.values), anchors)
+def _terms(plan: Design) -> dict[str, Any]:
+    """What is promised, as JSON: the design, and what all looks together cost in zCDP; null where not private."""
+    rho = up(plan.queries * plan.rho) if plan.private else None
+    return {
+        "queries": plan.queries,
+        "rho": rho,
+        "design": asdict(plan) | {"rho": plan.rho if plan.private else None},
+    }
+
+
+def _design(terms: dict[str, Any]) -> Design:
+    parts = terms["design"]
+    return Design.from_json(json.dumps(parts | {"rho": math.inf if parts["rho"] is None else parts["rho"]}))
+
+
+def _first_state(terms: dict[str, Any]) -> str | None:
+    """The secret state before the first look: where there is a sparse vector, its noisy threshold."""
+    found = _design(terms).thresholds
+    return None if found is None else thresholdout.open_vector(found)
 
 
 def _unit(kind: Metric, name: str, value: object) -> float:
@@ -341,24 +357,3 @@ def _unit(kind: Metric, name: str, value: object) -> float:
     ):
         raise InputError(f"{name} must be a finite number, got {type(value).__name__}; pass a float")
     return min(1.0, max(0.0, (float(value) - kind.low) / (kind.high - kind.low)))
-
-
-def _agree(state: State, asked: Design | None) -> Design:
-    """The design that stands: the first one that the holdout was opened with."""
-    saved = state.fact("design", None if asked is None else asked.to_json())
-    if saved is None:
-        state.close()
-        raise InputError(
-            "queries= is needed when a holdout is opened for the first time; how many looks in all?"
-        )
-    if asked is not None and saved != asked.to_json():
-        state.close()
-        raise LedgerError(
-            f"this holdout was opened before on other terms ({saved[:80]}…), and its looks count on those. "
-            "Leave queries= out to go on, or collect a fresh holdout"
-        )
-    try:
-        return Design.from_json(saved)
-    except (KeyError, TypeError, ValueError):
-        state.close()
-        raise LedgerError("these labels are behind a Ladder; open them as that Leaderboard") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict
 from pathlib import Path
@@ -10,18 +9,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from holdfast.errors import InputError, LedgerError
+from holdfast.errors import InputError
 from holdfast.holdout.labels import Labels
 from holdfast.holdout.ladder import Ladder, climb, free_ladder, proven_ladder
 from holdfast.holdout.left import Left
+from holdfast.holdout.looks import Looks, Place, Transcript
 from holdfast.holdout.metric import GRID, metric_named
+from holdfast.holdout.outcome import Outcome
 from holdfast.holdout.predictions import Predictions, refuse_labels, row_values
-from holdfast.holdout.refusal import overspent
-from holdfast.holdout.reusable import AnyMetric, open_state
-from holdfast.holdout.state import Overspent
+from holdfast.holdout.refusal import forgotten
+from holdfast.holdout.release import Rows
+from holdfast.holdout.reusable import AnyMetric
 from holdfast.session.answer import Answer
-
-MOVES = "moves the board"
 
 
 class Rungs:
@@ -35,7 +34,7 @@ class Rungs:
         queries: int,
         confidence: float,
         proven: bool,
-        state: Path | str | None = None,
+        ledger: Place = None,
         anchors: Path | str | None = None,
     ) -> None:
         self._labels, self.metric = Labels(labels), metric_named(metric)
@@ -46,11 +45,15 @@ class Rungs:
             )
         make = proven_ladder if proven else free_ladder
         self.ladder: Ladder = make(len(self._labels), queries, confidence)
-        self.state = open_state(self._labels, state, anchors)
-        terms = json.dumps({**asdict(self.ladder), "metric": self.metric.terms}, sort_keys=True)
-        if self.state.fact("design", terms) != terms:
-            self.state.close()
-            raise LedgerError("these labels were opened before, on other terms; open them on the same ones")
+        self.looks = Looks(self._labels, ledger, anchors)
+        try:
+            width = self.ladder.width if proven else None
+            self.looks.agree("Ladder", asdict(self.ladder) | {"width": width, "metric": self.metric.terms})
+            if self.looks.lost:
+                raise forgotten("Ladder")
+        except BaseException:
+            self.looks.abandon()
+            raise
 
     @property
     def width(self) -> float:
@@ -60,8 +63,7 @@ class Rungs:
     @property
     def left(self) -> Left:
         """How many more submissions are answered."""
-        looks = self.ladder.queries - self.state.used()
-        return Left(looks, looks)
+        return Left(self.looks.left, self.looks.left)
 
     def score(
         self,
@@ -74,25 +76,23 @@ class Rungs:
     ) -> Answer:
         """The board's best score after this submission. `guess` is not used."""
         (rows,) = row_values(predictions, self._labels, self.metric)
-        most = self.ladder.queries
-        with self.state.alone():
-            try:
-                look = self.state.charge(team, self.metric.terms, 1, most=most, team_most=team_most, key=key)
-            except Overspent as over:
-                raise overspent(most, 1, team, over) from None
+        with self.looks.ledger.turn():
+            look = self.looks.charge(team, self.metric.terms, 1, team_most=team_most, key=key)
             if look.answer is not None:
-                return Answer.from_json(look.answer, repeated=True)
-            values = rows(None)
-            losses = values.astype(np.int64) * GRID if values.dtype == np.bool_ else values
-            if self.metric.greater_is_better:
-                losses = GRID - losses
-            secret, loss, moved = climb(self.ladder, self.state.fact("secret") or "", losses)
-            answer = self._read(loss, moved)
-            return Answer.from_json(self.state.settle(look.id, answer.to_json(), secret))
+                return Outcome.from_json(look.answer, repeated=True).answer
+            return self.looks.settle_in_turn(look, lambda seen: self._climbed(rows, seen)).answer
 
     def close(self) -> None:
-        """Let go of the state file."""
-        self.state.close()
+        """Let go of the ledger."""
+        self.looks.close()
+
+    def _climbed(self, rows: Rows, seen: Transcript) -> Outcome:
+        values = rows(None)
+        losses = values.astype(np.int64) * GRID if values.dtype == np.bool_ else values
+        if self.metric.greater_is_better:
+            losses = GRID - losses
+        state, loss, moved = climb(self.ladder, seen.state or "", losses)
+        return Outcome(self._read(loss, moved), moved=moved, state=state if moved else None)
 
     def _read(self, loss: float, moved: bool) -> Answer:
         ladder, metric = self.ladder, self.metric
@@ -120,5 +120,5 @@ class Rungs:
             epsilon=None,
             rows_read=ladder.rows,
             mechanism="ladder" if ladder.proven else "ladder-unproven",
-            explanation=f"this submission {MOVES if moved else 'leaves the board as it was'}; {kind}",
+            explanation=f"this submission {'moves the board' if moved else 'leaves the board as it was'}; {kind}",
         )

@@ -20,7 +20,7 @@ class HoldoutScorer:
     The fold's own rows are ignored: what is scored is the fitted model on the holdout's features, and with
     votes only on the rows that are drawn. The model is tried on two rows first, so that one that breaks, or has
     other classes, costs no look.
-    Requires: features with a row for each label; a state folder if n_jobs starts other processes, where
+    Requires: features with a row for each label; a ledger in a file if n_jobs starts other processes, where
     `answers` stays empty and `holdout.history()` has them all.
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threading import Lock
 
-from holdfast.holdout.state import State
+from holdfast.holdout.looks import Looks
 from holdfast.session.answer import Answer
 
 
@@ -14,10 +14,8 @@ class Summary:
     Answers to other questions than `question` are left out: one holdout may answer several metrics.
     """
 
-    def __init__(
-        self, state: State, *, question: str, greater_is_better: bool, only: str | None = None
-    ) -> None:
-        self._state, self._question, self._only = state, question, only
+    def __init__(self, looks: Looks, *, question: str, greater_is_better: bool) -> None:
+        self._looks, self._question = looks, question
         self._sign = 1.0 if greater_is_better else -1.0
         self._place = 0
         self._lock = Lock()
@@ -26,15 +24,14 @@ class Summary:
         self.counts: dict[str, int] = {}
 
     def refresh(self) -> Summary:
-        """Read what was answered since. With `only`, answers whose explanation lacks it are just counted."""
+        """Read what was answered since. What did not move a Ladder is just counted."""
         with self._lock:
-            for place, team, text in self._state.answers(self._place, self._question):
-                answer = Answer.from_json(text)
+            for place, team, outcome in self._looks.outcomes(self._place, self._question):
                 self._place = place
                 self.counts[team] = self.counts.get(team, 0) + 1
-                if self._only is None or self._only in answer.explanation:
-                    self.best = self._better(self.best, answer)
-                    self.bests[team] = self._better(self.bests.get(team), answer)
+                if outcome.moved is not False:
+                    self.best = self._better(self.best, outcome.answer)
+                    self.bests[team] = self._better(self.bests.get(team), outcome.answer)
         return self
 
     def _better(self, standing: Answer | None, answer: Answer) -> Answer:

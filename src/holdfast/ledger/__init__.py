@@ -9,7 +9,18 @@ chained by SHA-256 and anchored outside (docs/ledger.md).
 from holdfast.ledger.audit import Verified, verify
 from holdfast.ledger.chained import ChainedLedger
 from holdfast.ledger.copy import copy_ledger, move_ledger
-from holdfast.ledger.entry import ALWAYS, BEGINNING, Account, Charge, Entry, Moment, Stale, Totals, While
+from holdfast.ledger.entry import (
+    ALWAYS,
+    BEGINNING,
+    LOOKS,
+    Account,
+    Charge,
+    Entry,
+    Moment,
+    Stale,
+    Totals,
+    While,
+)
 from holdfast.ledger.memory import MemoryLedger
 from holdfast.ledger.ndjson import export, verify_export
 from holdfast.ledger.open import LEDGER_FILE, acknowledge, open_ledger
@@ -22,6 +33,7 @@ __all__ = [
     "ALWAYS",
     "BEGINNING",
     "LEDGER_FILE",
+    "LOOKS",
     "Account",
     "ChainedLedger",
     "Charge",

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from holdfast.errors import HoldfastError, LedgerError
 from holdfast.ledger.anchor import Mark
-from holdfast.ledger.entry import LOST, Account, Totals, is_replayed
+from holdfast.ledger.entry import LOOKS, LOST, Account, Totals, is_replayed, refuse_mixture
 from holdfast.ledger.fact import FIELDS, Fact, Value, digest, genesis, is_hex, link
 from holdfast.ledger.memory import check_account, check_limit
 from holdfast.ledger.protocol import Ledger
@@ -35,8 +35,9 @@ class Verified:
         replayed = f"; {self.replayed} charges REPLAYED, which are not private" if self.replayed else ""
         return (
             f"ledger {self.ledger}: sound. {self.place} facts: {self.totals.entries} charges by {self.sessions} "
-            f"sessions, {self.answered} answered ({self.secret} secret), {self.totals.units} billionths of "
-            f"{self.currency} in all{replayed}{moved}\nhead {self.head}"
+            f"sessions, {self.answered} answered ({self.secret} secret), {self.totals.units} "
+            f"{'' if self.currency == LOOKS else 'billionths of '}{self.currency} in all{replayed}{moved}\n"
+            f"head {self.head}"
         )
 
 
@@ -159,7 +160,7 @@ class Walk:
         try:
             wanted = _account(fact.fields, str(fact.fields["terms"]))
             spent = self._spent.get(wanted.name, Totals())
-            check_account(self._accounts.get(wanted.name), wanted, spent.units)
+            check_account(self._accounts.get(wanted.name), wanted, spent.units, self._cap)
         except HoldfastError as error:
             self.refuse(fact, str(error))
         self._accounts[wanted.name] = wanted
@@ -181,6 +182,10 @@ class Walk:
         said += [fields[f"table_{name}"] for name in ("entries", "answers", "total")]
         if said != [mine.entries, mine.answers, mine.units, all_.entries, all_.answers, all_.units]:
             self.refuse(fact, "its running totals are not the sums of the charges")
+        try:
+            refuse_mixture(account, self._cap)
+        except LedgerError as error:
+            self.refuse(fact, str(error))
         if mine.units > account.limit:
             self.refuse(fact, "it passes its session's limit")
         # What was lost with an older copy is charged in any case; nobody gains by it.

@@ -20,12 +20,16 @@ Stream = Callable[[str], Iterator[Any]]
 Note = tuple[str, dict[str, Value]]
 """The kind and the fields of a note."""
 
-_ENTRY = """SELECT e.place, e.session, e.key, e.plan, e.event, e.session_units, e.table_units, e.queries,
-a.answer, a.secret FROM entries e LEFT JOIN answers a ON a.entry = e.place """
-
 _LEAST = "(SELECT key FROM entries WHERE session = ? AND key >= ? AND key < ? ORDER BY key LIMIT 1)"
 
 _AT_A_TIME = 1000
+
+_FIELDS = "e.place, e.session, e.key, e.plan, e.event, e.session_units, e.table_units, e.queries, a.answer, a.secret"
+_ENTRY = f"SELECT {_FIELDS} FROM entries e LEFT JOIN answers a ON a.entry = e.place "
+_ANSWERED = (
+    f"SELECT a.place, {_FIELDS} FROM answers a JOIN entries e ON a.entry = e.place"
+    f" WHERE a.place > ? ORDER BY a.place LIMIT {_AT_A_TIME}"
+)
 
 _HEAD = " UNION ALL ".join(
     f"SELECT head FROM {table} WHERE place = ?"
@@ -131,6 +135,11 @@ class Book:
         while rows := self._rows(sql, *values, read):
             yield from map(_entry, rows)
             read += len(rows)
+
+    def answered(self, after: int = 0) -> Iterator[tuple[int, Entry]]:
+        while rows := self._rows(_ANSWERED, after):
+            for after, *entry in rows:
+                yield after, _entry(entry)
 
     def course(self, session: str, every: int) -> list[tuple[int, int]]:
         rows = self._rows(

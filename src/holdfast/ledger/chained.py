@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import TypeVar
 
 from holdfast.errors import BudgetError, InputError, LedgerError
@@ -51,6 +53,7 @@ class ChainedLedger:
         self._book = Book(database.read)
         self._batches: Batches[Pen] = Batches(self._commit)
         self._pen: Pen | None = None
+        self._turn = Lock()
         try:
             self.id, place, head = self._book.tip()
             if not is_hex(self.id):  # it names a file
@@ -70,6 +73,11 @@ class ChainedLedger:
         """Where it is, in words without a password."""
         return self._database.address
 
+    @property
+    def anchors(self) -> Path:
+        """The folder of its anchor."""
+        return self._anchor.path.parent
+
     def limit(self) -> Account | None:
         return self._book.limit()
 
@@ -88,8 +96,8 @@ class ChainedLedger:
         reached("before reserve")
         return self._write(lambda pen: pen.reserve(session, key, plan, event, charge, holds))
 
-    def record(self, entry: int, answer: str, *, secret: bool = False) -> str:
-        return self._write(lambda pen: pen.record(entry, answer, secret))
+    def record(self, entry: int, answer: str, *, secret: bool = False, after: int | None = None) -> str:
+        return self._write(lambda pen: pen.record(entry, answer, secret, after))
 
     def together(self, wishes: Sequence[Wish]) -> list[Outcome]:
         self._home.check()
@@ -114,6 +122,16 @@ class ChainedLedger:
 
     def entries(self, session: str | None = None, *, last: int | None = None) -> Iterator[Entry]:
         return self._book.entries(session, last=last)
+
+    def answered(self, after: int = 0) -> Iterator[tuple[int, Entry]]:
+        self._home.check()
+        return self._book.answered(after)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        self._home.check()
+        with self._turn, self._database.turn():
+            yield
 
     def course(self, session: str, every: int) -> list[tuple[int, int]]:
         return self._book.course(session, every)

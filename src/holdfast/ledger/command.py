@@ -25,7 +25,7 @@ def _place(function: Any) -> Any:
 def ledger() -> None:
     """Check, export and restore a record of charges.
 
-    PLACE is a store's folder, a ledger's SQLite file, or a postgresql:// address.
+    PLACE is a store's or a holdout's folder, a ledger's SQLite file, or a postgresql:// address.
     """
 
 

@@ -11,8 +11,8 @@ from holdfast.ledger.protocol import Ledger
 def copy_ledger(source: Ledger, target: ChainedLedger) -> None:
     """Write everything that `source` holds into the empty ledger `target`, all or none.
 
-    Guarantee: limits, accounts, charges and answers are the same afterwards, so that a saved table goes on
-    where the unsaved one stood; saving never refreshes a budget.
+    Guarantee: limits, accounts, charges and answers are the same afterwards and in the same order, so that a saved
+    table goes on where the unsaved one stood; saving never refreshes a budget.
     """
     target.adopt(lambda pen: _write(source, pen))
 
@@ -47,7 +47,10 @@ def _write(source: Ledger, pen: Pen) -> None:
         pen.set_limit(cap)
     for account in source.accounts():
         pen.open(account)
-    for entry in source.entries():
-        copied = pen.charge(entry.session, entry.key, entry.plan, entry.event, entry.charge)
-        if entry.answer is not None:
-            pen.record(copied.id, entry.answer, entry.secret)
+    copied = {
+        entry.id: pen.charge(entry.session, entry.key, entry.plan, entry.event, entry.charge).id
+        for entry in source.entries()
+    }
+    for _, entry in source.answered():
+        assert entry.answer is not None
+        pen.record(copied[entry.id], entry.answer, entry.secret)

@@ -33,5 +33,8 @@ class Database(Protocol):
     def snapshot(self) -> AbstractContextManager[Stream]:
         """A view of all tables at one moment, for long reads."""
 
+    def turn(self) -> AbstractContextManager[None]:
+        """Nobody else has the turn at these tables meanwhile; one thread at a time."""
+
     def close(self) -> None:
         """Let go."""

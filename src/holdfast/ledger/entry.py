@@ -9,6 +9,9 @@ from holdfast.errors import BudgetError, HoldfastError, InputError, LedgerError
 UNIT = 1e-9
 """One unit of a charge: a billionth in the currency of its account."""
 
+LOOKS = "looks"
+"""The currency of holdouts and boards, whose unit is one whole look. It is no notion of privacy, and adds to none."""
+
 MOST = 2**63 - 1
 """The most units that a ledger can count."""
 
@@ -35,7 +38,7 @@ def is_replayed(plan: str) -> bool:
 class Account:
     """A budget that charges are made against: a session's, or the whole table's.
 
-    `currency` names the notion of privacy that the units count ("pure", "zcdp", "gdp"); `limit` is in units.
+    `currency` names what the units count: a notion of privacy ("pure", "zcdp", "gdp") or LOOKS; `limit` is in units.
     `terms` is what else was promised when it was opened (JSON text); it cannot change afterwards.
     """
 
@@ -152,13 +155,24 @@ def refuse_overspending(account: Account | None, after: int, cost: int) -> None:
     """
     if after > (MOST if account is None else account.limit):
         account = account or Account("the table", "its currency", MOST)
-        remaining = account.limit - after + cost
-        requested = min(cost, 10**300) * UNIT  # a float has no room for more
+        unit = 1 if account.currency == LOOKS else UNIT
+        remaining = (account.limit - after + cost) * unit
+        requested = min(cost, 10**300) * unit  # a float has no room for more
         raise BudgetError(
-            f"this answer costs {requested:.6g} and {account.name} has {remaining * UNIT:.6g} left "
+            f"this answer costs {requested:.6g} and {account.name} has {remaining:.6g} left "
             f"(in {account.currency}); ask for a wider answer or raise the limit",
             requested=requested,
-            remaining=remaining * UNIT,
+            remaining=remaining,
+        )
+
+
+def refuse_mixture(account: Account, cap: Account | None) -> None:
+    """LedgerError if one of them counts looks and the other privacy (as a table does that has no cap yet)."""
+    if (account.currency == LOOKS) != (cap is not None and cap.currency == LOOKS):
+        counted = "privacy" if account.currency == LOOKS else "looks at a holdout"
+        raise LedgerError(
+            f"expected a ledger that counts {account.currency}, got one that counts {counted}; a holdout's looks and "
+            "a table's privacy need a ledger each"
         )
 
 

@@ -6,6 +6,7 @@ import hashlib
 import secrets
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import accumulate, islice
 from threading import Lock
@@ -14,6 +15,7 @@ from holdfast.errors import BudgetError, LedgerError
 from holdfast.ledger.entry import (
     ALWAYS,
     BEGINNING,
+    LOOKS,
     Account,
     Charge,
     Entry,
@@ -21,6 +23,7 @@ from holdfast.ledger.entry import (
     Stale,
     Totals,
     While,
+    refuse_mixture,
     refuse_overspending,
 )
 from holdfast.ledger.fact import FIELDS, Fact, Value, digest, genesis, link
@@ -38,12 +41,15 @@ class MemoryLedger:
     """
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._home = Home("a ledger", "ask there, or save the table and open the store here", LedgerError)
+        self._lock, self._turn = Lock(), Lock()
+        self._home = Home(
+            "a ledger", "ask there, or keep it in a file that this process opens too", LedgerError
+        )
         self._limit: Account | None = None
         self._accounts: dict[str, Account] = {}
         self._totals: dict[str | None, Totals] = {}
         self._entries: list[Entry] = []
+        self._answered: list[int] = []
         self._keys: dict[tuple[str, str], int] = {}
         self._least: dict[tuple[str, str], str] = {}
         self._retired = False
@@ -70,7 +76,7 @@ class MemoryLedger:
         self._home.check()
         with self._lock:
             standing = self._accounts.get(account.name)
-            check_account(standing, account, self.totals(account.name).units)
+            check_account(standing, account, self.totals(account.name).units, self._limit)
             if standing != account:
                 self._accounts[account.name] = account
                 self._log.append(("account", account))
@@ -93,6 +99,7 @@ class MemoryLedger:
             account = self._accounts.get(session)
             if account is None:
                 raise LedgerError(f"session {session!r} has no account in this ledger")
+            refuse_mixture(account, self._limit)
             refuse_overspending(account, mine.units, charge.session)
             refuse_overspending(self._limit, all_.units, charge.table)
             entry = Entry(len(self._entries), session, key, plan, event, charge, None)
@@ -105,7 +112,7 @@ class MemoryLedger:
             self._totals[session], self._totals[None] = mine, all_
             return entry
 
-    def record(self, entry: int, answer: str, *, secret: bool = False) -> str:
+    def record(self, entry: int, answer: str, *, secret: bool = False, after: int | None = None) -> str:
         self._home.check()
         with self._lock:
             if not 0 <= entry < len(self._entries):
@@ -117,7 +124,10 @@ class MemoryLedger:
                 return standing
             # A reservation that went along with the copy is answered there, once.
             self._refuse_retired()
+            if after not in (None, len(self._answered)):
+                raise Stale("another was answered meanwhile")
             self._entries[entry] = replace(self._entries[entry], answer=answer, secret=secret)
+            self._answered.append(entry)
             self._log.append(("answered", entry))
             return answer
 
@@ -145,6 +155,18 @@ class MemoryLedger:
         skipped = 0 if last is None else max(0, self.totals(session).entries - last)
         mine = (entry for entry in list(self._entries) if session is None or entry.session == session)
         return islice(mine, skipped, None)
+
+    def answered(self, after: int = 0) -> Iterator[tuple[int, Entry]]:
+        self._home.check()
+        return (
+            (place, self._entries[entry]) for place, entry in enumerate(self._answered[after:], after + 1)
+        )
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        self._home.check()
+        with self._turn:
+            yield
 
     def course(self, session: str, every: int) -> list[tuple[int, int]]:
         units = accumulate(entry.charge.session for entry in self.entries(session))
@@ -214,9 +236,11 @@ def _entry_fields(entry: Entry, spent: dict[str | None, Totals]) -> dict[str, Va
 
 
 def check_limit(standing: Account | None, wanted: Account, spent: int) -> None:
-    """Refuse a table cap in another currency than the charges already made, or below them."""
+    """Refuse a table cap in another currency than the charges already made, or below them; and to count looks
+    where privacy was to be counted, or the other way round."""
     currency = "zcdp" if standing is None else standing.currency
-    if spent and currency != wanted.currency:
+    mixed = standing is not None and LOOKS in (currency, wanted.currency)
+    if currency != wanted.currency and (spent or mixed):
         raise LedgerError(
             f"the table's charges are counted in {currency}; a limit in {wanted.currency} cannot be compared "
             f"with them. Set the limit in {currency}, or set it before the first answer."
@@ -225,8 +249,10 @@ def check_limit(standing: Account | None, wanted: Account, spent: int) -> None:
         raise BudgetError("the table was already charged more than this limit; set a higher one")
 
 
-def check_account(standing: Account | None, wanted: Account, spent: int) -> None:
-    """Refuse to come back to a session on other terms."""
+def check_account(standing: Account | None, wanted: Account, spent: int, cap: Account | None) -> None:
+    """Refuse to come back to a session on other terms, or to open one that the table's cap cannot count."""
+    if cap is not None:
+        refuse_mixture(wanted, cap)
     if standing is not None and standing.currency != wanted.currency:
         raise LedgerError(
             f"session {wanted.name!r} exists and is counted in {standing.currency}, not {wanted.currency}; "

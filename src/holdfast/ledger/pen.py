@@ -6,7 +6,16 @@ import secrets
 
 from holdfast.errors import LedgerError
 from holdfast.ledger.book import Book, Rows
-from holdfast.ledger.entry import Account, Charge, Entry, Stale, Totals, While, refuse_overspending
+from holdfast.ledger.entry import (
+    Account,
+    Charge,
+    Entry,
+    Stale,
+    Totals,
+    While,
+    refuse_mixture,
+    refuse_overspending,
+)
 from holdfast.ledger.fact import FIELDS, Value, canonical, digest, link
 from holdfast.ledger.memory import check_account, check_limit
 
@@ -94,7 +103,7 @@ class Pen(Book):
 
     def open(self, account: Account) -> Account:
         standing = self.account(account.name)
-        check_account(standing, account, self.totals(account.name).units)
+        check_account(standing, account, self.totals(account.name).units, self.cap)
         if standing != account:
             self._append("account", account.name, account.currency, account.limit, account.terms)
             self._accounts[account.name] = account
@@ -109,6 +118,7 @@ class Pen(Book):
         account = self.account(session)
         if account is None:
             raise LedgerError(f"session {session!r} has no account in this ledger")
+        refuse_mixture(account, self.cap)
         refuse_overspending(account, mine.units, charge.session)
         refuse_overspending(self.cap, all_.units, charge.table)
         return self._charge(session, key, plan, event, charge, mine)
@@ -127,10 +137,12 @@ class Pen(Book):
         self.total, self._totals[session] = all_, mine
         return Entry(self.place, session, key, plan, event, charge, None)
 
-    def record(self, entry: int, answer: str, secret: bool) -> str:
+    def record(self, entry: int, answer: str, secret: bool, after: int | None = None) -> str:
         standing = self.answer(entry)
         if standing is not None:
             return standing
+        if after is not None and self._rows("SELECT max(place) FROM answers")[0][0] != (after or None):
+            raise Stale("another was answered meanwhile")
         salt = secrets.token_hex(16)
         fields: dict[str, Value] = {"entry": entry, "secret": int(secret), "digest": digest(salt, answer)}
         self._bind("answered", fields)

@@ -112,6 +112,18 @@ class PostgresDatabase:
         finally:
             connection.close()
 
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """The lock belongs to a connection: whoever loses that has lost the turn too."""
+        self._attempt(lambda: self._again(lambda: self._turn("pg_advisory_lock")))
+        try:
+            yield
+        finally:
+            try:
+                self._turn("pg_advisory_unlock")
+            except _failures():
+                self._connections.pop("turn").close()
+
     def close(self) -> None:
         self._cleanup()
         self._url = ""
@@ -124,6 +136,9 @@ class PostgresDatabase:
         self.rollback()
         _run(writer, "BEGIN ISOLATION LEVEL READ COMMITTED")
         _run(writer, self.LOCK)
+
+    def _turn(self, function: str) -> None:
+        _run(self._connection("turn"), f"SELECT {function}(hashtextextended(?, 0))", (self._space,))
 
     def _connection(self, role: str) -> Connection[Any]:
         """The connection of this role; a new one if it was lost."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from holdfast.ledger.anchor import Mark
@@ -36,9 +37,10 @@ class Ledger(Protocol):
     ) -> Entry:
         """Commit a charge, if the plan still holds and the key is new; Stale otherwise."""
 
-    def record(self, entry: int, answer: str, *, secret: bool = False) -> str:
+    def record(self, entry: int, answer: str, *, secret: bool = False, after: int | None = None) -> str:
         """Commit the answer of a reservation, once; returns the answer that stands. A `secret` one (a noisy
-        threshold) is left out of exports."""
+        threshold) is left out of exports. With `after`, Stale unless the ledger's last answer stands at this place,
+        as `answered` tells it: for answers that depend on all before."""
 
     def together(self, wishes: Sequence[Wish]) -> list[Outcome]:
         """Commit several at once. Each succeeds or fails by itself: what `reserve` or `record` would have returned
@@ -59,6 +61,14 @@ class Ledger(Protocol):
 
     def entries(self, session: str | None = None, *, last: int | None = None) -> Iterator[Entry]:
         """All reservations, oldest first, or the last so many; read a thousand at a time."""
+
+    def answered(self, after: int = 0) -> Iterator[tuple[int, Entry]]:
+        """Reservations that have an answer, in the order of the answers, each with its answer's place; from beyond a
+        place on."""
+
+    def turn(self) -> AbstractContextManager[None]:
+        """One at a time over all threads, processes and hosts, for answers that depend on all before. Not to be
+        nested. Whoever dies, or loses the server, loses the turn: `record(after=...)` notices."""
 
     def course(self, session: str, every: int) -> list[tuple[int, int]]:
         """How much was charged to a session after `every`, twice `every`, … reservations: (how many, units)."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.errors import LedgerError
+from holdfast.ledger.anchor import flocked
 from holdfast.ledger.book import Rows, Stream
 from holdfast.ledger.chained import ChainedLedger
 from holdfast.ledger.migrate import from_version_1, start
@@ -89,6 +90,11 @@ class SqliteDatabase:
         finally:
             connection.close()
 
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        with open(f"{self._path}-turn", "a") as file, flocked(file.fileno()):
+            yield
+
     def close(self) -> None:
         self._readers.close()
         self._writer.close()
@@ -121,6 +127,8 @@ class SqliteDatabase:
                 start(rows, _tables())
             rows(f"PRAGMA user_version={VERSION}")
             self.commit()
+            # Into the file itself: renamed or copied without its log, it must not be taken for an empty one.
+            rows("PRAGMA wal_checkpoint(FULL)")
         finally:
             self.rollback()
 

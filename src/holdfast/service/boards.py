@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.errors import DataError, HoldfastError, InputError
+from holdfast.errors import DataError, HoldfastError, InputError, LedgerError
 from holdfast.holdout import Leaderboard, ReusableHoldout
 from holdfast.holdout.column import read_column
+from holdfast.holdout.fingerprint import fingerprint
 from holdfast.holdout.labels import Labels
+from holdfast.holdout.looks import open_looks
 from holdfast.holdout.metric import metric_named
+from holdfast.ledger import ChainedLedger, move_ledger
 from holdfast.service.catalog import Catalog
-from holdfast.service.clock import wait_to_record
+from holdfast.service.held import HeldLedger
 from holdfast.service.problem import Problem
 from holdfast.service.settings import Settings
 from holdfast.session import Answer
@@ -30,7 +33,8 @@ MOST_CHARACTERS = 2**26
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A registered leaderboard or holdout. All of it is public but `labels`, the path, and `column`."""
+    """A registered leaderboard or holdout. All of it is public but `labels`, the name of a file in the gateway's
+    folder of boards, `column`, and `ledger`."""
 
     id: str
     name: str
@@ -46,10 +50,12 @@ class Board:
     mode: str | None
     private: bool
     """Whether answers are differentially private for the labels: so unless the owner says otherwise."""
+    ledger: str = ""
+    """The id of its ledger, once it is registered. Another one in its place would be fresh looks, and is refused."""
 
     def public(self) -> dict[str, Any]:
         """What everybody may know."""
-        hidden = ("labels", "column")
+        hidden = ("labels", "column", "ledger")
         return {name: getattr(self, name) for name in Board.__slots__ if name not in hidden}
 
     def record(self) -> dict[str, Any]:
@@ -58,15 +64,16 @@ class Board:
 
 
 class Boards:
-    """Opens each board once in this process; its looks are kept in the gateway's folder, shared by all workers.
+    """Opens each board once in this process. Its looks are counted in a ledger that all workers share: in the
+    gateway's folder, or in its database, and then by all hosts that have the same labels in their folder.
 
-    Guarantee: that of `Leaderboard` and `ReusableHoldout`. Teams, not accounts, hold the looks. One folder has the
-    states of all boards, each known by its labels: two boards over the same labels share their looks.
+    Guarantee: that of `Leaderboard` and `ReusableHoldout`. Teams, not people, hold the looks. A ledger is known by the
+    labels it is for: two boards over the same labels share their looks.
     """
 
     def __init__(self, catalog: Catalog, settings: Settings) -> None:
         self._catalog, self._lock = catalog, RLock()
-        self._state, self._anchors = settings.folder / "boards", settings.anchors
+        self._folder, self._settings = settings.folder / "boards", settings
         self._opened: dict[str, tuple[Board, Leaderboard | ReusableHoldout]] = {}
 
     def register(self, wanted: Board, place: str) -> Board:
@@ -80,13 +87,12 @@ class Boards:
             raise Problem("taken", f"{wanted.id!r} is registered already; choose another id")
         labels = _fitting(Labels(_labels(place, wanted.column)), wanted.metric)
         # A name that no other registration has: two at once must not overwrite each other's.
-        kept = self._state / f"{wanted.id}-{secrets.token_hex(8)}.npy"
-        self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        kept = self._folder / f"{wanted.id}-{secrets.token_hex(8)}.npy"
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         np.save(kept, labels)
-        board = replace(wanted, labels=str(kept), column=None, rows=len(labels))
+        board = replace(wanted, labels=kept.name, column=None, rows=len(labels))
         try:
-            opened = self._open(board)
-            board = replace(board, private=opened.private)
+            board, opened = self._open(board)
             self._catalog.add_board(board.id, board.record())
         except HoldfastError:
             kept.unlink()
@@ -144,7 +150,7 @@ class Boards:
         ]  # fmt: skip
 
     def close(self) -> None:
-        """Let go of every state file."""
+        """Let go of every ledger."""
         with self._lock:
             for _, opened in self._opened.values():
                 opened.close()
@@ -154,26 +160,46 @@ class Boards:
         board = self.board(key, kind)
         with self._lock:
             if key not in self._opened:
-                self._opened[key] = (board, self._open(board))
+                self._opened[key] = self._open(board)
             return self._opened[key][1]
 
-    def _open(self, board: Board) -> Leaderboard | ReusableHoldout:
-        labels = _labels(board.labels, board.column)
-        state = self._state
-        anchors = None if self._anchors is None else self._anchors / "boards"
-        opened: Leaderboard | ReusableHoldout
-        if board.kind == "holdout":
-            opened = ReusableHoldout(
-                labels, metric=board.metric, queries=board.queries, within=board.within,
-                confidence=board.confidence, mode=board.mode, private=board.private, state=state, anchors=anchors,
-            )  # fmt: skip
-        else:
-            opened = Leaderboard(
-                labels, board.metric, queries=board.queries, per_team=board.per_team, within=board.within,
-                confidence=board.confidence, mode=board.mode, private=board.private, state=state, anchors=anchors,
-            )  # fmt: skip
-        opened.state.before_settling = wait_to_record
-        return opened
+    def _open(self, board: Board) -> tuple[Board, Leaderboard | ReusableHoldout]:
+        """The board as it is declared once it is open, and itself."""
+        labels = Labels(_labels(str(self._folder / board.labels), board.column))
+        ledger = self._ledger(labels)
+        terms: dict[str, Any] = {
+            "metric": board.metric, "queries": board.queries, "within": board.within, "confidence": board.confidence,
+            "mode": board.mode, "private": board.private,
+            "ledger": HeldLedger(ledger),
+        }  # fmt: skip
+        try:
+            if board.ledger not in ("", ledger.id):
+                raise LedgerError(
+                    f"the labels of {board.id!r} are not those that it was registered with, or their ledger is another "
+                    "one; put the right ones back"
+                )
+            opened = (
+                ReusableHoldout(labels.values, **terms)
+                if board.kind == "holdout"
+                else Leaderboard(labels.values, per_team=board.per_team, **terms)
+            )
+            return replace(board, private=opened.private, ledger=ledger.id), opened
+        except BaseException:
+            ledger.close()
+            raise
+
+    def _ledger(self, labels: Labels) -> ChainedLedger:
+        """The ledger of these labels. What was counted in the folder goes along when the gateway has a database."""
+        name, database, anchors = fingerprint(labels.values), self._settings.database, self._settings.anchors
+        own = self._folder / f"{name}.sqlite"
+        if database is None:
+            return open_looks(labels, own, anchors)
+        ledger = open_looks(labels, database, anchors, name=f"labels {name}")
+        if own.exists():
+            standing = open_looks(labels, own, anchors)
+            move_ledger(standing, ledger)
+            standing.close()
+        return ledger
 
 
 def _labels(place: str, column: str | None) -> Any:

@@ -19,9 +19,9 @@ class HeldLedger:
     def __init__(self, ledger: ChainedLedger) -> None:
         self._ledger = ledger
 
-    def record(self, entry: int, answer: str, *, secret: bool = False) -> str:
+    def record(self, entry: int, answer: str, *, secret: bool = False, after: int | None = None) -> str:
         wait_to_record()
-        return self._ledger.record(entry, answer, secret=secret)
+        return self._ledger.record(entry, answer, secret=secret, after=after)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._ledger, name)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from holdfast.errors import InputError
-from holdfast.ledger import Account
+from holdfast.errors import InputError, LedgerError
+from holdfast.ledger import LOOKS, Account
 from holdfast.privacy.conversion import (
     approx_to_gdp,
     approx_to_zcdp,
@@ -110,6 +110,10 @@ def budget(
 
 def budget_of(account: Account) -> Budget:
     """The budget of an account that was opened before."""
+    if account.currency == LOOKS:
+        raise LedgerError(
+            "expected a ledger of privacy, got one that counts looks at a holdout; open another"
+        )
     limit = Fraction(account.limit, UNITS)
     if account.currency == "pure":
         return Budget(Filter.pure(limit), None)
