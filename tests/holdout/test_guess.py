@@ -15,6 +15,7 @@ from holdfast.holdout.metric import GRID
 from holdfast.session.answer import Answer
 from holdfast.validity.argument import miss
 from holdfast.validity.guess_and_check import failure_share, holdout_width
+from holdfast.validity.search import most
 
 LABELS = np.random.default_rng(11).integers(0, 2, 3000)
 Check = Callable[[Design, int, int, int, float], float | None]
@@ -116,3 +117,17 @@ def test_the_place_of_its_charge_would_be_caught(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(guess_module, "certified", lambda *_: True)
         with pytest.raises(ValueError):
             resumed_after_failures(holdout, failures)
+
+
+def test_a_look_whose_answer_was_lost_is_counted_among_those_to_come() -> None:
+    """It may be resumed first and fail; what was promised before that must still be answered."""
+    plan = design(rows=3000, queries=60, mode="guess-and-check", failures=4)
+    for answered, failures in ((0, 0), (5, 1), (20, 3)):
+        for lost in (1, 2):
+            promised = guess_module.left(plan, answered + lost, answered, failures).looks
+            resumed = answered + lost
+            for failed in range(failures, failures + lost + 1):
+                left = guess_module.left(plan, resumed, resumed, failed).looks
+                assert promised <= left
+            blind = most(lambda more, a=answered, f=failures: guess_module.answerable(plan, a, f, more))
+            assert promised < blind, "the twin that forgets what was lost promises more"

@@ -46,10 +46,13 @@ def answerable(plan: Design, answered: int, failures: int, looks: int) -> bool:
 
 
 def left(plan: Design, used: int, answered: int, failures: int) -> Left:
-    """What is left after `used` looks, of which `answered` were answered and `failures` guesses failed."""
-    planned = plan.queries - used
+    """What is left after `used` looks, of which `answered` were answered and `failures` guesses failed.
+
+    A look that was charged and whose answer was lost may still come back, and fail: it is counted as one to come.
+    """
+    planned, lost = plan.queries - used, used - answered
     return Left(
-        looks=most(lambda more: more <= planned and answerable(plan, answered, failures, more)),
+        looks=most(lambda more: more <= planned and answerable(plan, answered, failures, lost + more)),
         at_most=most(lambda more: more <= planned and certified(plan, answered + more, failures)),
         failures=max(0, plan.failures - failures),
     )
