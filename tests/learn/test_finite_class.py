@@ -23,7 +23,7 @@ from holdfast.learn.finite_class import FiniteClass, Listed
 from holdfast.ledger import MemoryLedger, While
 from holdfast.noise.bits import ReplayedBits
 from holdfast.session.footing import Footing, footing_after
-from holdfast.session.promise import promises
+from holdfast.session.promise import Promise, promises
 from learn.coins import GOOD, coins, overfitted, slipping_in
 
 CLASSES: dict[str, Any] = {
@@ -240,6 +240,30 @@ def test_claims_by_transfer_are_the_theorems() -> None:
         error,
         excess,
     )  # rho was charged for it
+
+
+def test_claims_are_rounded_up_and_never_above_one() -> None:
+    n, eps, size = 20_000, Fraction(1, 2), 100
+    promise = next(promises("population", n, 0.05, 0.25, 0.01))
+    told = Footing(promise, n, 1, fresh=False)
+    error, excess = room._claims(size, eps, told)
+    noise = room.laplace_reach(room._scale(eps), promise.allowance * n, True) / n
+    assert error > told.transfer + noise
+    assert excess > 2 * told.transfer + room._selection(size, n, eps, 2 * promise.allowance)
+    assert (
+        room._error_by_union(size, n, n, eps, 0.01)
+        > math.sqrt((math.log(2 * size) - math.log(0.01)) / (2 * n))
+        + room.laplace_reach(room._scale(eps), 0.005, False) / n
+    )
+    few = Footing(next(promises("population", 50, 0.05, 0.25, 0.01)), 50, 1, fresh=False)
+    assert room._claims(size, eps, few)[1] == 1.0
+
+
+def test_claims_about_the_rows_are_those_of_the_noise_and_the_choice() -> None:
+    n, eps, size = 20_000, Fraction(1, 2), 100
+    error, excess = room._claims(size, eps, Footing(Promise("table", 0.01), n, 1, fresh=False))
+    assert error == room.laplace_reach(room._scale(eps), 0.01, False) / n < 0.01
+    assert excess == room._selection(size, n, eps, 0.01)
 
 
 def test_claims_for_a_fresh_table_are_by_units() -> None:

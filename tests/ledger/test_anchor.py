@@ -393,3 +393,52 @@ def test_two_holders_of_an_anchor_take_turns(tmp_path: Path) -> None:
     assert anchor.read() == Mark(7, "11" * 32, Totals(1, 2, 3))
     anchor.close()
     assert os.path.getsize(path) == 104
+
+
+class Noted:
+    """A writer that keeps what it is told."""
+
+    def __init__(self, cap: Account | None, spent: int, accounts: dict[Account, int]) -> None:
+        self.cap, self.total, self.place = cap, Totals(3, 2, spent), 9
+        self._accounts, self.notes, self.opened, self.charged = accounts, [], [], {}  # type: ignore[var-annotated]
+
+    def accounts(self) -> list[Account]:
+        return list(self._accounts)
+
+    def totals(self, name: str) -> Totals:
+        return next(Totals(1, 1, spent) for account, spent in self._accounts.items() if account.name == name)
+
+    def write_note(self, kind: str, **fields: object) -> None:
+        self.notes.append((kind, fields))
+
+    def open(self, account: Account) -> None:
+        self.opened.append(account)
+
+    def charge(self, session: str, key: str, plan: str, event: str, charge: Charge) -> None:
+        self.charged[session] = (key, plan, event, charge)
+
+
+@pytest.mark.parametrize("seen", [True, False], ids=["anchored", "no anchor"])
+@pytest.mark.parametrize("capped", [True, False], ids=["capped", "without a cap"])
+def test_after_a_loss_everything_that_may_have_been_charged_is(seen: bool, capped: bool) -> None:
+    """All that the anchor saw, or without one all that the cap leaves; and all that each session had left."""
+    cap = Account("the table", "pure", 100) if capped else None
+    mark = chained.Mark(17, "ab" * 32, Totals(8, 5, 61)) if seen else None
+    over = Account(chained.LOST, "zcdp", 0)
+    writer = Noted(cap, 40, {Account("ann", "zcdp", 50): 20, Account("bob", "zcdp", 5): 9, over: 0})
+    chained._charge_what_was_lost(writer, mark)  # type: ignore[arg-type]
+    units, queries = (61, 5) if seen else (60 if capped else 0, 0)
+    place, head = (17, "ab" * 32) if seen else (-1, "")
+    told = {"lost_place": place, "lost_head": head, "lost_units": units, "lost_queries": queries}
+    assert writer.notes == [("restored", told)]
+    assert writer.opened == [Account(chained.LOST, "pure" if capped else "zcdp", 0)]
+    lost = {"ann": Charge(30, 0, 0), "bob": Charge(0, 0, 0), chained.LOST: Charge(0, units, queries)}
+    assert writer.charged == {
+        name: ("restored 9", chained.LOST, "{}", charge) for name, charge in lost.items()
+    }
+
+
+def test_a_cap_that_was_passed_leaves_nothing_to_charge() -> None:
+    writer = Noted(Account("the table", "zcdp", 10), 40, {})
+    chained._charge_what_was_lost(writer, None)  # type: ignore[arg-type]
+    assert writer.charged[chained.LOST][3] == Charge(0, 0, 0)
