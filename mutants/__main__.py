@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -48,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.touched is None:
             _touch(touched, options.processes)
         tests = Tests(touched.parent.glob(touched.name + ".*"))
-    verdicts = _judged([*listed, *drawn], tests, options.processes)
+    verdicts = _judged([*listed, *drawn], tests, options.processes, Kills(options.cache))
     page, failed = report(verdicts, len(drawn), all_others, options.share, options.seed)
     if options.only:
         print(page)
@@ -66,6 +67,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", default="holdfast", help="which of them")
     parser.add_argument("--only", default="", help="functions whose name contains this")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--cache", type=Path, default=ROOT / ".evidence" / "mutants.json")
     parser.add_argument("--touched", type=Path, help="what an earlier run found out about the tests")
     return parser.parse_args(arguments)
 
@@ -98,13 +100,38 @@ def _touch(record: Path, processes: int) -> None:
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
 
 
-def _judged(planted: Sequence[Fault], tests: Tests, processes: int) -> list[Verdict]:
+class Kills:
+    """Which faults were killed before, while the file they were planted in is as it was; survivors are tried again."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._known: dict[str, int] = json.loads(file.read_text()) if file.exists() else {}
+
+    def verdict(self, fault: Fault) -> Verdict | None:
+        tests = self._known.get(self._key(fault))
+        return None if tests is None else Verdict(fault, "killed", tests)
+
+    def keep(self, verdict: Verdict) -> None:
+        if verdict.outcome == "killed":
+            self._known[self._key(verdict.fault)] = verdict.tests
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            self._file.write_text(json.dumps(self._known))
+
+    def _key(self, fault: Fault) -> str:
+        text = f"{fault} {fault.number} {fault.function.file.read_text()}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _judged(planted: Sequence[Fault], tests: Tests, processes: int, kills: Kills) -> list[Verdict]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    found = []
+    found = [verdict for fault in planted if (verdict := kills.verdict(fault)) is not None]
+    known = {verdict.fault for verdict in found}
+    planted = [fault for fault in planted if fault not in known]
     with Progress(*columns) as progress:
         task = progress.add_task("faults", total=len(planted))
         for verdict in judge(planted, tests, processes):
             found.append(verdict)
+            kills.keep(verdict)
             progress.advance(task)
             if verdict.outcome != "killed" and reason(verdict.fault) is None:
                 progress.console.print(
@@ -125,7 +152,7 @@ def report(
         "",
         "Written by `make mutants`. A fault is one small change of a function: another operator, a turned",
         "comparison, a number off by one or doubled, `min` for `max`, a refusal that is left out. The tests that reach",
-        "the function are run against it, the quickest first (`mutants/run.py`). Faults that change nothing promised",
+        "the function are run against it, the quickest first, until a minute of them has passed (`mutants/run.py`). Faults that change nothing promised",
         f"are named in `mutants/listed.py` with the reason. Listed are {len(LISTED)} patterns: the rules of",
         "`privacy`, sensitivities, filters, losses, widths, promises, certificates and charges. Of the",
         f"{all_others:,} faults elsewhere in {', '.join(ROOMS)} a share of {share:g} was drawn (seed `{seed}`).",

@@ -17,7 +17,7 @@ from types import FunctionType
 
 from mutants.plant import ROOT, SOURCES, Fault, Function, faulty_code
 
-QUICK, LONG = 15.0, 90.0
+QUICK, LONG = 8.0, 40.0
 """Seconds of tests (as they took without a fault) in the first try, and in the second for what survived it."""
 
 

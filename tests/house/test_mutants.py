@@ -75,7 +75,7 @@ def test_a_fault_is_killed_by_a_test_that_looks_and_survives_one_that_does_not(
     (tmp_path / "touched.main").write_text(json.dumps(touched))
     command = [sys.executable, "-m", "mutants", "--only", str(LAPLACE), "--share", "0", "--processes", "1"]
     ran = subprocess.run(
-        [*command, "--touched", str(tmp_path / "touched")],
+        [*command, "--touched", str(tmp_path / "touched"), "--cache", str(tmp_path / "cache")],
         cwd=ROOT,
         capture_output=True,
         text=True,
