@@ -48,7 +48,9 @@ def main(arguments: list[str] | None = None) -> int:
         touched = options.touched or Path(folder) / "touched"
         if options.touched is None:
             _touch(touched, options.processes)
-        tests = Tests(touched.parent.glob(touched.name + ".*"))
+        tests = Tests(
+            touched.parent.glob(touched.name + ".*"), None if options.touched is None else _collected()
+        )
     verdicts = _judged([*listed, *drawn], tests, options.processes, Kills(options.cache))
     page, failed = report(verdicts, len(drawn), all_others, options.share, options.seed)
     if options.only:
@@ -122,6 +124,14 @@ class Kills:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
+def _collected() -> set[str]:
+    """The tests that there are now: what an earlier run found may name others."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:xdist"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    found = ran.stdout.splitlines()
+    return {*found, *(name.split("[")[0] for name in found)}
+
+
 def _judged(planted: Sequence[Fault], tests: Tests, processes: int, kills: Kills) -> list[Verdict]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     found = [verdict for fault in planted if (verdict := kills.verdict(fault)) is not None]
@@ -151,9 +161,10 @@ def report(
         "## Planted faults",
         "",
         "Written by `make mutants`. A fault is one small change of a function: another operator, a turned",
-        "comparison, a number off by one or doubled, `min` for `max`, a refusal that is left out. The tests that reach",
-        "the function are run against it, the quickest first, until a minute of them has passed (`mutants/run.py`). Faults that change nothing promised",
-        f"are named in `mutants/listed.py` with the reason. Listed are {len(LISTED)} patterns: the rules of",
+        "comparison, a number off by one or doubled, `min` for `max`, a refusal that is left out. The tests that",
+        "reach the function are run against it, the quickest first, up to a minute of them (`mutants/run.py`).",
+        "Faults that change nothing promised are named in `mutants/listed.py` with the reason. Listed are",
+        f"{len(LISTED)} patterns of functions: the rules of",
         "`privacy`, sensitivities, filters, losses, widths, promises, certificates and charges. Of the",
         f"{all_others:,} faults elsewhere in {', '.join(ROOMS)} a share of {share:g} was drawn (seed `{seed}`).",
         "",

@@ -37,11 +37,11 @@ class Verdict:
 class Tests:
     """Which tests call a function, the quickest first."""
 
-    def __init__(self, parts: Iterable[Path]) -> None:
+    def __init__(self, parts: Iterable[Path], known: set[str] | None = None) -> None:
         self._of: dict[str, list[Test]] = {}
         for part in parts:
             for name, test in json.loads(part.read_text()).items():
-                if not test.get("failed"):
+                if not test.get("failed") and (known is None or name in known):
                     for function in test["functions"]:
                         self._of.setdefault(function, []).append(Test(name, test["seconds"]))
         for found in self._of.values():
