@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from oracles.statistics import FALSE_ALARM, gaussian_log_law, laplace_log_law, scaled
+from session.numbers import open_rows
 
 import holdfast as hf
 from holdfast.ledger import Ledger, MemoryLedger
@@ -182,3 +183,36 @@ def test_noise_has_the_planned_scale(
     for factor in (0.9, 1.1):
         assert scaled(noise, log_law, factor * scale) < FALSE_ALARM
     assert abs(noise.mean()) < 6 * noise.std() / np.sqrt(noise.size)
+
+
+def test_a_standing_charge_is_not_reused_for_another_event() -> None:
+    session = open_rows(np.arange(100)).session(epsilon=100.0)
+    session.charge("one", hf.privacy.events.PureMechanism(1), key="k")
+    with pytest.raises(hf.InputError, match="other terms"):
+        session.charge("another", hf.privacy.events.PureMechanism(50), key="k")
+
+
+def test_charges_with_intervals_stay_within_the_promise() -> None:
+    session = open_rows(np.arange(100)).session(epsilon=10.0, queries=1)
+    session.charge("one", hf.privacy.events.PureMechanism(1), queries=1)
+    with pytest.raises(hf.BudgetError, match="1 queries"):
+        session.charge("two", hf.privacy.events.PureMechanism(1), queries=1)
+    session.charge("without an interval", hf.privacy.events.PureMechanism(1))
+    assert session.spent == pytest.approx(2.0)
+
+
+def test_a_repeated_call_draws_nothing_again(table: hf.Table) -> None:
+    session = table.session(rho=1.0, target="table")
+    told = [session.sample("age > 49", key=f"call {i}") for i in range(200)]
+    spent = float(session.spent)
+    assert [session.sample("age > 49", key=f"call {i}") for i in range(200)] == told
+    assert float(session.spent) == spent
+    assert len(set(told)) == 2  # different calls are different draws
+    assert session.sample("age > 49", key="call 0") is told[0]
+
+
+def test_a_sample_of_another_condition_is_another_draw(table: hf.Table) -> None:
+    session = table.session(rho=1.0, target="table")
+    for where in ("age > 49", "age > 98"):
+        session.sample(where, key="KEY")
+    assert session._ledger.totals(session.name).entries == 2
