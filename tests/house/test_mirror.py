@@ -33,11 +33,8 @@ LAWS = {
 
 JOURNEYS = {
     "audit/svt_variants": "the auditor before the six published sparse vectors",
-    "client/tls": "a token before a server with a false certificate",
-    "data/ingest": "files into stores, by way of a suggested schema",
     "holdout/adapters": "where people already work: scikit-learn, Optuna, logs, test suites",
     "learn/certificate": "hf.learn.minimize (session/minimize) from the steps to the population",
-    "learn/margins": "from boosting to margins to their bounds",
     "learn/minimize": "hf.learn.minimize (session/minimize) from the question to the certificate",
     "ledger/crash": "killed at every step",
     "ledger/race": "two processes and the last unit",
