@@ -8,8 +8,6 @@ from fractions import Fraction
 import pytest
 
 from holdfast.audit import exact_epsilon
-from holdfast.audit.choice_tree import walk
-from holdfast.errors import InputError
 from holdfast.noise.bernoulli import bernoulli, bernoulli_exp
 from holdfast.noise.bits import Bits
 from holdfast.noise.subset import with_replacement
@@ -53,13 +51,6 @@ def test_delta_of_a_coin() -> None:
     assert audit.delta(math.log(11 / 9) + 1e-12) == 0.0
 
 
-def test_a_loop_without_end_leaves_a_known_mass() -> None:
-    law = walk(lambda bits: _tails(bits), tolerance=Fraction(1, 1000))
-    assert law.leftover <= Fraction(1, 1000)
-    assert law.probabilities[3] == Fraction(1, 16)
-    assert sum(law.probabilities.values()) + law.leftover == 1
-
-
 def test_leftover_mass_never_raises_epsilon() -> None:
     def cautious(bit: bool, bits: Bits) -> bool:
         return bit == bernoulli_exp(Fraction(1), bits)
@@ -72,28 +63,3 @@ def test_leftover_mass_never_raises_epsilon() -> None:
         assert audit.epsilon <= truth
         assert audit.delta(0.3) <= (1 - chance) - math.exp(0.3) * chance + 1e-15
     assert audit.epsilon == pytest.approx(truth, abs=1e-4)
-
-
-def test_subsets_with_and_without_replacement_are_told_apart() -> None:
-    """theory 0.3: drawing with replacement can hit the same row twice, and then its law is another one."""
-
-    def count(draw: object) -> dict[object, Fraction]:
-        law = walk(lambda bits: int((draw(3, 2, bits) == 0).sum()))  # type: ignore[operator]
-        assert law.leftover == 0
-        return dict(law.probabilities)
-
-    assert count(with_replacement) == {0: Fraction(4, 9), 1: Fraction(4, 9), 2: Fraction(1, 9)}
-
-
-def test_the_walk_stops_where_it_is_told() -> None:
-    law = walk(lambda bits: bits.below(100), runs=11)
-    assert law.leftover == Fraction(9, 10)
-    with pytest.raises(InputError, match="at most"):
-        walk(lambda bits: int(bits.words(1)[0]))
-
-
-def _tails(bits: Bits) -> int:
-    count = 0
-    while bits.below(2):
-        count += 1
-    return count

@@ -1,4 +1,4 @@
-"""Bad data is refused in plain words, and never in its own."""
+"""Files become sources and stores; bad data is refused in plain words, and never in its own."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from data.tables import whole
+from data.tables import SCHEMA as PEOPLE
+from data.tables import arrow, generated, whole, write_csv
 from holdfast.data import open as door
 from holdfast.data.duckdb import DuckSource
 from holdfast.data.engine import Engine
 from holdfast.data.files import csv_relation
 from holdfast.data.frame import FrameSource
 from holdfast.data.open import ingest, open_source
-from holdfast.errors import DataError, HoldfastError, InputError, SchemaError
+from holdfast.data.store import StoreSource
+from holdfast.errors import DataError, HoldfastError, InputError, SchemaError, StoreError
 from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema
 
 CANARY = "c4n4ry-8f1d"
@@ -403,3 +405,56 @@ def test_duckdb_is_imported_only_when_used() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
     )
     assert result.stdout == "[]\n", result.stderr
+
+
+COLUMNS = generated(3000, seed=8)
+
+
+@pytest.fixture(params=["csv", "parquet"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    if request.param == "csv":
+        return write_csv(COLUMNS, tmp_path / "people.csv")
+    pl.DataFrame(arrow(COLUMNS)).write_parquet(tmp_path / "people.parquet")
+    return tmp_path / "people.parquet"
+
+
+def test_ingest(path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    target = path.parent / "people.hf"
+    store = ingest(path, target, PEOPLE, rows_per_unit=4, progress=lambda *step: seen.append(step))
+    store.verify()
+    assert (store.rows, store.rows_per_unit) == (3000, 4)
+    for name, codes in whole(open_source(path, PEOPLE)).items():
+        np.testing.assert_array_equal(whole(store)[name], codes)
+    assert seen == sorted(seen)
+    assert seen[-1][0] == seen[-1][1]
+    assert len({total for _, total in seen}) == 1
+    assert sorted(p.name for p in path.parent.iterdir()) == sorted([path.name, "people.hf"])
+
+
+def test_an_existing_store_is_refused_before_any_work(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = path.parent / "people.hf"
+    ingest(path, target, PEOPLE)
+    with monkeypatch.context() as patch:
+        patch.setattr(door, "csv_source", None)
+        patch.setattr(door, "open_source", None)
+        with pytest.raises(StoreError, match="existing"):
+            ingest(path, target, PEOPLE)
+    first = StoreSource(target).fingerprint
+    assert ingest(path, target, PEOPLE, overwrite=True).fingerprint != first
+
+
+@pytest.mark.parametrize("name", ["nothing.csv", "nothing.parquet", "nothing.hf", "nothing"])
+def test_nothing_to_ingest(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DataError):
+        ingest(tmp_path / name, tmp_path / "out.hf", PEOPLE)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_in_the_callback_leaves_nothing(path: Path) -> None:
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ingest(path, path.parent / "people.hf", PEOPLE, progress=stop)
+    assert [p.name for p in path.parent.iterdir()] == [path.name]

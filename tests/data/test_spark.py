@@ -6,7 +6,6 @@ import contextlib
 import datetime
 import itertools
 import math
-import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 from oracles.statistics import FALSE_ALARM, uniform
+from pages import run
 from services import postgres, spark
 
 from data.tables import from_spark, whole
@@ -506,8 +506,6 @@ def test_days_do_not_follow_the_time_zone() -> None:
 
 
 def test_the_page_on_sources() -> None:
-    page = Path(__file__).parents[2] / "docs" / "sources.md"
-    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     postgres().execute(
         "CREATE TABLE people AS SELECT i % 100 AS age, CASE WHEN i % 3 = 0 THEN 'yes' ELSE 'no' END AS smoker "
         "FROM generate_series(1, 5000) AS i"
@@ -515,7 +513,6 @@ def test_the_page_on_sources() -> None:
     spark().sql(
         "SELECT id % 100 AS age, IF(id % 3 = 0, 'yes', 'no') AS smoker FROM RANGE(5000)"
     ).createOrReplaceTempView("visits")
-    names: dict[str, Any] = {"url": postgres().url, "spark": spark()}
-    exec(compile(block, str(page), "exec"), names)  # noqa: S102  (the page shall run as it stands)
+    names = run("docs/sources.md", {"url": postgres().url, "spark": spark()})
     answer = names["session"].fraction("age > 40 AND smoker = 'yes'", within=0.2)
     assert answer.low <= 0.59 / 3 <= answer.high

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pages import run
 
 from holdfast.errors import BudgetError, InputError, MechanismError
 from holdfast.holdout import Leaderboard, ReusableHoldout, design
@@ -19,8 +20,6 @@ from holdfast.mechanisms.votes import FLIP
 from holdfast.privacy import event, rule
 from holdfast.validity.option import Request
 from holdfast.validity.planner import choose
-
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 
 def answered(guarded: ReusableHoldout, labels: np.ndarray, queries: int) -> int:
@@ -69,16 +68,8 @@ def test_a_planner_that_looks_at_widths_alone_is_caught(monkeypatch: pytest.Monk
         assert answered(guarded, labels, 100) < 60
 
 
-def readme_example() -> dict[str, Any]:
-    """The names that the README's block about holdouts leaves behind."""
-    (block,) = (b for b in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "ReusableHoldout(" in b)
-    names: dict[str, Any] = {}
-    exec(compile(block, "README.md", "exec"), names)  # noqa: S102  the page is our own
-    return names
-
-
 def test_all_looks_of_the_readme_are_answered_and_private(capsys: pytest.CaptureFixture[str]) -> None:
-    names = readme_example()
+    names = run("README.md", only="ReusableHoldout(")
     guarded, shown = names["holdout"], capsys.readouterr().out
     assert guarded.design.queries == 1000
     assert "1,000 looks" in shown

@@ -231,17 +231,6 @@ def test_the_error_tree_is_drawn_as_it_is() -> None:
     assert all(issubclass(getattr(errors, name), errors.HoldfastError) for name in real)
 
 
-def test_the_readme_example_runs() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
-    assert len(blocks) == 2
-    code = "\n".join(blocks)
-    result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120
-    )
-    assert result.returncode == 0, result.stderr
-    assert "95%" in result.stdout or "confidence 0.95" in result.stdout
-
-
 def test_documents_name_functions_that_exist() -> None:
     """`holdfast.room.module.name` in docs/*.md can be imported."""
     for page in sorted((ROOT / "docs").glob("*.md")):

@@ -57,7 +57,7 @@ def test_hashed_support_given_the_function(client: Client) -> None:
 
 @pytest.mark.parametrize("buckets", [2, 3, 4, 7, 100, 4096])
 def test_hashed_q_averages_over_the_functions(buckets: int) -> None:
-    """Two independent uniform 16-bit hash values (test_hash) meet as often as q assumes."""
+    """Two independent uniform 16-bit hash values (test_hashing) meet as often as q assumes."""
     support = local.LocalHashing(9, 1.0, buckets=buckets).support
     share = np.bincount(np.arange(1 << 16) * buckets >> 16)
     assert np.array_equal(np.cumsum(share), bucket_edges(buckets)[1:])

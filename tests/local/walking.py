@@ -13,30 +13,18 @@ from unittest import mock
 
 import numpy as np
 
+from holdfast.audit.choice_tree import ChoiceBits, walk
+
 Law = dict[Hashable, Fraction]
 Twin = Callable[[Fraction], Fraction]
 
 
-class Walker:
-    """A `Bits` that follows a path of branches and takes the first branch from there on."""
+class GivenWords:
+    """The bits of a walk, with hash words that are given."""
 
-    def __init__(self, path: list[tuple[int, int]], words: Sequence[int] = ()) -> None:
-        self.path, self.mass, self._at, self._words = path, Fraction(1), 0, iter(words)
-
-    def choose(self, weights: Sequence[Fraction]) -> int:
-        if self._at == len(self.path):
-            self.path.append((0, len(weights)))
-        taken, size = self.path[self._at]
-        assert size == len(weights), "a client must ask the same questions on the same path"
-        self._at += 1
-        self.mass *= weights[taken]
-        return taken
-
-    def below(self, n: int) -> int:
-        return self.choose([Fraction(1, n)] * n)
-
-    def integers_below(self, n: int, count: int) -> np.ndarray:
-        return np.array([self.below(n) for _ in range(count)], dtype=np.int64)
+    def __init__(self, bits: ChoiceBits, words: Sequence[int]) -> None:
+        self._words = iter(words)
+        self.choose, self.below, self.integers_below = bits.choose, bits.below, bits.integers_below
 
     def chunks(self, count: int, width: int) -> np.ndarray:
         dtype = {32: np.uint32, 64: np.uint64}[width]
@@ -50,7 +38,7 @@ class Walker:
 def coins_walked(twin: Twin = lambda p: p) -> Iterator[None]:
     """Coins become branches. A `twin` replaces each coin's probability: a client that is wrong on purpose."""
 
-    def vector(p: Fraction, count: int, bits: Walker) -> np.ndarray:
+    def vector(p: Fraction, count: int, bits: GivenWords) -> np.ndarray:
         p = twin(p)
         return np.array([bits.choose([p, 1 - p]) == 0 for _ in range(count)], dtype=np.bool_)
 
@@ -61,25 +49,14 @@ def coins_walked(twin: Twin = lambda p: p) -> Iterator[None]:
         yield
 
 
-def law(client: Callable[[Walker], Hashable], *, words: Sequence[int] = (), twin: Twin = lambda p: p) -> Law:
+def law(
+    client: Callable[[GivenWords], Hashable], *, words: Sequence[int] = (), twin: Twin = lambda p: p
+) -> Law:
     """The probability of each outcome of `client(bits)`."""
-    found: Law = {}
-    path: list[tuple[int, int]] = []
     with coins_walked(twin):
-        while True:
-            bits = Walker(path, words)
-            outcome = client(bits)
-            if bits.mass:
-                found[outcome] = found.get(outcome, Fraction(0)) + bits.mass
-            path = bits.path
-            while path and path[-1][0] == path[-1][1] - 1:
-                path.pop()
-            if not path:
-                break
-            taken, n = path.pop()
-            path.append((taken + 1, n))
-    assert sum(found.values()) == 1
-    return found
+        walked = walk(lambda bits: client(GivenWords(bits, words)))
+    assert walked.leftover == 0
+    return walked.probabilities
 
 
 def worst_ratio(laws: Sequence[Law]) -> Fraction | float:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import holdfast as hf
 from holdfast.mechanisms.accuracy import (
     gaussian_reach,
     laplace_reach,
@@ -108,3 +109,13 @@ def test_most_noise_ends_on_the_narrow_side() -> None:
             noise = most_noise(lambda n, r=reach: r(n, 1e-4, False), half_width, start)
             assert reach(noise, 1e-4, False) <= half_width
             assert reach(noise * 2, 1e-4, False) > half_width
+
+
+def test_subsampled_laplace_knows_the_grid_of_its_noise() -> None:
+    """Noise of scale 10 on a sum of contributions up to 100 is not noise of scale 1/10 on a sum of bits."""
+    sampling = sample_reach(50, 100, Fraction(1, 1000), 0.002, False)
+    reach = sample_reach(50, 100, Fraction(10), 0.002, False, span=100) - sampling
+    noise = np.abs(hf.mechanisms.laplace(np.zeros(100_000, dtype=np.int64), epsilon=0.1)) / (50 * 100)
+    assert np.mean(noise > reach) <= 0.002
+    twin = sample_reach(50, 100, Fraction(1, 10), 0.002, False) - sampling
+    assert np.mean(noise > twin) > 0.5

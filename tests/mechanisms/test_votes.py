@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from oracles import statistics
-from oracles.choice_tree import walk
 from scipy import stats
 
+from holdfast.audit.choice_tree import walk
 from holdfast.errors import InputError
 from holdfast.mechanisms.votes import FLIP, round_randomly, unbiased, vote, votes
 from holdfast.noise.subset import with_replacement
@@ -47,12 +47,14 @@ def test_the_law_is_exact(truths: list[bool], flip: Fraction) -> None:
     walked = walk(lambda bits: votes(np.array(truths), flip=flip, bits=bits), floor=Fraction(1, 2**40))
     assert walked.leftover == 0
     expected = law_of_ones(truths, flip)
-    assert {ones: p for ones, p in walked.law.items() if p} == {o: p for o, p in expected.items() if p}
+    assert {ones: p for ones, p in walked.probabilities.items() if p} == {
+        o: p for o, p in expected.items() if p
+    }
 
 
 def test_one_vote_is_the_same_law() -> None:
     for truth in (True, False):
-        assert walk(lambda bits, t=truth: vote(t, bits)).law == {
+        assert walk(lambda bits, t=truth: vote(t, bits)).probabilities == {
             truth: Fraction(3, 4),
             not truth: Fraction(1, 4),
         }
@@ -62,7 +64,7 @@ def test_one_vote_is_the_same_law() -> None:
 def test_values_are_rounded_to_bits_with_their_mean(levels: int) -> None:
     for value in range(levels + 1):
         walked = walk(lambda bits, v=value: bool(round_randomly(np.array([v]), levels, bits)[0]))
-        assert walked.law.get(True, Fraction(0)) == Fraction(value, levels)
+        assert walked.probabilities.get(True, Fraction(0)) == Fraction(value, levels)
 
 
 def law_of_answer(table: list[bool], draws: int, flip: Fraction) -> dict[int, Fraction]:
@@ -70,7 +72,7 @@ def law_of_answer(table: list[bool], draws: int, flip: Fraction) -> dict[int, Fr
     law: dict[int, Fraction] = {}
     drawn = walk(lambda bits: tuple(with_replacement(len(table), draws, bits)), floor=Fraction(1, 2**40))
     assert drawn.leftover == 0
-    for ids, chance in drawn.law.items():
+    for ids, chance in drawn.probabilities.items():
         for ones, p in law_of_ones([table[i] for i in ids], flip).items():  # type: ignore[union-attr]
             law[ones] = law.get(ones, Fraction(0)) + chance * p
     return law

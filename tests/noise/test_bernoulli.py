@@ -7,8 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from oracles import statistics, textbook_samplers
-from oracles.choice_tree import Branching, Walked, walk
 
+from holdfast.audit.choice_tree import ChoiceBits, walk
+from holdfast.audit.choice_tree import Law as Walked
 from holdfast.errors import InputError
 from holdfast.noise.bernoulli import bernoulli, bernoulli_exp, bernoulli_exp_vector, bernoulli_vector
 from holdfast.noise.bits import ReplayedBits, system_bits
@@ -34,7 +35,7 @@ def coin(p: float | Fraction) -> dict[object, float | Fraction]:
 def test_bernoulli_walked(p: Fraction) -> None:
     walked = walk(lambda bits: bernoulli(p, bits))
     assert walked.leftover == 0
-    assert walked.law.get(True, Fraction(0)) == p
+    assert walked.probabilities.get(True, Fraction(0)) == p
 
 
 @pytest.mark.parametrize("rate", RATES)
@@ -42,7 +43,10 @@ def test_bernoulli_exp_walked(rate: Fraction) -> None:
     walked = walk(lambda bits: bernoulli_exp(rate, bits), floor=1e-7)
     assert walked.leftover < 1e-3
     assert walked.contradicts(coin(exp(rate))) is None
-    assert walk(lambda bits: textbook_samplers.bernoulli_exp(rate, bits), floor=1e-7).law == walked.law
+    assert (
+        walk(lambda bits: textbook_samplers.bernoulli_exp(rate, bits), floor=1e-7).probabilities
+        == walked.probabilities
+    )
 
 
 def test_the_walk_catches_a_wrong_rate() -> None:
@@ -51,7 +55,7 @@ def test_the_walk_catches_a_wrong_rate() -> None:
 
 
 def vector(probability: Fraction, count: int, width: int) -> Walked:
-    def sampler(bits: Branching) -> tuple[bool, ...]:
+    def sampler(bits: ChoiceBits) -> tuple[bool, ...]:
         return tuple(bernoulli_vector(probability, count, bits, width=width).tolist())
 
     return walk(sampler, floor=2**-24)
@@ -72,7 +76,7 @@ def test_vector_walked(p: Fraction, width: int) -> None:
 def test_a_vector_that_drops_its_ties_is_caught() -> None:
     p, width = Fraction(1, 3), 3
 
-    def rounded(bits: Branching) -> bool:
+    def rounded(bits: ChoiceBits) -> bool:
         return bool(bits.chunks(1, width)[0] < int(p * 2**width))
 
     assert walk(rounded).contradicts(coin(p)) is not None

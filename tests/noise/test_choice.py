@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import statistics
-from oracles.choice_tree import Walked, walk
 
+from holdfast.audit.choice_tree import Law as Walked
+from holdfast.audit.choice_tree import walk
 from holdfast.errors import InputError
 from holdfast.noise import choice as choice_module
 from holdfast.noise.bits import ReplayedBits

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from oracles.choice_tree import Branching, walk
 
+from holdfast.audit.choice_tree import ChoiceBits, walk
 from holdfast.noise import rejection as rejection_module
 from holdfast.noise.bits import ReplayedBits
 from holdfast.noise.law import Law
@@ -41,7 +41,7 @@ def contradictions(rejection: Rejection, shift: int, blocks: int, floor: float =
     found = []
     for x, block, chance in members(rejection.law, shift, blocks):
 
-        def keep(bits: Branching, x: int = x, block: int = block) -> bool:
+        def keep(bits: ChoiceBits, x: int = x, block: int = block) -> bool:
             return bool(rejection.keep(np.array([x]), np.array([block]), bits)[0])
 
         walked = walk(keep, floor=floor)

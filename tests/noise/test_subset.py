@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import statistics
-from oracles.choice_tree import Branching, walk
 
+from holdfast.audit.choice_tree import ChoiceBits, walk
 from holdfast.errors import InputError
 from holdfast.noise.bits import ReplayedBits
 from holdfast.noise.subset import _last_of_each, _shuffled, with_replacement, without_replacement
@@ -22,29 +22,29 @@ from holdfast.noise.subset import _last_of_each, _shuffled, with_replacement, wi
 def test_with_replacement_walked() -> None:
     walked = walk(lambda bits: tuple(with_replacement(5, 2, bits).tolist()))
     assert walked.leftover == 0
-    assert walked.law == {pair: Fraction(1, 25) for pair in product(range(5), repeat=2)}
+    assert walked.probabilities == {pair: Fraction(1, 25) for pair in product(range(5), repeat=2)}
 
 
 @pytest.mark.parametrize(("n", "count"), [(1, 0), (2, 1), (4, 2), (5, 2), (6, 3), (7, 3)])
 def test_every_ordered_selection_is_equally_likely(n: int, count: int) -> None:
     walked = walk(lambda bits: tuple(without_replacement(n, count, bits).tolist()), floor=1e-5)
     assert walked.leftover < 0.05
-    assert set(walked.law) == set(permutations(range(n), count))
-    assert len(set(walked.law.values())) == 1, "all orders must have been found equally often"
+    assert set(walked.probabilities) == set(permutations(range(n), count))
+    assert len(set(walked.probabilities.values())) == 1, "all orders must have been found equally often"
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_every_shuffle_is_equally_likely(n: int) -> None:
     walked = walk(lambda bits: tuple(_shuffled(n, bits, width=2).tolist()), floor=2**-9)
-    assert set(walked.law) == set(permutations(range(n)))
-    assert len(set(walked.law.values())) == 1
+    assert set(walked.probabilities) == set(permutations(range(n)))
+    assert len(set(walked.probabilities.values())) == 1
 
 
 def test_a_shuffle_that_keeps_its_ties_is_caught() -> None:
-    def careless(bits: Branching) -> tuple[int, ...]:
+    def careless(bits: ChoiceBits) -> tuple[int, ...]:
         return tuple(np.argsort(bits.chunks(3, 3), kind="stable").tolist())
 
-    assert len(set(walk(careless).law.values())) > 1
+    assert len(set(walk(careless).probabilities.values())) > 1
 
 
 @given(st.lists(st.integers(0, 9) | st.integers(0, 2**62), min_size=1, max_size=60))

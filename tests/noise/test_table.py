@@ -6,8 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from oracles.choice_tree import Walked, walk
 
+from holdfast.audit.choice_tree import Law as Walked
+from holdfast.audit.choice_tree import walk
 from holdfast.noise import table as table_module
 from holdfast.noise.bits import ReplayedBits
 from holdfast.noise.law import Law

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -98,3 +99,27 @@ def test_bad_deltas(bad: object) -> None:
     for theorem in THEOREMS:
         with pytest.raises(InputError):
             theorem(1, 3, bad)  # type: ignore[arg-type]
+
+
+def mass(x: int, scale: Fraction) -> float:
+    q = math.exp(-1 / scale)
+    return (1 - q) / (1 + q) * q ** abs(x)
+
+
+def test_adaptive_composition_adds_up_exactly() -> None:
+    """The second question, and its scale, depend on the first answer; the joint law stays within the sum."""
+    first, cheap, dear = Fraction(1, 2), Fraction(1, 4), Fraction(1, 3)
+
+    def joint(count: int, other: int) -> dict[tuple[int, int], float]:
+        out = {}
+        for a in range(-30, 31):
+            asked, epsilon = (count, cheap) if a > 0 else (other, dear)
+            for b in range(-60, 61):
+                out[a, b] = mass(a - count, 1 / first) * mass(b - asked, 1 / epsilon)
+        return out
+
+    here, there = joint(0, 0), joint(1, -1)
+    worst = max(abs(math.log(here[o] / there[o])) for o in here)
+    assert worst <= first + dear + 1e-9
+    assert worst > max(first, dear) + 0.1, "twin: the larger of the two is not a bound"
+    assert basic_composition(first, 3) == 1.5

@@ -19,8 +19,8 @@ from holdfast.query.plain import plain_predicate
 from holdfast.query.predicate import Predicate
 from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema
 
-from .test_language import REFUSED, SAME
-from .test_language import SCHEMA as LANGUAGE
+from .test_parse import REFUSED, SAME
+from .test_parse import SCHEMA as LANGUAGE
 
 SCHEMA = Schema.from_mapping(
     {

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
+from session.numbers import open_rows
 
+import holdfast as hf
 from holdfast import validity
 from holdfast.errors import MechanismError
 from holdfast.session.fixed import fixed_noise, odds_noise
@@ -36,3 +39,26 @@ def test_votes_are_preferred_and_gaussian_noise_is_taken_where_only_it_certifies
     assert fixed_noise(50_000, 200, between, 0.95, None).mechanism == "gaussian"
     with pytest.raises(MechanismError, match=r"votes certifies [\d.]+, or \d+ queries within"):
         fixed_noise(50_000, 200, between, 0.95, "votes")
+
+
+def test_a_validity_session_cannot_be_reopened_on_other_terms() -> None:
+    table = open_rows(np.arange(20_000) % 1024)
+    table.session(rho=1000.0, name="a", queries=2).count("x < 5", rho=1.0)
+    with pytest.raises(hf.LedgerError):
+        table.session(within=0.45, queries=2, name="a")
+    other = open_rows(np.arange(20_000) % 1024)
+    other.session(within=0.25, queries=2, name="b").fraction("x < 5")
+    with pytest.raises(hf.LedgerError):
+        other.session(within=0.45, queries=2, name="b")
+
+
+def test_a_validity_session_takes_no_samples() -> None:
+    session = open_rows(np.arange(20_000) % 1024).session(within=0.25, queries=2, rho=1000.0)
+    with pytest.raises(hf.MechanismError):
+        session.sample("x < 5")
+
+
+def test_odds_sessions_answer_no_means() -> None:
+    session = open_rows(np.arange(20_000) % 1024).session(queries=2, intervals="odds")
+    with pytest.raises(hf.MechanismError, match="odds"):
+        session.mean("x")

@@ -1,8 +1,7 @@
-"""Population intervals: shares, levels, the shared loss, and sessions planned for validity."""
+"""Population intervals: the shared loss, and sessions planned for validity."""
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,6 @@ import pytest
 
 import holdfast as hf
 from holdfast.ledger import MemoryLedger
-from holdfast.session.promise import promises, share
-from holdfast.validity.transfer import concentrated_term
 
 SCHEMA = hf.Schema(x=hf.Integer(0, 9999), y=hf.Boolean())
 
@@ -29,33 +26,6 @@ def data() -> dict[str, Any]:
 @pytest.fixture
 def table(data: dict[str, Any]) -> hf.Table:
     return hf.open(data, SCHEMA)
-
-
-def test_shares_sum_to_at_most_one() -> None:
-    total = Fraction(0)
-    for place in range(1, 5000):
-        total += Fraction(share(None, place))
-    assert total < 1
-    epoch_sums = [sum(share(None, p) for p in range(2**e, 2 ** (e + 1))) for e in range(12)]
-    assert epoch_sums == pytest.approx([1 / ((e + 1) * (e + 2)) for e in range(12)])
-    assert sum(share(40, place) for place in range(1, 41)) == pytest.approx(1)
-
-
-def test_levels_spend_beta_once() -> None:
-    n, beta, weight = 10_000, 0.05, 0.01
-    levels = list(promises("population", n, beta, weight, 0.0))
-    spent = 0.0
-    for level, promise in enumerate(levels):
-        beta_level = beta / ((level + 1) * (level + 2))
-        spent += beta_level
-        assert promise.most_rho == 2.0**level / (8 * n)
-        assert promise.population == concentrated_term(beta_level, promise.most_rho)
-        assert promise.allowance == pytest.approx(weight * beta_level * promise.slack)
-    assert spent <= beta
-    assert [p.population for p in levels] == sorted(p.population for p in levels)
-    later = next(promises("population", n, beta, weight, levels[4].most_rho))
-    assert later == levels[5]
-    assert [p.target for p in promises("table", n, beta, weight, 1e9)] == ["table"]
 
 
 def test_the_width_has_three_parts_and_grows_with_what_was_spent(table: hf.Table) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from fractions import Fraction
 
 import pytest
 
@@ -14,6 +15,7 @@ from holdfast.learn.finite_class import FiniteClass
 from holdfast.session.footing import footing_after
 from holdfast.session.promise import answered, next_promises, promises, share, total_rho
 from holdfast.session.weights_plan import plan_weights
+from holdfast.validity.transfer import concentrated_term
 
 CLASS = FiniteClass(learn.Thresholds([30.0, 60.0]))
 LOSS = learn.logistic(
@@ -97,3 +99,30 @@ def test_weights_stand_on_the_places_after_those_taken(table: hf.Table) -> None:
     honest = plan_weights(session, 3, 100, **how)
     assert honest == plan_weights(session, 3, 100, after=8, **how)
     assert plan_weights(session, 3, 100, after=0, **how).within < honest.within
+
+
+def test_shares_sum_to_at_most_one() -> None:
+    total = Fraction(0)
+    for place in range(1, 5000):
+        total += Fraction(share(None, place))
+    assert total < 1
+    epoch_sums = [sum(share(None, p) for p in range(2**e, 2 ** (e + 1))) for e in range(12)]
+    assert epoch_sums == pytest.approx([1 / ((e + 1) * (e + 2)) for e in range(12)])
+    assert sum(share(40, place) for place in range(1, 41)) == pytest.approx(1)
+
+
+def test_levels_spend_beta_once() -> None:
+    n, beta, weight = 10_000, 0.05, 0.01
+    levels = list(promises("population", n, beta, weight, 0.0))
+    spent = 0.0
+    for level, promise in enumerate(levels):
+        beta_level = beta / ((level + 1) * (level + 2))
+        spent += beta_level
+        assert promise.most_rho == 2.0**level / (8 * n)
+        assert promise.population == concentrated_term(beta_level, promise.most_rho)
+        assert promise.allowance == pytest.approx(weight * beta_level * promise.slack)
+    assert spent <= beta
+    assert [p.population for p in levels] == sorted(p.population for p in levels)
+    later = next(promises("population", n, beta, weight, levels[4].most_rho))
+    assert later == levels[5]
+    assert [p.target for p in promises("table", n, beta, weight, 1e9)] == ["table"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from oracles.statistics import FALSE_ALARM, binomial
 
 import holdfast as hf
 from holdfast.client.watch import RemoteWatch
@@ -131,13 +132,16 @@ def test_a_restart_that_draws_anew_is_caught(table: hf.Table) -> None:
     assert thresholds[0] != thresholds[1]
 
 
+@pytest.mark.usefixtures("replayed_noise")
 def test_samples_are_votes(table: hf.Table, data: dict[str, Any]) -> None:
-    session = table.session(epsilon=20.0)
-    bits = [session.sample("age < 50") for _ in range(4000)]
-    expected = 0.25 + 0.5 * np.mean(data["age"] < 50)
-    assert abs(np.mean(bits) - expected) < 6 * np.sqrt(0.25 / 4000)
+    """Flipped as often as is said, at a false-alarm rate of 1e-9; a tenth less and a tenth more are rejected."""
+    session, votes, truth = table.session(epsilon=20.0), 30_000, np.mean(data["age"] < 1)
+    bits = sum(session.sample("age < 1") for _ in range(votes))
+    assert binomial(bits, votes, 0.25 + 0.5 * truth) > FALSE_ALARM
+    for flip in (0.9 * 0.25, 1.1 * 0.25):
+        assert binomial(bits, votes, flip + (1 - 2 * flip) * truth) < FALSE_ALARM
     each = hf.privacy.pure(hf.privacy.events.Votes(table.rows, 1, 0.25)).epsilon
-    assert session.spent == pytest.approx(4000 * each, rel=1e-4)
+    assert session.spent == pytest.approx(votes * each, rel=1e-4)
     assert session.history == []
     poor = table.session(epsilon=3 * each)
     for _ in range(2):

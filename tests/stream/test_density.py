@@ -9,9 +9,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from oracles.choice_tree import walk
 from oracles.sparse_vector_law import laplace
 
+from holdfast.audit.choice_tree import walk
 from holdfast.errors import BudgetError, InputError
 from holdfast.noise.bits import Bits, ReplayedBits
 from holdfast.privacy import pure
@@ -36,7 +36,7 @@ def run(stream: list[int], bits: Bits, watch: tuple[int, ...]) -> tuple[tuple[in
 def law(stream: list[int], *watch: int) -> dict[Hashable, Fraction]:
     walked = walk(lambda bits: run(stream, bits, watch), floor=Fraction(1, 1 << 40))
     assert walked.leftover == 0
-    return walked.law
+    return walked.probabilities
 
 
 def worst(first: dict, second: dict) -> float:

@@ -10,7 +10,7 @@ import pytest
 from holdfast.privacy import advanced_composition, gdp_delta, subsampled
 from holdfast.validity.bnsssu import bnsssu
 from holdfast.validity.dfhprr import dfhprr
-from holdfast.validity.fish import fish, fish_printed, sampling_counting
+from holdfast.validity.fish import fish, fish_printed
 from holdfast.validity.guess_and_check import (
     accept_slack,
     failure_share,
@@ -50,14 +50,6 @@ def test_fish_meets_the_theorem_it_invokes_and_the_printed_size_does_not(queries
     few = 2 * math.log(4 * queries / beta) / alpha**2
     epsilon = alpha / 64 * printed / (4 * few * math.sqrt(2 * queries * math.log(32 / x)))
     assert not fish_premise(printed, queries, alpha, beta, few, epsilon)
-
-
-def test_sampling_counting_queries_meet_both_conditions() -> None:
-    alpha = sampling_counting(10**7, 9452, 0.05)
-    assert alpha <= 0.1
-    need = 256 * math.sqrt(2 * 9452 * math.log(16 / (alpha * 0.05))) / alpha**2
-    assert need * (1 - 1e-9) <= 10**7
-    assert sampling_counting(100, 10, 0.05) == math.inf
 
 
 def test_dfhprr_meets_its_premise() -> None:

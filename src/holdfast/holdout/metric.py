@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ ROUNDING = 1.0 / GRID
 RowValues = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 """(predictions, labels) of some rows -> truth values, or numbers in [0,1]; one for each row."""
 
-WANTS = ("labels", "numbers", "chances", "anything")
+Wants = Literal["labels", "numbers", "chances", "anything"]
 """What a metric takes for a prediction: what the labels are; a number, beside labels that are numbers; the
 chance of label 1, or a chance for each class; whatever its own function takes."""
 
@@ -44,8 +44,8 @@ class Metric:
     exact: bool = False
     """Row values are 0 or 1, so that nothing is rounded."""
     parts: tuple[RowValues, ...] = ()
-    wants: str = "anything"
-    """One of WANTS. With "chances" the functions get the number of a label's class for the label."""
+    wants: Wants = "anything"
+    """With "chances" the functions get the number of a label's class for the label."""
 
     @property
     def looks(self) -> int:

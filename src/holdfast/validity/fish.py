@@ -53,22 +53,6 @@ def fish_printed(rows: int, queries: int, beta: float) -> float:
     return _least_alpha(holds)
 
 
-def sampling_counting(rows: int, queries: int, beta: float) -> float:
-    """Sampling counting queries, one vote each: n >= 256 sqrt(2k ln(16/(alpha beta)))/alpha^2, 1024
-    ln(k/beta)/alpha^2.
-
-    Guarantee: every vote is (alpha, beta)-accurate in the sense of their transfer theorem for such queries.
-    Requires: `queries` counts single votes; a counting query takes l = 2 ln(4k/beta)/alpha^2 of them.
-    Reference: Fish et al. 2020, Theorems 10 and 11.
-    """
-
-    def holds(alpha: float) -> bool:
-        need = 256.0 * math.sqrt(2.0 * queries * math.log(16.0 / (alpha * beta)))
-        return rows >= max(need, 1024.0 * math.log(queries / beta)) / alpha**2
-
-    return _least_alpha(holds)
-
-
 def _least_alpha(holds: Callable[[float], bool]) -> float:
     """The least alpha in (0,1] that a condition which stays true as alpha grows allows, on the safe side."""
     if not holds(1.0):

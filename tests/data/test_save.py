@@ -19,7 +19,7 @@ SCRIPT = """
 import os, sys, types
 from pathlib import Path
 import numpy as np
-from data.test_crash import flawed_save, source_of
+from data.test_save import flawed_save, source_of
 from holdfast.data import frame, save
 from holdfast.data.save import save_store
 

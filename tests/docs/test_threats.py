@@ -38,5 +38,5 @@ def test_every_threat_has_a_test_and_a_twin() -> None:
 
 
 def test_a_name_that_is_not_there_is_noticed() -> None:
-    assert missing("`tests/service/test_threats.py::test_that_was_renamed`")
+    assert missing("`tests/docs/test_threats.py::test_that_was_renamed`")
     assert missing("`tests/nowhere.py::test`")

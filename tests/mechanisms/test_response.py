@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from local.walking import law
 from oracles.statistics import FALSE_ALARM, binomial
 
 from holdfast.errors import InputError
 from holdfast.mechanisms.response import randomized_response, response_epsilon
 from holdfast.noise.bits import ReplayedBits
-
-from .walking import law
 
 
 def test_law_of_an_array() -> None:

@@ -1,4 +1,4 @@
-"""Files into stores, and a first draft of a schema."""
+"""A first draft of a schema holds all values of the file."""
 
 from __future__ import annotations
 
@@ -10,66 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from data.tables import SCHEMA, arrow, generated, whole, write_csv
-from holdfast.data.open import ingest, open_source, suggest_schema
-from holdfast.data.store import StoreSource
-from holdfast.errors import DataError, HoldfastError, StoreError
+from data.tables import whole
+from holdfast.data.open import open_source, suggest_schema
+from holdfast.errors import DataError, HoldfastError
 from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema
 
-COLUMNS = generated(3000, seed=8)
 LARGEST = sys.float_info.max
-
-
-@pytest.fixture(params=["csv", "parquet"])
-def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    if request.param == "csv":
-        return write_csv(COLUMNS, tmp_path / "people.csv")
-    pl.DataFrame(arrow(COLUMNS)).write_parquet(tmp_path / "people.parquet")
-    return tmp_path / "people.parquet"
-
-
-def test_ingest(path: Path) -> None:
-    seen: list[tuple[int, int]] = []
-    target = path.parent / "people.hf"
-    store = ingest(path, target, SCHEMA, rows_per_unit=4, progress=lambda *step: seen.append(step))
-    store.verify()
-    assert (store.rows, store.rows_per_unit) == (3000, 4)
-    for name, codes in whole(open_source(path, SCHEMA)).items():
-        np.testing.assert_array_equal(whole(store)[name], codes)
-    assert seen == sorted(seen)
-    assert seen[-1][0] == seen[-1][1]
-    assert len({total for _, total in seen}) == 1
-    assert sorted(p.name for p in path.parent.iterdir()) == sorted([path.name, "people.hf"])
-
-
-def test_an_existing_store_is_refused_before_any_work(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = path.parent / "people.hf"
-    ingest(path, target, SCHEMA)
-    from holdfast.data import open as door
-
-    with monkeypatch.context() as patch:
-        patch.setattr(door, "csv_source", None)
-        patch.setattr(door, "open_source", None)
-        with pytest.raises(StoreError, match="existing"):
-            ingest(path, target, SCHEMA)
-    first = StoreSource(target).fingerprint
-    assert ingest(path, target, SCHEMA, overwrite=True).fingerprint != first
-
-
-@pytest.mark.parametrize("name", ["nothing.csv", "nothing.parquet", "nothing.hf", "nothing"])
-def test_nothing_to_ingest(tmp_path: Path, name: str) -> None:
-    with pytest.raises(DataError):
-        ingest(tmp_path / name, tmp_path / "out.hf", SCHEMA)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_error_in_the_callback_leaves_nothing(path: Path) -> None:
-    def stop(done: int, total: int) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        ingest(path, path.parent / "people.hf", SCHEMA, progress=stop)
-    assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
 SUGGESTED = Schema.from_mapping(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from oracles.statistics import FALSE_ALARM, binomial, gaussian_log_law, laplace_log_law
 
 import holdfast as hf
 from holdfast.session import readout
@@ -82,6 +83,7 @@ def test_within_is_met(table: hf.Table, name: str) -> None:
     assert plan.width == plan.noise + plan.sampling + plan.population
 
 
+@pytest.mark.usefixtures("replayed_noise")
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
 def test_coverage_is_the_stated_one(table: hf.Table, data: Data, mechanism: str) -> None:
     """At 60% confidence for one query, misses are neither too many nor (the bound is tight) too few."""
@@ -95,8 +97,19 @@ def test_coverage_is_the_stated_one(table: hf.Table, data: Data, mechanism: str)
     release = hf.mechanisms.gaussian if mechanism == "gaussian" else hf.mechanisms.laplace
     how = {"rho": 1 / (2 * noise)} if mechanism == "gaussian" else {"epsilon": 1 / noise}
     values = release(np.full(20_000, truth), **how)
-    missed = np.mean(np.abs(values - truth) > 60)
-    assert 0.35 < missed <= 0.4 + 6 * np.sqrt(0.24 / 20_000)
+    missed = int(np.sum(np.abs(values - truth) > 60))
+    assert 0.35 < missed / 20_000 <= 0.4 + 6 * np.sqrt(0.24 / 20_000)
+    scale = float(noise) if mechanism == "laplace" else float(noise) ** 0.5
+    assert 0.38 < misses(mechanism, scale) <= 0.4
+    assert binomial(missed, 20_000, misses(mechanism, scale)) > FALSE_ALARM
+    for factor in (0.9, 1.1):
+        assert binomial(missed, 20_000, misses(mechanism, factor * scale)) < FALSE_ALARM
+
+
+def misses(mechanism: str, scale: float) -> float:
+    """How often noise of this scale is beyond 60."""
+    law = {"laplace": laplace_log_law, "gaussian": gaussian_log_law}[mechanism]
+    return 1 - float(np.exp(law(np.arange(-60, 61), scale)).sum())
 
 
 def test_a_half_width_that_is_too_small_is_caught(table: hf.Table, data: Data) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from oracles.statistics import FALSE_ALARM, gaussian_log_law, laplace_log_law, scaled
+from session.numbers import open_rows
 
 import holdfast as hf
 from holdfast.ledger import Ledger, MemoryLedger
@@ -153,17 +155,64 @@ def test_answers_vary_and_noise_is_fresh(table: hf.Table) -> None:
     assert len(values) > 20
 
 
-@pytest.mark.parametrize("budget", [{"epsilon": 0.5}, {"rho": 0.02}])
-def test_noise_has_the_planned_scale(table: hf.Table, data: dict[str, Any], budget: dict[str, float]) -> None:
-    truth = int(np.sum(data["age"] > 40))
-    values = []
-    for _ in range(1500):
-        session = table.session(target="table", **budget, queries=1)
-        values.append(session.count("age > 40").value - truth)
-    planned = table.session(target="table", **budget, queries=1).estimate.count("age > 40")
-    expected = float(planned.noise_parameter) * (2 if planned.mechanism == "laplace" else 1)
-    if planned.mechanism == "laplace":
-        expected = 2 * float(planned.noise_parameter) ** 2
-    # Sample variance of 1500 draws: relative standard error below 6% (Laplace) and 4% (Gaussian).
-    assert np.mean(np.square(values)) == pytest.approx(expected, rel=0.4)
-    assert abs(np.mean(values)) < 6 * np.sqrt(expected / 1500)
+LAWS = {"laplace": (laplace_log_law, lambda scale: scale), "gaussian": (gaussian_log_law, np.sqrt)}
+"""Of a mechanism: the law of its noise, and the scale that its parameter says."""
+
+
+@pytest.mark.usefixtures("replayed_noise")
+@pytest.mark.parametrize(
+    ("mechanism", "budget"), [("laplace", {"epsilon": 0.5}), ("gaussian", {"rho": 0.02})]
+)
+def test_noise_has_the_planned_scale(
+    make_table: Callable[..., hf.Table], data: dict[str, Any], mechanism: str, budget: dict[str, float]
+) -> None:
+    """Accepted at a false-alarm rate of 1e-9, at which a tenth less and a tenth more are rejected."""
+    table, truth = make_table(), np.bincount(data["age"], minlength=100)
+    asked = [
+        table.session(target="table", **budget, queries=1, name=f"number {i}").count(by="age").value
+        for i in range(150)
+    ]
+    noise = np.rint(np.array(asked) - truth).astype(np.int64).ravel()
+    assert (np.array(asked) == (noise.reshape(150, 100) + truth)).all()
+    assert np.array(asked).min() > 0  # nothing was clamped
+    planned = table.session(target="table", **budget, queries=1).estimate.count(by="age")
+    assert planned.mechanism == mechanism
+    log_law, scale_of = LAWS[mechanism]
+    scale = float(scale_of(float(planned.noise_parameter)))
+    assert scaled(noise, log_law, scale) > FALSE_ALARM
+    for factor in (0.9, 1.1):
+        assert scaled(noise, log_law, factor * scale) < FALSE_ALARM
+    assert abs(noise.mean()) < 6 * noise.std() / np.sqrt(noise.size)
+
+
+def test_a_standing_charge_is_not_reused_for_another_event() -> None:
+    session = open_rows(np.arange(100)).session(epsilon=100.0)
+    session.charge("one", hf.privacy.events.PureMechanism(1), key="k")
+    with pytest.raises(hf.InputError, match="other terms"):
+        session.charge("another", hf.privacy.events.PureMechanism(50), key="k")
+
+
+def test_charges_with_intervals_stay_within_the_promise() -> None:
+    session = open_rows(np.arange(100)).session(epsilon=10.0, queries=1)
+    session.charge("one", hf.privacy.events.PureMechanism(1), queries=1)
+    with pytest.raises(hf.BudgetError, match="1 queries"):
+        session.charge("two", hf.privacy.events.PureMechanism(1), queries=1)
+    session.charge("without an interval", hf.privacy.events.PureMechanism(1))
+    assert session.spent == pytest.approx(2.0)
+
+
+def test_a_repeated_call_draws_nothing_again(table: hf.Table) -> None:
+    session = table.session(rho=1.0, target="table")
+    told = [session.sample("age > 49", key=f"call {i}") for i in range(200)]
+    spent = float(session.spent)
+    assert [session.sample("age > 49", key=f"call {i}") for i in range(200)] == told
+    assert float(session.spent) == spent
+    assert len(set(told)) == 2  # different calls are different draws
+    assert session.sample("age > 49", key="call 0") is told[0]
+
+
+def test_a_sample_of_another_condition_is_another_draw(table: hf.Table) -> None:
+    session = table.session(rho=1.0, target="table")
+    for where in ("age > 49", "age > 98"):
+        session.sample(where, key="KEY")
+    assert session._ledger.totals(session.name).entries == 2

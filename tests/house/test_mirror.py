@@ -1,0 +1,119 @@
+"""Tests mirror the sources: who knows the file of a source knows the file of its tests."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+OUTSIDE = {"house", "laws", "docs"}
+"""Folders of tests for no one room: the house itself, what every release keeps, what the pages say."""
+
+LAWS = {
+    "data/agreement": "one table through every door has the same codes",
+    "data/laws": "every source",
+    "ledger/agreement": "the same operations in every ledger",
+    "ledger/laws": "every ledger",
+    "local/epsilon": "every oracle's loss, exactly",
+    "local/unbiased": "every oracle's expectation and variance, exactly",
+    "mechanisms/laws": "every mechanism",
+    "noise/fork": "whatever draws, in a forked child",
+    "noise/laws": "every sampler",
+    "privacy/rule_formulas": "every rule against its formula in sixty digits",
+    "session/bad_input": "every question: refused before anything is charged",
+    "session/extremes": "every question, however large or small its numbers are",
+    "session/memory": "whatever a session keeps",
+    "session/wrong_kinds": "every method and each of its parameters",
+    "validity/published": "every published bound and its premises",
+    "validity/tables": "every bound against the theory's printed numbers",
+}
+"""What every implementer keeps, or all of them together; of whom or of what."""
+
+JOURNEYS = {
+    "audit/svt_variants": "the auditor before the six published sparse vectors",
+    "holdout/adapters": "where people already work: scikit-learn, Optuna, logs, test suites",
+    "learn/certificate": "hf.learn.minimize (session/minimize) from the steps to the population",
+    "learn/minimize": "hf.learn.minimize (session/minimize) from the question to the certificate",
+    "ledger/crash": "killed at every step",
+    "ledger/race": "two processes and the last unit",
+    "mechanisms/svt_variants": "the six published sparse vectors, for the auditor's journey",
+    "service/crash": "killed at every step of an answer",
+    "service/fuzz": "whatever may be sent over HTTP",
+    "service/page_browser": "a visitor, an owner and an attacker in a browser",
+    "session/advice": "from a refusal by way of its words to an answer",
+    "session/population": "from what was spent to intervals of the population",
+    "session/statistic": "a function of one's own, from the call to the answer",
+    "synthesis/answerer": "multiplicative weights (session/) from the opening to a restart",
+    "synthesis/holders": "several holders of one name of weights (session/)",
+    "synthesis/potential": "the potential argument over weights, updates and terms (session/)",
+    "synthesis/universe": "universe and regions (query/) against weights and cells (session/)",
+}
+"""What goes through several files on purpose; from where to where."""
+
+THREAT = re.compile(r'"""(?:Row \d+|Rows [\d, ]+ and \d+) of docs/threats\.md: ')
+
+
+def is_mirror(test: Path, sources: Path) -> bool:
+    """Whether `room/test_x.py` stands for `room/x.py`, `room/_x.py`, the folder `room/x` or a file in one."""
+    room, name = sources / test.parent.name, test.stem.removeprefix("test_")
+    if any(
+        place.exists() for place in (room / f"{name}.py", room / f"_{name}.py", room / name / "__init__.py")
+    ):
+        return True
+    folder, _, inside = name.partition("_")
+    return bool(inside) and (room / folder / f"{inside}.py").exists()
+
+
+def strays(tests: Path, sources: Path, threats: str, known: set[str]) -> set[str]:
+    """The files of tests that stand for no source and for no row of the threats, and are not known either."""
+    found = set()
+    for test in tests.glob("*/test_*.py"):
+        place = f"{test.parent.name}/{test.stem.removeprefix('test_')}"
+        threat = f"tests/{test.parent.name}/{test.name}" in threats and THREAT.match(test.read_text())
+        if test.parent.name not in OUTSIDE and not threat and not is_mirror(test, sources):
+            found.add(place)
+    return found ^ known
+
+
+def test_every_test_names_its_source() -> None:
+    threats = (ROOT / "docs" / "threats.md").read_text()
+    assert strays(ROOT / "tests", ROOT / "src" / "holdfast", threats, {*LAWS, *JOURNEYS}) == set()
+    assert not LAWS.keys() & JOURNEYS.keys()
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    for place in (
+        "src/room/answer.py",
+        "src/room/_replay.py",
+        "src/room/page/__init__.py",
+        "src/room/page/forms.py",
+    ):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).touch()
+    (tmp_path / "tests" / "room").mkdir(parents=True)
+    for name in ("answer", "replay", "page", "page_forms", "laws"):
+        (tmp_path / "tests" / "room" / f"test_{name}.py").touch()
+    (tmp_path / "tests" / "room" / "test_money.py").write_text('"""Row 4 of docs/threats.md: caps hold."""')
+    return tmp_path
+
+
+def stray_in(small: Path) -> set[str]:
+    return strays(small / "tests", small / "src", "`tests/room/test_money.py::test_x`", {"room/laws"})
+
+
+def test_a_file_that_is_named_after_a_review_would_be_noticed(small: Path) -> None:
+    assert stray_in(small) == set()
+    (small / "tests" / "room" / "test_review.py").touch()
+    (small / "tests" / "room" / "test_poverty.py").write_text(
+        '"""Row 4 of docs/threats.md: nobody says so."""'
+    )
+    assert stray_in(small) == {"room/review", "room/poverty"}
+
+
+def test_a_source_that_is_gone_and_a_reason_that_is_not_needed_would_be_noticed(small: Path) -> None:
+    (small / "src" / "room" / "answer.py").unlink()
+    (small / "src" / "room" / "laws.py").touch()
+    assert stray_in(small) == {"room/answer", "room/laws"}
