@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
+from holdfast.query.calling import fitting
 from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic
 from holdfast.session import price
+from holdfast.session.keywords import Choice, Descent, Many, Threshold
 from holdfast.session.plan import Plan
 from holdfast.session.price import Price
 from holdfast.session.questions import Questions
@@ -34,23 +36,28 @@ class Estimate(Questions[Plan]):
         moment = self._session._moment()
         return [self._session._planned(statistic, request, moment)[0] for statistic in statistics]
 
+    @fitting
     def sample(self, where: str) -> Price:
         """What `Session.sample` would cost."""
         return price.of_sample(self._session, where)
 
-    def select(self, candidates: Sequence[str], **how: Any) -> Price:
+    @fitting
+    def select(self, candidates: Sequence[str], **how: Unpack[Choice]) -> Price:
         """What `Session.select` among conditions would cost."""
         return price.of_select(self._session, candidates, **how)
 
-    def sparse_vector(self, threshold: float, hits: int, **how: Any) -> Price:
+    @fitting
+    def sparse_vector(self, threshold: float, hits: int, **how: Unpack[Threshold]) -> Price:
         """What opening `Session.sparse_vector` would cost."""
         return price.of_sparse_vector(self._session, threshold, hits, **how)
 
-    def multiplicative_weights(self, columns: Sequence[str], **how: Any) -> Price:
+    @fitting
+    def multiplicative_weights(self, columns: Sequence[str], *, queries: int, **how: Unpack[Many]) -> Price:
         """What all updates of `Session.multiplicative_weights` may cost."""
-        return price.of_weights(self._session, columns, **how)
+        return price.of_weights(self._session, columns, queries=queries, **how)
 
-    def minimize(self, loss: Loss, **how: Any) -> DescentPlan:
+    @fitting
+    def minimize(self, loss: Loss, **how: Unpack[Descent]) -> DescentPlan:
         """What `Session.minimize` would do: iterations, rows, cost, certified excess."""
         from holdfast.session.minimize import plan_minimize
 
@@ -73,6 +80,7 @@ class Known(Questions[bool]):
             for statistic in statistics
         ]
 
-    def select(self, candidates: Sequence[str], **how: Any) -> bool:
+    @fitting
+    def select(self, candidates: Sequence[str], **how: Unpack[Choice]) -> bool:
         """Whether `Session.select` among conditions was asked before."""
         return was_chosen(self._session, candidates, **how)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.mechanisms.votes import FLIP
@@ -12,6 +12,7 @@ from holdfast.privacy.filter import UNITS
 from holdfast.query.calling import fitting
 from holdfast.query.parse import parse_predicate
 from holdfast.query.universe import universe
+from holdfast.session.keywords import Choice, Threshold
 from holdfast.session.request import printable, whole
 from holdfast.session.selection import choice_of
 from holdfast.session.watch import check_terms, level_of
@@ -48,7 +49,7 @@ def of_sample(session: Session, where: str) -> Price:
     return _price(session, question, "votes", Votes(session._terms.rows, 1, FLIP), "reads one row")
 
 
-def of_select(session: Session, candidates: Sequence[str], **how: Any) -> Price:
+def of_select(session: Session, candidates: Sequence[str], **how: Unpack[Choice]) -> Price:
     """A private choice."""
     epsilon, mechanism = choice_of(session, candidates, **how)
     event: Event = BoundedRange(epsilon) if mechanism == "exponential" else PureMechanism(epsilon)
@@ -58,26 +59,8 @@ def of_select(session: Session, candidates: Sequence[str], **how: Any) -> Price:
     return _price(session, question, mechanism, event, "reads all rows")
 
 
-@fitting
-def of_sparse_vector(
-    session: Session,
-    threshold: float,
-    hits: int,
-    *,
-    epsilon: float | None = None,
-    rho: float | None = None,
-    delta: float = 0.0,
-    version: str = "best",
-    questions: int | None = None,
-) -> Price:
+def of_sparse_vector(session: Session, threshold: float, hits: int, **how: Unpack[Threshold]) -> Price:
     """A sparse vector with all its hits."""
-    how: dict[str, Any] = {
-        "epsilon": epsilon,
-        "rho": rho,
-        "delta": delta,
-        "version": version,
-        "questions": questions,
-    }
     check_terms("watch", threshold, how)
     vector = SparseVector(level_of(threshold, session._terms.rows)[1], sensitivity=1, hits=hits, **how)
     return _price(
