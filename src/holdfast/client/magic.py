@@ -70,14 +70,10 @@ class Magic:
         if len(answers) == 1:
             return answers[0]
         for answer in answers:
-            _display(answer)
+            from IPython.display import display
+
+            display(answer)  # type: ignore[no-untyped-call]
         return None
-
-
-def _display(answer: Answer) -> None:
-    from IPython.display import display
-
-    display(answer)  # type: ignore[no-untyped-call]
 
 
 class _Parser(argparse.ArgumentParser):

@@ -21,6 +21,13 @@ class Accuracy(TypedDict, total=False):
     rows: int | None
 
 
+class Grouped(Accuracy, total=False):
+    """The same for each declared group of a column, or between the edges."""
+
+    by: str | None
+    edges: Sequence[Any] | None
+
+
 class Descent(Accuracy, total=False):
     """How a loss is to be minimised: see `holdfast.learn.plan_minimize`."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Generic, TypeVar, Unpack
+from typing import Any, Generic, TypeVar, Unpack, cast
 
 from holdfast.errors import InputError, QueryError
 from holdfast.query.calling import fitting
@@ -18,7 +18,7 @@ from holdfast.query.schema import Boolean, Category, Date, Schema
 from holdfast.query.select import Aggregate, parse_select
 from holdfast.query.statistic import Kind, Statistic
 from holdfast.query.wording import shown
-from holdfast.session.keywords import Accuracy
+from holdfast.session.keywords import Accuracy, Grouped
 from holdfast.session.request import Request
 
 Result = TypeVar("Result")
@@ -48,60 +48,30 @@ class Questions(ABC, Generic[Result]):
         """The columns that may be asked about."""
 
     @fitting
-    def fraction(
-        self,
-        where: str,
-        *,
-        by: str | None = None,
-        edges: Sequence[Any] | None = None,
-        **how: Unpack[Accuracy],
-    ) -> Result:
+    def fraction(self, where: str, **how: Unpack[Grouped]) -> Result:
         """The fraction of rows which satisfy a condition."""
         if where is None:
             raise InputError("expected a condition, got None; the fraction of all rows is 1")
-        return self._one("fraction", where, None, by, edges, how)
+        return self._one("fraction", where, None, how)
 
     @fitting
-    def count(
-        self,
-        where: str | None = None,
-        *,
-        by: str | None = None,
-        edges: Sequence[Any] | None = None,
-        **how: Unpack[Accuracy],
-    ) -> Result:
+    def count(self, where: str | None = None, **how: Unpack[Grouped]) -> Result:
         """The number of rows which satisfy a condition."""
-        return self._one("count", where, None, by, edges, how)
+        return self._one("count", where, None, how)
 
     @fitting
-    def sum(
-        self,
-        column: str,
-        where: str | None = None,
-        *,
-        by: str | None = None,
-        edges: Sequence[Any] | None = None,
-        **how: Unpack[Accuracy],
-    ) -> Result:
+    def sum(self, column: str, where: str | None = None, **how: Unpack[Grouped]) -> Result:
         """The sum of a number (a column or an expression) over the rows which satisfy a condition."""
-        return self._one("sum", where, self._number(column), by, edges, how)
+        return self._one("sum", where, self._number(column), how)
 
     @fitting
-    def mean(
-        self,
-        column: str,
-        where: str | None = None,
-        *,
-        by: str | None = None,
-        edges: Sequence[Any] | None = None,
-        **how: Unpack[Accuracy],
-    ) -> Result:
+    def mean(self, column: str, where: str | None = None, **how: Unpack[Grouped]) -> Result:
         """The mean of a number over the rows which satisfy a condition and where it is not NULL.
 
         It is a ratio of a private sum and a private count; its interval comes from both, and is wide where
         few rows qualify. `within` is met if every row qualifies.
         """
-        return self._one("mean", where, self._number(column), by, edges, how)
+        return self._one("mean", where, self._number(column), how)
 
     @fitting
     def histogram(
@@ -112,23 +82,16 @@ class Questions(ABC, Generic[Result]):
         **how: Unpack[Accuracy],
     ) -> Result:
         """The number of rows in each declared category, or in each bin between the edges."""
-        return self._one("histogram", where, None, column, edges, how)
+        return self._one("histogram", where, None, {"by": column, "edges": edges, **how})
 
     @fitting
     def quantile(
-        self,
-        column: str,
-        rank: float = 0.5,
-        where: str | None = None,
-        *,
-        by: str | None = None,
-        edges: Sequence[Any] | None = None,
-        **how: Unpack[Accuracy],
+        self, column: str, rank: float = 0.5, where: str | None = None, **how: Unpack[Grouped]
     ) -> Result:
         """The value below which a fraction `rank` of the rows lies, chosen among the column's edges."""
+        by, edges, request = _parts(how)
         groups = None if by is None else grouping(self._schema, by)
-        statistic = self._quantile(column, rank, self._where(where), groups, edges)
-        return self._put([statistic], Request(**how))[0]
+        return self._put([self._quantile(column, rank, self._where(where), groups, edges)], request)[0]
 
     @fitting
     def statistic(self, function: Function, columns: Sequence[str], **how: Unpack[Accuracy]) -> Result:
@@ -171,19 +134,12 @@ class Questions(ABC, Generic[Result]):
             raise QueryError(f"expected a SELECT with one aggregate, got {aggregates}; ask with sql")
         return self.sql(text, **how)[0]
 
-    def _one(
-        self,
-        kind: Kind,
-        where: str | None,
-        value: Expression | None,
-        by: str | None,
-        edges: Sequence[Any] | None,
-        how: Accuracy,
-    ) -> Result:
+    def _one(self, kind: Kind, where: str | None, value: Expression | None, how: Grouped) -> Result:
+        by, edges, request = _parts(how)
         if edges is not None and by is None:
             raise InputError("edges= cuts the groups of by=; name the column with by=")
         groups = None if by is None else grouping(self._schema, by, edges)
-        return self._put([Statistic(kind, self._where(where), value, groups)], Request(**how))[0]
+        return self._put([Statistic(kind, self._where(where), value, groups)], request)[0]
 
     def _where(self, where: str | None) -> Predicate:
         return Always() if where is None else parse_predicate(where, self._schema)
@@ -217,3 +173,9 @@ class Questions(ABC, Generic[Result]):
                 f"groups times bins is {by.size * bins.size:,}, more than {MAX_CELLS:,}; give fewer edges"
             )
         return Statistic("quantile", where, None, by, Fraction(rank).limit_denominator(10**6), bins)
+
+
+def _parts(how: Grouped) -> tuple[str | None, Sequence[Any] | None, Request]:
+    """Which groups, cut where, and how exactly."""
+    by, edges = how.pop("by", None), how.pop("edges", None)
+    return by, edges, Request(**cast(Accuracy, how))
