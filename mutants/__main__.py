@@ -67,7 +67,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--share", type=float, default=0.02, help="share of the faults elsewhere")
     parser.add_argument("--seed", default="holdfast", help="which of them")
-    parser.add_argument("--only", default="", help="functions whose name contains one of these, with commas between")
+    parser.add_argument(
+        "--only", default="", help="functions whose name contains one of these, with commas between"
+    )
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--cache", type=Path, default=ROOT / ".evidence" / "mutants.json")
     parser.add_argument("--touched", type=Path, help="what an earlier run found out about the tests")

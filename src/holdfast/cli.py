@@ -93,24 +93,25 @@ def ask(
     estimate: bool,
     as_json: bool,
 ) -> None:
-    """Ask STORE a QUESTION: a condition such as "age > 40" (its fraction), or a SELECT with one aggregate.
+    """Ask STORE a QUESTION: a condition such as "age > 40" (its fraction), or a SELECT.
 
     The budget lives in the store's ledger: asking again tomorrow goes on spending it. It is set by --epsilon
     (or --rho) the first time and may be left out afterwards.
     """
     from rich.console import Console
 
-    from holdfast.session import Answer
+    from holdfast.session import Answer, Plan
     from holdfast.session import open as open_table
+    from holdfast.session.questions import Questions
 
     table = open_table(store)
     session = table.session(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence, name=name)
-    questions: Any = session.estimate if estimate else session
-    put: Callable[..., Any] = (
-        questions.sql if question.lstrip().lower().startswith("select") else questions.fraction
+    questions: Questions[Answer] | Questions[Plan] = session.estimate if estimate else session
+    selects = question.lstrip().lower().startswith("select")
+    results = (
+        questions.sql(question, within=within) if selects else [questions.fraction(question, within=within)]
     )
-    results = put(question, within=within)
-    for result in results if isinstance(results, list) else [results]:
+    for result in results:
         if as_json and isinstance(result, Answer):
             click.echo(result.to_json())
         else:

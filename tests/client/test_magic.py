@@ -71,7 +71,7 @@ def test_an_answer_gets_a_name(notebook: Notebook) -> None:
     for line in ("grown =  --within 1000", "--within 1000 --out grown", "grown= --within 1000"):
         answer = notebook.run(f"%%holdfast {line}\n{COUNT}")
         assert isinstance(answer, hf.Answer)
-        assert notebook.shell.user_ns.pop("grown") is answer, line
+        assert notebook.shell.user_ns.pop("grown") == [answer], line
 
 
 def test_several_answers_are_displayed_one_below_the_other(notebook: Notebook) -> None:
@@ -87,7 +87,7 @@ def test_an_estimate_costs_nothing(notebook: Notebook, house: Running) -> None:
     session = hf.connect(house.url, house.analyst, table="people")
     before = session.spent
     assert notebook.run(f"%%holdfast plan = --estimate --within 700 --table people\n{COUNT}") is None
-    plan = notebook.shell.user_ns["plan"]
+    (plan,) = notebook.shell.user_ns["plan"]
     assert plan.explain() in notebook.printed and plan.cost > 0
     assert session.spent == before
 

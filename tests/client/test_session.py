@@ -21,6 +21,8 @@ from holdfast.session.session import Session
 
 BESIDE_THE_ROWS = {"charge", "record", "promise", "opened", "left"}
 """Doors for mechanisms that run beside the rows; a gateway does not open them to analysts."""
+OF_THIS_MACHINE = {"device"}
+"""Arguments that say where in process to compute."""
 
 QUESTIONS: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
     "fraction": ("fraction", ("age > 40 and smoker = 'yes'",), {"within": 0.05}),
@@ -40,7 +42,7 @@ QUESTIONS: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
     "array of edges": ("histogram", ("age", np.array([0, 30, 60, 99])), {"where": "age > 3", "within": 2000}),
     "quantile": ("quantile", ("income", Fraction(1, 3), "age > 50"), {"within": 0.2}),
     "quantile of dates": ("quantile", ("born",), {"within": 0.3}),
-    "sql": ("sql", ("SELECT avg(age) FROM people WHERE smoker = 'yes'",), {"within": 30}),
+    "sql": ("sql_one", ("SELECT avg(age) FROM people WHERE smoker = 'yes'",), {"within": 30}),
     "few rows": ("fraction", ("age < 10",), {"within": 0.1, "rows": 5000}),
 }
 
@@ -81,9 +83,11 @@ def differences(ours: type, theirs: type) -> set[str]:
     found = {name for name in here if name not in there}
     for name in here.keys() - found:
         if callable(here[name]):
-            mine, yours = (inspect.signature(part).parameters.values() for part in (here[name], there[name]))
-            same = [(p.name, p.kind, p.default) for p in mine] == [(p.name, p.kind, p.default) for p in yours]
-            found |= set() if same else {name}
+            mine, yours = (
+                [(p.name, p.kind, p.default) for p in inspect.signature(part).parameters.values()]
+                for part in (here[name], there[name])
+            )
+            found |= set() if [p for p in mine if p[0] not in OF_THIS_MACHINE] == yours else {name}
     return found
 
 

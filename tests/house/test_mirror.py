@@ -18,6 +18,7 @@ LAWS = {
     "ledger/laws": "every ledger",
     "local/epsilon": "every oracle's loss, exactly",
     "local/unbiased": "every oracle's expectation and variance, exactly",
+    "ledger/turn": "every ledger: who waits, and who goes first",
     "mechanisms/laws": "every mechanism",
     "noise/fork": "whatever draws, in a forked child",
     "noise/laws": "every sampler",
@@ -33,6 +34,7 @@ LAWS = {
 
 JOURNEYS = {
     "audit/svt_variants": "the auditor before the six published sparse vectors",
+    "holdout/ledger": "a holdout's looks through verify, export, move and acknowledge",
     "holdout/adapters": "where people already work: scikit-learn, Optuna, logs, test suites",
     "learn/certificate": "hf.learn.minimize (session/minimize) from the steps to the population",
     "learn/minimize": "hf.learn.minimize (session/minimize) from the question to the certificate",

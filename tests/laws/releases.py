@@ -136,7 +136,7 @@ QUESTIONS: dict[str, Question] = {
         **_RANKS,
     ),
     "statistic": Question(lambda s, **how: s.statistic(_half, ["x", "g"], **how), 0.9, MANY, **_TWO_PARTS),
-    "sql": Question(lambda s, **how: s.sql("SELECT count(*) FROM t WHERE t", **how), 5.4, ALIKE),
+    "sql": Question(lambda s, **how: s.sql_one("SELECT count(*) FROM t WHERE t", **how), 5.4, ALIKE),
     "sql with several": Question(
         lambda s, **how: s.sql("SELECT g, sum(x), median(x), avg(x) FROM t GROUP BY g", **how),
         4.5,

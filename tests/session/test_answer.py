@@ -50,7 +50,7 @@ QUESTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Data], Any]]] = {
         lambda d: np.histogram(d["age"][d["insured"]], [0, 33, 66, 99])[0] / len(d["age"]),
     ),
     "sql": (
-        lambda s: s.sql("SELECT insured, count(*) FROM t WHERE age >= 50 GROUP BY insured", within=300),
+        lambda s: s.sql_one("SELECT insured, count(*) FROM t WHERE age >= 50 GROUP BY insured", within=300),
         lambda d: np.array([np.sum((d["age"] >= 50) & (d["insured"] == i)) for i in (False, True)]),
     ),
 }
@@ -166,7 +166,7 @@ def test_quantiles(table: hf.Table, data: Data) -> None:
         middle = days[len(days) // 2].astype(object)
         assert isinstance(value, datetime.date)
         assert low <= middle <= high
-    sql = session.sql("SELECT median(age) FROM t", within=0.02)
+    sql = session.sql_one("SELECT median(age) FROM t", within=0.02)
     assert sql.low <= np.median(data["age"]) <= sql.high
 
 
@@ -189,6 +189,19 @@ def test_several_aggregates_are_several_answers(table: hf.Table) -> None:
     with pytest.raises(hf.BudgetError):
         session.sql("SELECT count(*), sum(age), avg(age), avg(income), sum(income) FROM t", rho=0.2)
     assert session.spent.rho == pytest.approx(0.4, rel=1e-4)
+
+
+def test_sql_is_always_a_list_and_sql_one_is_its_only_answer(table: hf.Table) -> None:
+    session = table.session(target="table", rho=1.0)
+    for questions in (session, session.estimate, session.known):
+        several = questions.sql("SELECT count(*), avg(age) FROM t WHERE insured", rho=0.2)
+        one = questions.sql("SELECT avg(age) FROM t WHERE insured", rho=0.2)
+        assert isinstance(one, list) and isinstance(several, list) and (len(one), len(several)) == (1, 2)
+        assert [questions.sql_one("SELECT avg(age) FROM t WHERE insured", rho=0.2)] == one
+    spent = session.spent
+    with pytest.raises(hf.QueryError, match="one aggregate, got 2; ask with sql"):
+        session.sql_one("SELECT count(*), sum(age) FROM t WHERE insured", rho=0.2)
+    assert session.spent == spent
 
 
 def test_the_reference_points_of_a_thousand_counts(table: hf.Table) -> None:

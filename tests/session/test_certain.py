@@ -19,8 +19,8 @@ def test_the_number_of_rows_is_public_and_costs_nothing(
     ways: list[Callable[[Any], Any]] = [
         lambda s: s.count(),
         lambda s: s.count("TRUE", within=5),
-        lambda s: s.sql("SELECT count(*) FROM t"),
-        lambda s: s.sql("SELECT count(*) FROM t WHERE age = 3 OR NOT age = 3 OR age IS NULL", rho=0.5),
+        lambda s: s.sql_one("SELECT count(*) FROM t"),
+        lambda s: s.sql_one("SELECT count(*) FROM t WHERE age = 3 OR NOT age = 3 OR age IS NULL", rho=0.5),
     ]
     for ask in ways:
         answer, plan = ask(session), ask(session.estimate)
@@ -40,8 +40,8 @@ def test_only_the_number_of_all_rows_is_public(table: hf.Table) -> None:
     session = table.session(target="table", rho=1.0)
     answers = [
         session.count("age >= 0", rho=0.01),
-        session.sql("SELECT count(income) FROM t", rho=0.01),
-        session.sql("SELECT smoker, count(*) FROM t GROUP BY smoker", rho=0.01),
+        session.sql_one("SELECT count(income) FROM t", rho=0.01),
+        session.sql_one("SELECT smoker, count(*) FROM t GROUP BY smoker", rho=0.01),
         session.count(by="smoker", rho=0.02),
         session.count("FALSE", by="smoker", rho=0.01),
         session.histogram("age", rho=0.01),

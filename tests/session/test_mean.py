@@ -209,7 +209,7 @@ def test_without_a_wish_there_is_nothing_to_keep(session: hf.Session) -> None:
 
 
 def test_sql_and_json_tell_it_too(session: hf.Session) -> None:
-    answer = session.sql("SELECT carrier, avg(delay) FROM flights GROUP BY carrier", within=40)
+    answer = session.sql_one("SELECT carrier, avg(delay) FROM flights GROUP BY carrier", within=40)
     told = json.loads(answer.to_json())
     assert told["within"] == 40
     assert told["met"] == {"array": answer.met.tolist()}

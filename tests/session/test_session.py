@@ -130,7 +130,7 @@ def test_an_estimate_reads_nothing_and_charges_nothing(watched: Any) -> None:
     plans = [
         session.estimate.fraction("age > 40", within=0.1),
         session.estimate.quantile("income", 0.5, rho=0.1),
-        session.estimate.sql("SELECT avg(income) FROM t GROUP BY smoker", rho=0.1),
+        session.estimate.sql_one("SELECT avg(income) FROM t GROUP BY smoker", rho=0.1),
     ]
     assert source.charged_at_read == []
     assert session.spent == 0
@@ -140,7 +140,7 @@ def test_an_estimate_reads_nothing_and_charges_nothing(watched: Any) -> None:
         (
             lambda: session.fraction("age > 40", within=0.1),
             lambda: session.quantile("income", 0.5, rho=0.1),
-            lambda: session.sql("SELECT avg(income) FROM t GROUP BY smoker", rho=0.1),
+            lambda: session.sql_one("SELECT avg(income) FROM t GROUP BY smoker", rho=0.1),
         ),
         strict=True,
     ):

@@ -25,7 +25,7 @@ KINDS: dict[str, tuple[Ask, float]] = {
     "histogram": (lambda s, **how: s.histogram("smoker", **how), 200),
     "quantile": (lambda s, **how: s.quantile("age", 0.9, **how), 0.02),
     "quantile by": (lambda s, **how: s.quantile("age", 0.9, by="smoker", **how), 0.02),
-    "sql": (lambda s, **how: s.sql("SELECT avg(age) FROM t WHERE insured", **how), 1.0),
+    "sql": (lambda s, **how: s.sql_one("SELECT avg(age) FROM t WHERE insured", **how), 1.0),
 }
 
 

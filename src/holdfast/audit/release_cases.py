@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from holdfast.learn.own_loss import OwnLoss
 from holdfast.learn.region import Ball
 from holdfast.learn.thresholds import Thresholds
 from holdfast.session import Session
+from holdfast.session.keywords import Descent, Many, Synthesis, Threshold
 from holdfast.synthesis import quality
 
 _FEW = 160
@@ -43,9 +44,9 @@ def releases() -> list[Case]:
             rest=(LOW,) * 214 + (HIGH,) * 185,
             queries=1,
         ),
-        case("minimize, gaussian", lambda s: _least(s, rho=0.5, mechanism="gaussian"), zcdp),
-        case("minimize, votes", lambda s: _least(s, epsilon=2.0), pure),
-        case("minimize, best of runs", lambda s: _least(s, epsilon=4.0, runs=2), pure),
+        case("minimize, gaussian", lambda s: _least(s, iterations=1, rho=0.5, mechanism="gaussian"), zcdp),
+        case("minimize, votes", lambda s: _least(s, iterations=1, epsilon=2.0), pure),
+        case("minimize, best of runs", lambda s: _least(s, iterations=1, epsilon=4.0, runs=2), pure),
         case("learn", _learned, pure, queries=2),
         case("synthesize, mwem", lambda s: _synthetic(s, epsilon=2.0), pure),
         *(
@@ -62,13 +63,13 @@ def _chosen(session: Session, mechanism: str) -> int:
     return session.select(range(5), conditions, epsilon=2.0, mechanism=mechanism).index
 
 
-def _watched(session: Session, **terms: Any) -> list[bool]:
+def _watched(session: Session, **terms: Unpack[Threshold]) -> list[bool]:
     """Six answers, False after the halt: four questions that one row raises, and two that it lowers."""
     watch = session.sparse_vector(0.9, 1, **terms)
     return [not watch.halted and watch.above(where) for where in ["a"] * 4 + ["NOT a"] * 2]
 
 
-def _weighed(session: Session, **terms: Any) -> list[float]:
+def _weighed(session: Session, **terms: Unpack[Many]) -> list[float]:
     """One question whose error is about at the threshold: the weights' answer, or a noisy one."""
     weights = session.multiplicative_weights(["a"], queries=1, **terms)
     return [weights.fraction("NOT a").value, weights.updates]
@@ -86,8 +87,8 @@ _LINE = OwnLoss(
 """A line through each row, up or down."""
 
 
-def _least(session: Session, **how: Any) -> list[float]:
-    return [float(x) for x in session.minimize(_LINE, iterations=1, **how).theta]
+def _least(session: Session, **how: Unpack[Descent]) -> list[float]:
+    return [float(x) for x in session.minimize(_LINE, **how).theta]
 
 
 def _learned(session: Session) -> list[float]:
@@ -95,14 +96,15 @@ def _learned(session: Session) -> list[float]:
     return [found.index, found.error]
 
 
-def _synthetic(session: Session, **how: Any) -> Any:
+def _synthetic(session: Session, **how: Unpack[Synthesis]) -> Any:
     return session.synthesize(["a"], _CONDITIONS, **how).weights.probabilities()[0]
 
 
 def _small(search: str, session: Session) -> Any:
     size, epsilon = (2, 2.5) if search == "greedy" else (1, 2.0)
-    how = {"method": "small-database", "search": search, "candidates": 9}
-    return _synthetic(session, epsilon=epsilon, size=size, **how)
+    return _synthetic(
+        session, method="small-database", search=search, candidates=9, epsilon=epsilon, size=size
+    )
 
 
 def _quality(session: Session) -> list[float]:

@@ -72,7 +72,7 @@ def sessions() -> list[Case]:
             rest=(LOW, MIDDLE),
         ),
         case("statistic", lambda s: s.statistic(_own, ["a"], epsilon=2.0).value, pure),
-        case("sql", lambda s: s.sql("SELECT count(*) FROM t WHERE a", epsilon=2.0).value, pure),
+        case("sql one", lambda s: s.sql_one("SELECT count(*) FROM t WHERE a", epsilon=2.0).value, pure),
         case("sample", lambda s: s.sample("a"), pure),
         case("two adaptive answers", _adaptive, pure, queries=2),
     ]

@@ -9,6 +9,8 @@ from typing import Any, NoReturn, Protocol
 
 from holdfast.client.connection import Connection, connect
 from holdfast.errors import InputError
+from holdfast.session import Answer
+from holdfast.session.keywords import Accuracy
 
 
 class Shell(Protocol):
@@ -44,34 +46,34 @@ class Magic:
         tables = ", ".join(f"{table.id} ({table.rows:,} rows)" for table in self._connection.tables)
         print(f"connected as {self._connection.me['name']}; tables: {tables or 'none'}")
 
-    def ask(self, line: str, cell: str) -> Any:
-        """%%holdfast [NAME =] [--within X] [--table NAME] [--estimate] [--confirm] [--out NAME]: ask in SQL."""
+    def ask(self, line: str, cell: str) -> Answer | None:
+        """%%holdfast [NAME =] [--within X] [--table NAME] [--estimate] [--confirm] [--out NAME]: ask in SQL.
+
+        NAME is the list of answers, or of plans. One answer is the cell's value, which the notebook displays; several
+        are displayed one below the other, and plans are printed in words.
+        """
         if self._connection is None:
             raise InputError("not connected; run %holdfast URL first")
         named = re.match(r"\s*([A-Za-z_]\w*)\s*=(?!=)", line)
         asked = _ASK.parse_args(_words(line[named.end() :] if named else line))
         session = self._connection.session(asked.table or self._table, confirm=asked.confirm)
-        how = {name: getattr(asked, name) for name in ("within", "rho", "epsilon", "mechanism")}
-        given = {name: value for name, value in how.items() if value is not None}
-        result = (session.estimate if asked.estimate else session).sql(cell.strip(), **given)
-        name = named.group(1) if named else asked.out
+        how: Accuracy = {
+            "within": asked.within, "rho": asked.rho, "epsilon": asked.epsilon, "mechanism": asked.mechanism
+        }  # fmt: skip
+        name, text = named.group(1) if named else asked.out, cell.strip()
+        plans = session.estimate.sql(text, **how) if asked.estimate else []
+        answers = [] if asked.estimate else session.sql(text, **how)
         if name is not None:
-            self._shell.push({name: result})
-        return _shown(result, asked.estimate)
+            self._shell.push({name: plans or answers})
+        if plans:
+            print("\n\n".join(plan.explain() for plan in plans))
+        if len(answers) == 1:
+            return answers[0]
+        for answer in answers:
+            from IPython.display import display
 
-
-def _shown(result: Any, planned: bool) -> Any:
-    """Plans as words; one answer as itself, which the notebook displays; several one below the other."""
-    if planned:
-        print("\n\n".join(plan.explain() for plan in (result if isinstance(result, list) else [result])))
+            display(answer)  # type: ignore[no-untyped-call]
         return None
-    if not isinstance(result, list):
-        return result
-    from IPython.display import display
-
-    for answer in result:
-        display(answer)  # type: ignore[no-untyped-call]
-    return None
 
 
 class _Parser(argparse.ArgumentParser):

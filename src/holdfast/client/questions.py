@@ -6,11 +6,13 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import signature
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Unpack
 
 from holdfast.errors import MechanismError
+from holdfast.query.calling import fitting
 from holdfast.query.function import Function
 from holdfast.query.statistic import Statistic
+from holdfast.session.keywords import Accuracy
 from holdfast.session.questions import Questions, Result
 from holdfast.session.request import Request
 
@@ -23,12 +25,9 @@ def _sent(kind: str) -> Callable[..., Any]:
     @wraps(read)
     def put(self: RemoteQuestions[Any], *given: Any, **how: Any) -> Any:
         read(self, *given, **how)
-        bound = parameters.bind(self, *given, **how)
-        bound.apply_defaults()
-        _, *words = bound.arguments.items()
-        told = dict(words)
-        results = self._send(kind, **told | told.pop("how"))
-        return results[0] if len(results) == 1 else results
+        _, *words = parameters.bind(self, *given, **how).arguments.items()
+        results = self._send(kind, **dict(words))
+        return results if kind == "sql" else results[0]
 
     return put
 
@@ -48,17 +47,14 @@ class RemoteQuestions(Questions[Result]):
         """Nothing: the question was read, and may be sent."""
         return [None] * len(statistics)
 
-    fraction = _sent("fraction")
-    count = _sent("count")
-    sum = _sent("sum")
-    mean = _sent("mean")
-    histogram = _sent("histogram")
-    quantile = _sent("quantile")
-    sql = _sent("sql")
-
-    def statistic(self, function: Function, columns: Sequence[str], **how: Any) -> NoReturn:
+    @fitting
+    def statistic(self, function: Function, columns: Sequence[str], **how: Unpack[Accuracy]) -> NoReturn:
         """Refused: a function of your own does not travel."""
         refuse_code("statistic")
+
+
+for _kind in ("fraction", "count", "sum", "mean", "histogram", "quantile", "sql"):
+    setattr(RemoteQuestions, _kind, _sent(_kind))  # a type checker sees those of `Questions`
 
 
 def refuse_code(what: str) -> NoReturn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from holdfast.client.plain import key_of
 from holdfast.client.plan import RemotePlan, plan_of, price_of
@@ -16,17 +16,20 @@ from holdfast.client.wire import Wire
 from holdfast.errors import InputError, MechanismError
 from holdfast.ledger import Account
 from holdfast.privacy.filter import UNITS
+from holdfast.query.calling import fitting
 from holdfast.query.parse import parse_predicate
 from holdfast.query.schema import Schema
 from holdfast.session import Answer
 from holdfast.session.budget import Amount, budget, budget_of
+from holdfast.session.keywords import Choice, Descent, Many, Synthesis, Threshold
 from holdfast.session.price import Price
 from holdfast.session.report import Report
-from holdfast.session.selection import Selection, refuse_no_list
+from holdfast.session.selection import Candidate, Selection, refuse_no_list
 from holdfast.session.terms import Terms
 
 if TYPE_CHECKING:
     from holdfast.client.table import RemoteTable
+    from holdfast.session.minimize import Loss
 
 
 class RemoteSession(RemoteQuestions[Answer]):
@@ -102,6 +105,7 @@ class RemoteSession(RemoteQuestions[Answer]):
         )  # fmt: skip
         return Report(self.name, str(own), spent, left, terms, self.history)
 
+    @fitting
     def sample(self, where: str, *, key: str | None = None) -> bool:
         """The sampling counting query: one row is read, and its bit is told with probability 3/4.
 
@@ -111,40 +115,50 @@ class RemoteSession(RemoteQuestions[Answer]):
         call = None if key is None else key_of("sample", key, where)
         return bool(self._ask({"kind": "sample", "where": where}, call)["told"])
 
-    def select(self, candidates: Sequence[Any], scores: Sequence[Any] | None = None, **how: Any) -> Selection:
+    @fitting
+    def select(
+        self,
+        candidates: Sequence[Candidate],
+        scores: Sequence[Any] | None = None,
+        *,
+        sensitivity: None = None,
+        **how: Unpack[Choice],
+    ) -> Selection[Candidate]:
         """A candidate with a high score, chosen privately: `scores` are conditions, or the candidates are."""
+        if sensitivity is not None:
+            raise MechanismError(
+                "numbers as scores are computed from the rows, which are at the gateway; give conditions"
+            )
         told = self._ask(self._choice(candidates, scores, how))
         names = ("index", "candidates", "loss", "confidence", "epsilon", "mechanism")
         return Selection(candidates[told["index"]], **{name: told[name] for name in names})
 
+    @fitting
     def sparse_vector(
-        self,
-        threshold: float,
-        hits: int,
-        *,
-        epsilon: float | None = None,
-        rho: float | None = None,
-        delta: float = 0.0,
-        version: str = "best",
-        questions: int | None = None,
-        name: str = "watch",
+        self, threshold: float, hits: int, *, name: str = "watch", **how: Unpack[Threshold]
     ) -> RemoteWatch:
         """Open (or come back to) a sparse vector: `.above(where)` tells whether a fraction is above.
 
         It is charged once, now: epsilon (pure, or with delta), or rho. `hits` answers may be "above".
         """
-        terms = {"epsilon": epsilon, "rho": rho, "delta": delta, "version": version, "questions": questions}
-        return RemoteWatch(self, name, threshold, hits, **terms)
+        return RemoteWatch(self, name, threshold, hits, **how)
 
-    def multiplicative_weights(self, columns: Sequence[str], *, queries: int, **how: Any) -> RemoteWeights:
+    @fitting
+    def multiplicative_weights(
+        self, columns: Sequence[str], *, queries: int, **how: Unpack[Many]
+    ) -> RemoteWeights:
         """An answerer for very many questions over a few columns: `.fraction(where)`; lazy rounds are free."""
         return RemoteWeights(self, columns, queries=queries, **how)
 
-    def minimize(self, loss: Any, **how: Any) -> NoReturn:
+    @fitting
+    def minimize(self, loss: Loss, **how: Unpack[Descent]) -> NoReturn:
         """Refused: a loss of your own does not travel."""
         refuse_code("minimize")
 
-    def synthesize(self, columns: Sequence[str], queries: Sequence[str], **how: Any) -> NoReturn:
+    @fitting
+    def synthesize(
+        self, columns: Sequence[str], queries: Sequence[str], **how: Unpack[Synthesis]
+    ) -> NoReturn:
         """Refused: a gateway offers `multiplicative_weights` for very many questions."""
         raise MechanismError(
             "synthetic tables are not made over a gateway; use multiplicative_weights for very many questions"
@@ -171,18 +185,9 @@ class RemoteSession(RemoteQuestions[Answer]):
         account: dict[str, Any] = self._wire.get(f"{self._path}/budget")
         return account
 
-    def _choice(
-        self, candidates: Sequence[Any], scores: Sequence[Any] | None, how: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _choice(self, candidates: Sequence[Any], scores: Sequence[Any] | None, how: Choice) -> dict[str, Any]:
         """A choice as it travels: the conditions only, since the candidates may be anything."""
         refuse_no_list(candidates)
-        if "sensitivity" in how:
-            raise MechanismError(
-                "numbers as scores are computed from the rows, which are at the gateway; give conditions"
-            )
-        unknown = set(how) - {"epsilon", "rho", "mechanism"}
-        if unknown:
-            raise InputError(f"expected epsilon=, rho= or mechanism=, got {', '.join(sorted(unknown))}")
         texts = list(candidates if scores is None else scores)
         if len(texts) != len(candidates):
             raise InputError(f"expected a score for each of {len(candidates)} candidates, got {len(texts)}")
@@ -206,24 +211,29 @@ class RemoteEstimate(RemoteQuestions[RemotePlan]):
     def _send(self, kind: str, **given: Any) -> list[RemotePlan]:
         return [plan_of(parts) for parts in self._session._planned({"kind": kind} | given)]
 
+    @fitting
     def sample(self, where: str) -> Price:
         """What `RemoteSession.sample` would cost."""
         parse_predicate(where, self._schema)
         return self._price({"kind": "sample", "where": where})
 
-    def select(self, candidates: Sequence[str], **how: Any) -> Price:
+    @fitting
+    def select(self, candidates: Sequence[str], **how: Unpack[Choice]) -> Price:
         """What `RemoteSession.select` among conditions would cost."""
         return self._price(self._session._choice(candidates, None, how))
 
-    def sparse_vector(self, threshold: float, hits: int, **how: Any) -> Price:
+    @fitting
+    def sparse_vector(self, threshold: float, hits: int, **how: Unpack[Threshold]) -> Price:
         """What opening `RemoteSession.sparse_vector` would cost."""
         return self._price({"kind": "sparse-vector", "threshold": threshold, "hits": hits} | how)
 
-    def multiplicative_weights(self, columns: Sequence[str], **how: Any) -> Price:
+    @fitting
+    def multiplicative_weights(self, columns: Sequence[str], *, queries: int, **how: Unpack[Many]) -> Price:
         """What all updates of `RemoteSession.multiplicative_weights` may cost."""
-        return self._price({"kind": "multiplicative-weights"} | weights_terms(columns, how))
+        return self._price({"kind": "multiplicative-weights"} | weights_terms(columns, queries, how))
 
-    def minimize(self, loss: Any, **how: Any) -> NoReturn:
+    @fitting
+    def minimize(self, loss: Loss, **how: Unpack[Descent]) -> NoReturn:
         """Refused: a loss of your own does not travel."""
         refuse_code("minimize")
 

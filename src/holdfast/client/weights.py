@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from holdfast.errors import InputError
 from holdfast.query.universe import universe
 from holdfast.session import Answer
+from holdfast.session.keywords import Many
 
 if TYPE_CHECKING:
     from holdfast.client.session import RemoteSession
-
-_HOW = ("queries", "within", "rho", "epsilon", "delta", "edges", "nulls", "version", "name")
 
 
 class RemoteWeights:
@@ -22,10 +21,12 @@ class RemoteWeights:
     synthetic rows are not offered over a gateway.
     """
 
-    def __init__(self, session: RemoteSession, columns: Sequence[str], **how: Any) -> None:
-        self._session, self._terms = session, weights_terms(columns, how)
+    def __init__(
+        self, session: RemoteSession, columns: Sequence[str], queries: int, **how: Unpack[Many]
+    ) -> None:
+        self._session, self._terms = session, weights_terms(columns, queries, how)
         self.universe = universe(session.schema, columns, how.get("edges"), nulls=how.get("nulls"))
-        self.queries = int(how["queries"])
+        self.queries = int(queries)
         self.within = float(self._opened()["within"])
 
     def __repr__(self) -> str:
@@ -57,13 +58,8 @@ class RemoteWeights:
         return self._session._ask({"kind": "multiplicative-weights"} | self._terms)
 
 
-def weights_terms(columns: Sequence[str], how: dict[str, Any]) -> dict[str, Any]:
+def weights_terms(columns: Sequence[str], queries: int, how: Many) -> dict[str, Any]:
     """The terms of weights as they travel."""
-    unknown = set(how) - set(_HOW)
-    if unknown:
-        raise InputError(
-            f"expected {', '.join(_HOW)} for weights at a gateway, got {', '.join(sorted(unknown))}"
-        )
     if isinstance(columns, str):
         raise InputError("expected a list of columns, got a text")
-    return {"columns": list(columns)} | how
+    return {"columns": list(columns), "queries": queries, **how}

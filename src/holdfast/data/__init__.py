@@ -1,1 +1,3 @@
 """Where rows live: in memory, in a store, behind DuckDB; always as codes."""
+
+__all__: list[str] = []

@@ -7,19 +7,25 @@ the models were chosen; the number of looks is enforced.
 from __future__ import annotations
 
 from holdfast.holdout.design import Design, design
+from holdfast.holdout.gate import require, require_no_worse
 from holdfast.holdout.leaderboard import Leaderboard
 from holdfast.holdout.metric import METRICS, Metric, log_loss, row_loss, squared_error
 from holdfast.holdout.reusable import ReusableHoldout, Verdict
+from holdfast.holdout.tracking import OptunaCallback, log_answer
 
 __all__ = [
     "METRICS",
     "Design",
     "Leaderboard",
     "Metric",
+    "OptunaCallback",
     "ReusableHoldout",
     "Verdict",
     "design",
+    "log_answer",
     "log_loss",
+    "require",
+    "require_no_worse",
     "row_loss",
     "squared_error",
 ]

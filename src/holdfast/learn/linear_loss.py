@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from holdfast.learn import link as links
 from holdfast.learn.link import Link
 from holdfast.learn.region import Ball
 from holdfast.learn.rows import decode, known_columns
+from holdfast.query.calling import fitting
 from holdfast.query.evaluate import compile_predicate
 from holdfast.query.parse import parse_predicate
 from holdfast.query.predicate import columns as predicate_columns
@@ -187,37 +188,51 @@ def on_grid(rows: Vector, side: int) -> Vector:
     return scaled
 
 
-def logistic(schema: Schema, features: Sequence[str], target: str, **how: Any) -> LinearLoss:
+class Shape(TypedDict, total=False):
+    """What every linear loss takes: see `linear`."""
+
+    radius: float
+    penalty: float
+    clip: float | None
+
+
+@fitting
+def logistic(schema: Schema, features: Sequence[str], target: str, **how: Unpack[Shape]) -> LinearLoss:
     """Logistic regression: `target` is a condition, such as "smoker = 'yes'"; see `linear` for `how`."""
     return linear(schema, features, target, links.Logistic(), condition=True, **how)
 
 
+@fitting
 def hinge(
-    schema: Schema, features: Sequence[str], target: str, *, smoothing: float = 0.5, **how: Any
+    schema: Schema, features: Sequence[str], target: str, *, smoothing: float = 0.5, **how: Unpack[Shape]
 ) -> LinearLoss:
     """A support vector machine with a smoothed hinge: `target` is a condition."""
     return linear(schema, features, target, links.Hinge(smoothing), condition=True, **how)
 
 
-def squared(schema: Schema, features: Sequence[str], target: str, **how: Any) -> LinearLoss:
+@fitting
+def squared(schema: Schema, features: Sequence[str], target: str, **how: Unpack[Shape]) -> LinearLoss:
     """Least squares: `target` is a column of numbers, scaled from its declared bounds to [-1, 1]."""
     return linear(schema, features, target, links.Squared(), condition=False, **how)
 
 
+@fitting
 def huber(
-    schema: Schema, features: Sequence[str], target: str, *, threshold: float = 0.5, **how: Any
+    schema: Schema, features: Sequence[str], target: str, *, threshold: float = 0.5, **how: Unpack[Shape]
 ) -> LinearLoss:
     """Robust regression: squares up to `threshold` (of the scaled target), straight beyond."""
     return linear(schema, features, target, links.Huber(threshold), condition=False, **how)
 
 
+@fitting
 def quantile(
-    schema: Schema, features: Sequence[str], target: str, *, rank: float = 0.5, **how: Any
+    schema: Schema, features: Sequence[str], target: str, *, rank: float = 0.5, **how: Unpack[Shape]
 ) -> LinearLoss:
     """Quantile regression at `rank`."""
     return linear(schema, features, target, links.Quantile(rank), condition=False, **how)
 
 
+@fitting
 def linear(
     schema: Schema,
     features: Sequence[str],

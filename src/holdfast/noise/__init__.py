@@ -4,3 +4,5 @@ Every random number of Holdfast starts as a uniform bit in `bits` and becomes a 
 rational, laws are exact, and no float decides an outcome: what a rounded table leaves open is settled by
 integer arithmetic and further bits.
 """
+
+__all__: list[str] = []

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from inspect import Parameter, signature
-from typing import Any, ParamSpec, TypeVar
+from inspect import Parameter, Signature, signature
+from types import SimpleNamespace
+from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
 from holdfast.errors import HoldfastError, InputError, SchemaError
 from holdfast.query.wording import near
@@ -23,18 +24,24 @@ def fitting(
     """The same function; arguments that are too many, missing, or called something else are refused as `error`.
 
     What Python raises when it binds the arguments has no frame of the function in its traceback; a TypeError from
-    inside passes through.
+    inside passes through. The keywords of `**how: Unpack[...]` are spelt out in the signature, and there are no others.
     """
+    spelt = _spelt_out(function) if "how" in function.__annotations__ else None
+    words = frozenset(() if spelt is None else spelt.parameters)
 
     @wraps(function)
     def called(*given: Given.args, **named: Given.kwargs) -> Result:
+        if spelt is not None and not named.keys() <= words:
+            raise error(_misfit(spelt, given, named))
         try:
             return function(*given, **named)
         except TypeError as misfit:
             if misfit.__traceback__ is None or misfit.__traceback__.tb_next is not None:
                 raise
-        raise error(_misfit(function, given, named))
+        raise error(_misfit(signature(called), given, named))
 
+    if spelt is not None:
+        setattr(called, "__signature__", spelt)  # noqa: B010  # mypy has no word for it
     return called
 
 
@@ -45,12 +52,35 @@ def constructed(kind: Kind) -> Kind:
     return kind
 
 
-def _misfit(function: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any]) -> str:
+class _Left:
+    """Stands where a keyword is left out; what it then is, the function says."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+_LEFT = _Left()
+
+
+def _spelt_out(function: Callable[..., Any]) -> Signature:
+    """A function's signature with the keywords of the typed dict behind `**how`."""
+    plain = signature(function)
+    only = SimpleNamespace(__annotations__={"how": function.__annotations__["how"]})
+    (keywords,) = get_args(get_type_hints(only, function.__globals__)["how"])
+    *parameters, _ = plain.parameters.values()
+    parameters += [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=_LEFT, annotation=kind.__forward_arg__)
+        for name, kind in keywords.__annotations__.items()
+    ]
+    return plain.replace(parameters=parameters)
+
+
+def _misfit(expected: Signature, given: tuple[Any, ...], named: dict[str, Any]) -> str:
     """Expected, got, and what to do."""
-    parameters = [one for one in signature(function).parameters.values() if one.name not in _OURS]
+    parameters = [one for one in expected.parameters.values() if one.name not in _OURS]
     unknown = [word for word in named if word not in {one.name for one in parameters}]
     try:
-        signature(function).bind(*given, **named)
+        expected.bind(*given, **named)
         reason = "others"
     except TypeError as misfit:
         reason = str(misfit)

@@ -10,12 +10,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from holdfast.noise._replay import replaying
 from holdfast.session import display
 
 Value = Any
-"""A number or a date; an array of them for a vector answer."""
+"""A number or a date; an array of them for a vector answer. Which one, the question says, and no type checker can
+know; a union would have every reader of a number rule out dates."""
+
+Width = float | datetime.timedelta | NDArray[Any]
+"""A number, or a time between dates; an array of them for a vector answer."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +60,10 @@ class Answer:
     """A test made it with noise that repeats itself: it is not private, whatever was charged."""
 
     @property
-    def width(self) -> Value:
+    def width(self) -> Width:
         """Half the length of the interval."""
-        if isinstance(self.low, datetime.date):
-            return (self.high - self.low) / 2
-        return (self.high - self.low) / 2
+        half: Width = (self.high - self.low) / 2
+        return half
 
     @property
     def private(self) -> bool:
@@ -67,7 +71,7 @@ class Answer:
         return math.isfinite(self.rho)
 
     @property
-    def met(self) -> Value | None:
+    def met(self) -> bool | NDArray[np.bool_] | None:
         """Whether the half-width is at most the one asked for, up to the rounding of floats; for each group.
 
         None if none was asked for. Only a mean can miss it: the plan says how many rows must qualify.
@@ -75,14 +79,14 @@ class Answer:
         if self.within is None:
             return None
         last_digits = 2.0**-50 * np.maximum(np.abs(self.low), np.abs(self.high))
-        kept = self.width <= self.within * (1 + 2.0**-40) + last_digits
-        return _python(kept)
+        kept: bool | NDArray[np.bool_] = _python(self.width <= self.within * (1 + 2.0**-40) + last_digits)
+        return kept
 
     def explain(self) -> str:
         """What was chosen to answer, in plain words."""
         return self.explanation
 
-    def __iter__(self) -> Iterator[tuple[str, Any, Any, Any]]:
+    def __iter__(self) -> Iterator[tuple[str, Value, Value, Value]]:
         """The groups of a vector answer: label, value, low, high."""
         if self.labels is None:
             return iter([("", self.value, self.low, self.high)])

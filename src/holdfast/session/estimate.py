@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
+from holdfast.mechanisms.sparse_vector import SparseVector
+from holdfast.mechanisms.votes import FLIP
+from holdfast.privacy.event import BoundedRange, Event, PureMechanism, Votes
+from holdfast.query.calling import fitting
+from holdfast.query.parse import parse_predicate
 from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic
-from holdfast.session import price
+from holdfast.query.universe import universe
 from holdfast.session.certain import is_certain
+from holdfast.session.keywords import Choice, Descent, Many, Threshold
 from holdfast.session.plan import Plan
-from holdfast.session.price import Price
-from holdfast.session.questions import Questions
-from holdfast.session.request import Request
-from holdfast.session.selection import was_chosen
+from holdfast.session.price import Price, cost_of, price
+from holdfast.session.questions import Questions, Result
+from holdfast.session.request import Request, printable, whole
+from holdfast.session.selection import choice_of, was_chosen
 from holdfast.session.standing import question_key, standing_entry
+from holdfast.session.watch import check_terms, level_of
+from holdfast.session.weights_plan import plan_weights
 
 if TYPE_CHECKING:
     from holdfast.session.minimize import DescentPlan, Loss
     from holdfast.session.session import Session
 
 
-class Estimate(Questions[Plan]):
-    """The same questions, planned only: no data is read and nothing is charged."""
+class _Beside(Questions[Result]):
+    """Questions that a session is not asked."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -31,42 +39,67 @@ class Estimate(Questions[Plan]):
     def _schema(self) -> Schema:
         return self._session._schema
 
+
+class Estimate(_Beside[Plan]):
+    """The same questions, planned only: no data is read and nothing is charged."""
+
     def _put(self, statistics: list[Statistic], request: Request) -> list[Plan]:
         moment = self._session._moment()
         return [self._session._planned(statistic, request, moment)[0] for statistic in statistics]
 
+    @fitting
     def sample(self, where: str) -> Price:
         """What `Session.sample` would cost."""
-        return price.of_sample(self._session, where)
+        question = f"one vote: {parse_predicate(where, self._schema)}"
+        event = Votes(self._session._terms.rows, 1, FLIP)
+        return price(self._session, question, "votes", event, "reads one row")
 
-    def select(self, candidates: Sequence[str], **how: Any) -> Price:
+    @fitting
+    def select(self, candidates: Sequence[str], **how: Unpack[Choice]) -> Price:
         """What `Session.select` among conditions would cost."""
-        return price.of_select(self._session, candidates, **how)
+        epsilon, mechanism = choice_of(self._session, candidates, **how)
+        event: Event = BoundedRange(epsilon) if mechanism == "exponential" else PureMechanism(epsilon)
+        for text in candidates:
+            parse_predicate(text, self._schema)
+        question = f"select among {len(candidates)} candidates"
+        return price(self._session, question, mechanism, event, "reads all rows")
 
-    def sparse_vector(self, threshold: float, hits: int, **how: Any) -> Price:
+    @fitting
+    def sparse_vector(self, threshold: float, hits: int, **how: Unpack[Threshold]) -> Price:
         """What opening `Session.sparse_vector` would cost."""
-        return price.of_sparse_vector(self._session, threshold, hits, **how)
+        check_terms("watch", threshold, how)
+        level = level_of(threshold, self._session._terms.rows)[1]
+        event = SparseVector(level, sensitivity=1, hits=hits, **how).event
+        words = f"may say 'above' {hits} times; all of it is charged at the opening"
+        return price(self._session, f"sparse vector at {threshold:g}", "sparse-vector", event, words)
 
-    def multiplicative_weights(self, columns: Sequence[str], **how: Any) -> Price:
+    @fitting
+    def multiplicative_weights(self, columns: Sequence[str], *, queries: int, **how: Unpack[Many]) -> Price:
         """What all updates of `Session.multiplicative_weights` may cost."""
-        return price.of_weights(self._session, columns, **how)
+        cells = universe(self._schema, columns, how.get("edges"), nulls=how.get("nulls"))
+        printable("name", how.get("name", "weights"))
+        terms = plan_weights(
+            self._session, cells.points, whole("queries", queries), version=how.get("version", "best"),
+            within=how.get("within"), rho=how.get("rho"), epsilon=how.get("epsilon"), delta=how.get("delta"),
+        )  # fmt: skip
+        each = cost_of(self._session, terms.event)
+        question = f"weights over {', '.join(columns)} ({cells.size:,} cells)"
+        explanation = (
+            f"{question}\nanswers {queries:,} questions within {terms.within:.4g} of the table; at most "
+            f"{terms.updates:,} updates cost {each:.4g} each, the rest is free."
+        )
+        return Price(question, "multiplicative-weights", each * terms.updates, explanation, queries)
 
-    def minimize(self, loss: Loss, **how: Any) -> DescentPlan:
+    @fitting
+    def minimize(self, loss: Loss, **how: Unpack[Descent]) -> DescentPlan:
         """What `Session.minimize` would do: iterations, rows, cost, certified excess."""
         from holdfast.session.minimize import plan_minimize
 
         return plan_minimize(self._session, loss, **how)
 
 
-class Known(Questions[bool]):
+class Known(_Beside[bool]):
     """The same questions: were they asked before, so that the stored answer costs nothing?"""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    @property
-    def _schema(self) -> Schema:
-        return self._session._schema
 
     def _put(self, statistics: list[Statistic], request: Request) -> list[bool]:
         return [
@@ -75,6 +108,7 @@ class Known(Questions[bool]):
             for statistic in statistics
         ]
 
-    def select(self, candidates: Sequence[str], **how: Any) -> bool:
+    @fitting
+    def select(self, candidates: Sequence[str], **how: Unpack[Choice]) -> bool:
         """Whether `Session.select` among conditions was asked before."""
         return was_chosen(self._session, candidates, **how)

@@ -142,7 +142,7 @@ class MultiplicativeWeights:
         """The mean over all rows of a product of numbers in [0,1], given bin by bin for each column named."""
         return self._ask(factors(self.universe, values))
 
-    def rows(self, count: int) -> dict[str, list[Any]]:
+    def rows(self, count: int) -> dict[str, list[object]]:
         """Synthetic rows drawn from the weights; costs nothing. See `holdfast.synthesis.SyntheticTable`."""
         from holdfast.session.weighted_rows import sample
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import fields
 from fractions import Fraction
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, Unpack, cast
 
 from holdfast.errors import InputError, QueryError
 from holdfast.query.calling import fitting
@@ -18,12 +17,11 @@ from holdfast.query.predicate import Always, NotNull, Predicate, conjunction
 from holdfast.query.schema import Boolean, Category, Date, Schema
 from holdfast.query.select import Aggregate, parse_select
 from holdfast.query.statistic import Kind, Statistic
-from holdfast.query.wording import near, shown
+from holdfast.query.wording import shown
+from holdfast.session.keywords import Accuracy, Grouped
 from holdfast.session.request import Request
 
 Result = TypeVar("Result")
-
-_HOW = tuple(field.name for field in fields(Request))
 
 MAX_CELLS = 2**24
 """How many counts a quantile by groups may need."""
@@ -50,81 +48,53 @@ class Questions(ABC, Generic[Result]):
         """The columns that may be asked about."""
 
     @fitting
-    def fraction(
-        self, where: str, *, by: str | None = None, edges: Sequence[Any] | None = None, **how: Any
-    ) -> Result:
+    def fraction(self, where: str, **how: Unpack[Grouped]) -> Result:
         """The fraction of rows which satisfy a condition."""
         if where is None:
             raise InputError("expected a condition, got None; the fraction of all rows is 1")
-        return self._one("fraction", where, None, by, edges, how)
+        return self._one("fraction", where, None, how)
 
     @fitting
-    def count(
-        self,
-        where: str | None = None,
-        *,
-        by: str | None = None,
-        edges: Sequence[Any] | None = None,
-        **how: Any,
-    ) -> Result:
+    def count(self, where: str | None = None, **how: Unpack[Grouped]) -> Result:
         """The number of rows which satisfy a condition."""
-        return self._one("count", where, None, by, edges, how)
+        return self._one("count", where, None, how)
 
     @fitting
-    def sum(
-        self,
-        column: str,
-        where: str | None = None,
-        *,
-        by: str | None = None,
-        edges: Sequence[Any] | None = None,
-        **how: Any,
-    ) -> Result:
+    def sum(self, column: str, where: str | None = None, **how: Unpack[Grouped]) -> Result:
         """The sum of a number (a column or an expression) over the rows which satisfy a condition."""
-        return self._one("sum", where, self._number(column), by, edges, how)
+        return self._one("sum", where, self._number(column), how)
 
     @fitting
-    def mean(
-        self,
-        column: str,
-        where: str | None = None,
-        *,
-        by: str | None = None,
-        edges: Sequence[Any] | None = None,
-        **how: Any,
-    ) -> Result:
+    def mean(self, column: str, where: str | None = None, **how: Unpack[Grouped]) -> Result:
         """The mean of a number over the rows which satisfy a condition and where it is not NULL.
 
         It is a ratio of a private sum and a private count; its interval comes from both, and is wide where
         few rows qualify. `within` is met if every row qualifies.
         """
-        return self._one("mean", where, self._number(column), by, edges, how)
+        return self._one("mean", where, self._number(column), how)
 
     @fitting
     def histogram(
-        self, column: str, edges: Sequence[Any] | None = None, where: str | None = None, **how: Any
+        self,
+        column: str,
+        edges: Sequence[Any] | None = None,
+        where: str | None = None,
+        **how: Unpack[Accuracy],
     ) -> Result:
         """The number of rows in each declared category, or in each bin between the edges."""
-        return self._one("histogram", where, None, column, edges, how)
+        return self._one("histogram", where, None, {"by": column, "edges": edges, **how})
 
     @fitting
     def quantile(
-        self,
-        column: str,
-        rank: float = 0.5,
-        where: str | None = None,
-        *,
-        by: str | None = None,
-        edges: Sequence[Any] | None = None,
-        **how: Any,
+        self, column: str, rank: float = 0.5, where: str | None = None, **how: Unpack[Grouped]
     ) -> Result:
         """The value below which a fraction `rank` of the rows lies, chosen among the column's edges."""
+        by, edges, request = _parts(how)
         groups = None if by is None else grouping(self._schema, by)
-        statistic = self._quantile(column, rank, self._where(where), groups, edges)
-        return self._put([statistic], _request(how))[0]
+        return self._put([self._quantile(column, rank, self._where(where), groups, edges)], request)[0]
 
     @fitting
-    def statistic(self, function: Function, columns: Sequence[str], **how: Any) -> Result:
+    def statistic(self, function: Function, columns: Sequence[str], **how: Unpack[Accuracy]) -> Result:
         """The mean of your own vectorised function into [0,1]; other values are clipped.
 
         It gets a dict of arrays (numbers, NaN for NULL, categories as their place) and returns one number for
@@ -143,33 +113,33 @@ class Questions(ABC, Generic[Result]):
         if not callable(function):
             raise InputError(f"expected a function of the rows, got {type(function).__name__}")
         asked = Statistic("mean", Always(), function=RowFunction(function, tuple(columns)))
-        return self._put([asked], _request(how))[0]
+        return self._put([asked], Request(**how))[0]
 
     @fitting
-    def sql(self, text: str, **how: Any) -> Any:
+    def sql(self, text: str, **how: Unpack[Accuracy]) -> list[Result]:
         """`SELECT [group,] count(*) | sum(x) | avg(x) | median(x) FROM t [WHERE …] [GROUP BY group]`.
 
-        One aggregate gives one result; several give a list, all charged or none.
+        One result for each aggregate, all charged or none.
         """
         select = parse_select(text, self._schema)
         by = None if select.by is None else grouping(self._schema, select.by)
         statistics = [self._aggregate(aggregate, select.where, by) for aggregate in select.aggregates]
-        results = self._put(statistics, _request(how))
-        return results[0] if len(results) == 1 else results
+        return self._put(statistics, Request(**how))
 
-    def _one(
-        self,
-        kind: Kind,
-        where: str | None,
-        value: Expression | None,
-        by: str | None,
-        edges: Sequence[Any] | None,
-        how: dict[str, Any],
-    ) -> Result:
+    @fitting
+    def sql_one(self, text: str, **how: Unpack[Accuracy]) -> Result:
+        """The result of a SELECT with one aggregate; see `sql`."""
+        aggregates = len(parse_select(text, self._schema).aggregates)
+        if aggregates != 1:
+            raise QueryError(f"expected a SELECT with one aggregate, got {aggregates}; ask with sql")
+        return self.sql(text, **how)[0]
+
+    def _one(self, kind: Kind, where: str | None, value: Expression | None, how: Grouped) -> Result:
+        by, edges, request = _parts(how)
         if edges is not None and by is None:
             raise InputError("edges= cuts the groups of by=; name the column with by=")
         groups = None if by is None else grouping(self._schema, by, edges)
-        return self._put([Statistic(kind, self._where(where), value, groups)], _request(how))[0]
+        return self._put([Statistic(kind, self._where(where), value, groups)], request)[0]
 
     def _where(self, where: str | None) -> Predicate:
         return Always() if where is None else parse_predicate(where, self._schema)
@@ -205,11 +175,7 @@ class Questions(ABC, Generic[Result]):
         return Statistic("quantile", where, None, by, Fraction(rank).limit_denominator(10**6), bins)
 
 
-def _request(how: dict[str, Any]) -> Request:
-    unknown = [name for name in how if name not in _HOW]
-    if unknown:
-        advice = near(unknown[0], [*_HOW, "where", "by", "edges"])
-        raise InputError(
-            f"expected within=, rho=, epsilon=, mechanism= or rows=, got {', '.join(unknown)}{advice}"
-        )
-    return Request(**how)
+def _parts(how: Grouped) -> tuple[str | None, Sequence[Any] | None, Request]:
+    """Which groups, cut where, and how exactly."""
+    by, edges = how.pop("by", None), how.pop("edges", None)
+    return by, edges, Request(**cast(Accuracy, how))

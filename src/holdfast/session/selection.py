@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 import numpy as np
 
@@ -22,20 +22,23 @@ from holdfast.query.measurement import Measurement
 from holdfast.query.parse import parse_predicate
 from holdfast.query.wording import shown
 from holdfast.session import request
+from holdfast.session.keywords import Choice
 
 if TYPE_CHECKING:
     from holdfast.session.session import Session
 
+Candidate = TypeVar("Candidate")
+
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Generic[Candidate]):
     """The chosen candidate. With probability `confidence` its score is at most `loss` below the best one.
 
     This speaks of the scores on the table, also in a session for the population, and by itself: it spends the
     whole chance of a miss, and stands outside the joint promise of the session's intervals.
     """
 
-    candidate: Any
+    candidate: Candidate
     index: int
     candidates: int
     loss: float
@@ -54,14 +57,14 @@ class Selection:
 @fitting
 def select(
     session: Session,
-    candidates: Sequence[Any],
+    candidates: Sequence[Candidate],
     scores: Sequence[Any] | None = None,
     *,
     sensitivity: float | None = None,
     epsilon: float | None = None,
     rho: float | None = None,
     mechanism: str | None = None,
-) -> Selection:
+) -> Selection[Candidate]:
     """A candidate with a high score, and nothing else about the scores.
 
     `scores` are conditions, one a candidate, whose score is the number of rows that satisfy them (without
@@ -100,7 +103,7 @@ def select(
 
 
 def was_chosen(
-    session: Session, candidates: Sequence[Any], scores: Sequence[Any] | None = None, **how: Any
+    session: Session, candidates: Sequence[Any], scores: Sequence[Any] | None = None, **how: Unpack[Choice]
 ) -> bool:
     """Whether this choice among conditions was made before, so that it costs nothing."""
     each, wanted = choice_of(session, candidates, **how)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib import import_module
 from itertools import count
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from holdfast.session.answer import Answer
 from holdfast.session.budget import AMOUNT, Amount, Budget
 from holdfast.session.certain import certain_answer, certain_plan, is_certain
 from holdfast.session.estimate import Estimate, Known
+from holdfast.session.keywords import Choice, Descent, Many, Synthesis, Threshold
 from holdfast.session.plan import Plan, recipe_from_text
 from holdfast.session.planner import affordable, finish, holds, plan
 from holdfast.session.promise import Promise, answered, next_promises, refuse_beyond_the_promise
@@ -42,7 +43,7 @@ from holdfast.session.release import release
 from holdfast.session.replayed import noted, refuse_to_replay
 from holdfast.session.report import Report
 from holdfast.session.request import Request
-from holdfast.session.selection import Selection, select
+from holdfast.session.selection import Candidate, Selection, select
 from holdfast.session.standing import question_key, standing_entry
 from holdfast.session.steps import Agree, Next, Steps, performed
 from holdfast.session.terms import Terms
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from holdfast.data.source import Source
     from holdfast.session.minimize import Loss, Minimum
     from holdfast.session.multiplicative_weights import MultiplicativeWeights
+    from holdfast.session.synthetic import SyntheticTable
 
 _PLANS_KEPT = 4096
 _SIZE_KEPT = 1 << 15
@@ -201,31 +203,28 @@ class Session(Questions[Answer]):
         return columns, json.dumps(to_json(event)), charge
 
     @fitting
-    def select(self, candidates: Sequence[Any], scores: Sequence[Any] | None = None, **how: Any) -> Selection:
+    def select(
+        self,
+        candidates: Sequence[Candidate],
+        scores: Sequence[Any] | None = None,
+        *,
+        sensitivity: float | None = None,
+        **how: Unpack[Choice],
+    ) -> Selection[Candidate]:
         """A candidate with a high score, chosen privately; see `holdfast.session.selection.select`."""
-        return select(self, candidates, scores, **how)
+        return select(self, candidates, scores, sensitivity=sensitivity, **how)
 
     @fitting
     def sparse_vector(
-        self,
-        threshold: float,
-        hits: int,
-        *,
-        epsilon: float | None = None,
-        rho: float | None = None,
-        delta: float = 0.0,
-        version: str = "best",
-        questions: int | None = None,
-        name: str = "watch",
+        self, threshold: float, hits: int, *, name: str = "watch", **how: Unpack[Threshold]
     ) -> Watch:
         """Open (or come back to) a sparse vector: `.above(where)` tells whether a fraction is above.
 
         It is charged once, now: epsilon (pure, or with delta), or rho. `hits` answers may be "above".
         The last few are kept, so that coming back reads only what was answered since.
         """
-        terms = {"epsilon": epsilon, "rho": rho, "delta": delta, "version": version, "questions": questions}
-        check_terms(name, threshold, terms)
-        asked = repr((name, threshold, hits, terms))
+        check_terms(name, threshold, how)
+        asked = repr((name, threshold, hits, sorted(how.items())))
         with self._lock:
             watch = self._watches.pop(asked, None)
             if watch is not None:
@@ -233,7 +232,7 @@ class Session(Questions[Answer]):
         if watch is not None:
             watch.catch_up()
             return watch
-        watch = Watch(self, name, threshold, hits, **terms)
+        watch = Watch(self, name, threshold, hits, **how)
         with self._lock:
             while len(self._watches) >= _WATCHES_KEPT:
                 del self._watches[next(iter(self._watches))]
@@ -241,7 +240,7 @@ class Session(Questions[Answer]):
 
     @fitting
     def multiplicative_weights(
-        self, columns: Sequence[str], *, queries: int, **how: Any
+        self, columns: Sequence[str], *, queries: int, device: str = "numpy", **how: Unpack[Many]
     ) -> MultiplicativeWeights:
         """An answerer for very many questions over a few columns: `.fraction(where)`; lazy rounds are free.
 
@@ -249,10 +248,10 @@ class Session(Questions[Answer]):
         """
         from holdfast.session.multiplicative_weights import MultiplicativeWeights
 
-        return MultiplicativeWeights(self, columns, queries=queries, **how)
+        return MultiplicativeWeights(self, columns, queries=queries, device=device, **how)
 
     @fitting
-    def minimize(self, loss: Loss, **how: Any) -> Minimum:
+    def minimize(self, loss: Loss, **how: Unpack[Descent]) -> Minimum:
         """The least average loss over a bounded set, by private gradient descent.
 
         See `holdfast.session.minimize.minimize`; losses are in `holdfast.learn`.
@@ -262,12 +261,16 @@ class Session(Questions[Answer]):
         return minimize(self, loss, **how)
 
     @fitting
-    def synthesize(self, columns: Sequence[str], queries: Sequence[str], **how: Any) -> Any:
+    def synthesize(
+        self, columns: Sequence[str], queries: Sequence[str], **how: Unpack[Synthesis]
+    ) -> SyntheticTable:
         """A synthetic table that answers the queries about as the rows do: method="mwem" or "small-database".
 
         See `holdfast.synthesis.synthesize`. That room stands above this one, so it is called by its name.
         """
-        return import_module("holdfast.synthesis").synthesize(self, columns, queries, **how)
+        synthesize = import_module("holdfast.synthesis").synthesize
+        made: SyntheticTable = synthesize(self, columns, queries, **how)
+        return made
 
     def charge(
         self, label: str, event: Event, *, queries: int = 0, key: str | None = None, fresh: bool = False

@@ -258,7 +258,8 @@ def open(
     *,
     rows_per_unit: int | None = None,
     ledger: Ledger | str | Path | None = None,
-    **options: Any,
+    in_memory: bool | None = None,
+    table: str | None = None,
 ) -> Table:
     """Open rows as a table.
 
@@ -278,12 +279,12 @@ def open(
     from holdfast.data.trace import traces
 
     units = 1 if rows_per_unit is None else whole("rows_per_unit", rows_per_unit)
-    source = open_source(data, schema, **options)
+    source = open_source(data, schema, in_memory=in_memory, table=table)
     if not isinstance(source, StoreSource):
-        table = Table(source, MemoryLedger() if ledger is None else _opened(ledger), units)
-        table._opening = Opening(traces(data, options.get("table")), table.ledger, fresh=ledger is None)
-        table._opening.warn()
-        return table
+        opened = Table(source, MemoryLedger() if ledger is None else _opened(ledger), units)
+        opened._opening = Opening(traces(data, table), opened.ledger, fresh=ledger is None)
+        opened._opening.warn()
+        return opened
     if rows_per_unit is None:
         units = source.rows_per_unit
     elif units < source.rows_per_unit:

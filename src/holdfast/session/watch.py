@@ -41,9 +41,9 @@ def check_terms(name: str, threshold: float, terms: Mapping[str, Any]) -> None:
     printable("name", name)
     level_of(threshold, 1)
     for budget in ("epsilon", "rho"):
-        if terms[budget] is not None:
+        if terms.get(budget) is not None:
             positive(budget, terms[budget])
-    one_of("version", terms["version"], get_args(Version))
+    one_of("version", terms.get("version", "best"), get_args(Version))
 
 
 class Watch:

@@ -23,8 +23,8 @@ from holdfast.query.universe import Universe, universe
 from holdfast.session.cell_counts import CellCounts
 from holdfast.session.marginals import Axes, marginals
 from holdfast.session.request import positive, printable, whole
+from holdfast.session.synthetic import SyntheticTable
 from holdfast.session.weights import Weights
-from holdfast.synthesis.synthetic import SyntheticTable
 from holdfast.synthesis.workload import Workload
 
 if TYPE_CHECKING:

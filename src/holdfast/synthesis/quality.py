@@ -18,7 +18,7 @@ from holdfast.mechanisms.values import round_up
 from holdfast.privacy.event import Gaussian
 from holdfast.session.cell_counts import CellCounts
 from holdfast.session.request import positive
-from holdfast.synthesis.synthetic import SyntheticTable
+from holdfast.session.synthetic import SyntheticTable
 from holdfast.synthesis.workload import Workload
 
 if TYPE_CHECKING:

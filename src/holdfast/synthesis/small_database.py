@@ -25,8 +25,8 @@ from holdfast.query.calling import fitting
 from holdfast.query.universe import universe
 from holdfast.session.cell_counts import CellCounts
 from holdfast.session.request import one_of, positive, printable, whole
+from holdfast.session.synthetic import SyntheticTable
 from holdfast.session.weights import Weights
-from holdfast.synthesis.synthetic import SyntheticTable
 from holdfast.synthesis.workload import Workload
 
 if TYPE_CHECKING:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Unpack
 
+from holdfast.query.calling import fitting
+from holdfast.session.keywords import Synthesis
 from holdfast.session.request import one_of
+from holdfast.session.synthetic import SyntheticTable
 from holdfast.synthesis.mwem import mwem
 from holdfast.synthesis.small_database import small_database
-from holdfast.synthesis.synthetic import SyntheticTable
 
 if TYPE_CHECKING:
     from holdfast.session.session import Session
 
 
+@fitting
 def synthesize(
-    session: Session, columns: Sequence[str], queries: Sequence[str], *, method: str = "mwem", **how: Any
+    session: Session, columns: Sequence[str], queries: Sequence[str], **how: Unpack[Synthesis]
 ) -> SyntheticTable:
     """Synthetic data that answer the queries about as the table does; see `mwem` and `small_database`."""
-    if one_of("method", method, ("mwem", "small-database")) == "mwem":
-        return mwem(session, columns, queries, **how)
-    return small_database(session, columns, queries, **how)
+    method = one_of("method", how.pop("method", "mwem"), ("mwem", "small-database"))
+    make: Callable[..., SyntheticTable] = mwem if method == "mwem" else small_database
+    return make(session, columns, queries, **how)

@@ -13,6 +13,7 @@ from holdfast.validity.anytime import (
     epoch_noise,
     epoch_width,
 )
+from holdfast.validity.catalogue import Bound
 from holdfast.validity.discretised import discretised_blocks
 from holdfast.validity.gaussian import gaussian_noise, gaussian_width
 from holdfast.validity.max_information import corrected_level, max_information
@@ -22,7 +23,7 @@ from holdfast.validity.option import Epoch, Option, Request
 from holdfast.validity.plan import Plan
 from holdfast.validity.planner import plan
 from holdfast.validity.profile import NearGaussian, filter_profile, votes_profile
-from holdfast.validity.registry import Bound, bounds, most_queries, width
+from holdfast.validity.registry import bounds, most_queries, width
 from holdfast.validity.transfer import concentrated_term, sharp_term, transfer_width
 from holdfast.validity.votes import fewest_votes, votes_noise, votes_width
 

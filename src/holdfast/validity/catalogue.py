@@ -1,8 +1,10 @@
-"""The facts about every bound, in the order in which they are listed."""
+"""Every bound: what it assumes and where it comes from, in the order in which they are listed."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 
 from holdfast.validity.bnsssu import bnsssu, bnsssu_printed
 from holdfast.validity.dfhprr import dfhprr
@@ -24,241 +26,139 @@ _GAUSSIAN = "one Gaussian noise on exact means, nothing else released from these
 _DRAWS = "fresh uniform rows, secret indices, one flip probability; nothing else released from these rows"
 
 
-def _entry(
-    name: str,
-    compute: Any,
-    title: str,
-    mechanism: str,
-    assumes: str,
-    reference: str,
-    parameters: tuple[str, ...] = (),
-    *,
-    published: bool = True,
-    adaptive: bool = True,
-    certified: bool = True,
-) -> dict[str, Any]:
-    private = mechanism in ("gaussian", "laplace", "votes", "any") and name != "blanc"
-    return {
-        "name": name,
-        "title": title,
-        "mechanism": mechanism,
-        "assumes": assumes,
-        "reference": reference,
-        "published": published,
-        "private": private,
-        "adaptive": adaptive,
-        "certified": certified,
-        "parameters": parameters,
-        "compute": compute,
-    }
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One theorem. `compute(rows, queries, beta, **parameters)` is its half-width."""
+
+    name: str
+    compute: Callable[..., float] = field(repr=False, compare=False)
+    title: str
+    mechanism: str
+    """Which answers it is about: exact, gaussian, laplace, votes, rounded, holdout, leaderboard or any."""
+    assumes: str
+    reference: str
+    parameters: tuple[str, ...] = ()
+    """Optional keywords of `width`; those left out are tuned from the public numbers, or take a safe
+    default."""
+    published: bool = True
+    """True for the literature, False for our own theorems."""
+    adaptive: bool = True
+    """Whether each query may depend on all earlier answers."""
+    certified: bool = True
+    """False for what is printed but not proved; the planner looks at certified bounds only."""
+
+    @property
+    def private(self) -> bool:
+        """Whether answers of that mechanism are differentially private."""
+        return self.mechanism in ("gaussian", "laplace", "votes", "any") and self.name != "blanc"
 
 
-def _own(*arguments: Any) -> dict[str, Any]:
-    return _entry(*arguments, published=False)
+_own = partial(Bound, published=False)
 
-
-ENTRIES: tuple[dict[str, Any], ...] = (
-    _entry(
-        "hoeffding",
-        hoeffding,
-        "Hoeffding with a union",
-        "exact",
-        "queries fixed beforehand",
-        "Hoeffding 1963",
-        adaptive=False,
+BOUNDS: tuple[Bound, ...] = (
+    Bound(
+        "hoeffding", hoeffding, "Hoeffding with a union", "exact",
+        "queries fixed beforehand", "Hoeffding 1963", adaptive=False,
     ),
-    _entry(
-        "splitting",
-        splitting,
-        "sample splitting",
-        "exact",
-        "a fresh part of the rows for each query",
-        "folklore",
+    Bound(
+        "splitting", splitting, "sample splitting", "exact",
+        "a fresh part of the rows for each query", "folklore",
     ),
-    _entry(
-        "known-rounds",
-        known_rounds,
-        "splitting by rounds",
-        "exact",
-        "queries in known rounds, a fresh part of the rows for each round",
-        "folklore",
-        ("rounds",),
+    Bound(
+        "known-rounds", known_rounds, "splitting by rounds", "exact",
+        "queries in known rounds, a fresh part of the rows for each round", "folklore", ("rounds",),
     ),
-    _entry(
-        "description-length",
-        description_length,
-        "union over all coarse transcripts",
-        "rounded",
+    Bound(
+        "description-length", description_length, "union over all coarse transcripts", "rounded",
         "answers are centres of equal cells; nothing else released",
-        "Dwork et al. 2015 (Science)",
-        ("cells",),
+        "Dwork et al. 2015 (Science)", ("cells",),
     ),
-    _entry(
-        "dfhprr", dfhprr, "DFHPRR 2015, Theorem 10", "gaussian", _GAUSSIAN, "Dwork et al. 2015 (STOC)", _NOISE
+    Bound(
+        "dfhprr", dfhprr, "DFHPRR 2015, Theorem 10", "gaussian",
+        _GAUSSIAN, "Dwork et al. 2015 (STOC)", _NOISE,
     ),
-    _entry(
-        "bnsssu",
-        bnsssu,
-        "BNSSSU 2016, all constants free",
-        "gaussian",
-        _GAUSSIAN,
-        "Bassily et al. 2016; Rogers et al. 2020, eq. (7)",
-        _NOISE,
+    Bound(
+        "bnsssu", bnsssu, "BNSSSU 2016, all constants free", "gaussian",
+        _GAUSSIAN, "Bassily et al. 2016; Rogers et al. 2020, eq. (7)", _NOISE,
     ),
-    _entry(
-        "bnsssu-printed",
-        bnsssu_printed,
-        "BNSSSU 2016, as printed",
-        "gaussian",
-        _GAUSSIAN,
-        "Bassily et al. 2016; Fish et al. 2020, Theorem 4",
+    Bound(
+        "bnsssu-printed", bnsssu_printed, "BNSSSU 2016, as printed", "gaussian",
+        _GAUSSIAN, "Bassily et al. 2016; Fish et al. 2020, Theorem 4",
     ),
-    _entry("jlnrss", jlnrss, "JLNRSS 2020, as published", "gaussian", _GAUSSIAN, "Jung et al. 2020", _NOISE),
-    _entry(
-        "jlnrss-exact",
-        jlnrss_exact,
-        "JLNRSS 2020, exact Gaussian profile, all free",
-        "gaussian",
-        _GAUSSIAN,
-        "Jung et al. 2020; Dong et al. 2022",
-        _NOISE,
+    Bound("jlnrss", jlnrss, "JLNRSS 2020, as published", "gaussian", _GAUSSIAN, "Jung et al. 2020", _NOISE),
+    Bound(
+        "jlnrss-exact", jlnrss_exact, "JLNRSS 2020, exact Gaussian profile, all free", "gaussian",
+        _GAUSSIAN, "Jung et al. 2020; Dong et al. 2022", _NOISE,
     ),
-    _entry(
-        "russo-zou",
-        russo_zou,
-        "mutual information, Markov",
-        "gaussian",
-        _GAUSSIAN,
-        "Russo and Zou 2016",
-        _NOISE,
+    Bound(
+        "russo-zou", russo_zou, "mutual information, Markov", "gaussian",
+        _GAUSSIAN, "Russo and Zou 2016", _NOISE,
     ),
-    _entry(
-        "xu-raginsky",
-        xu_raginsky,
-        "mutual information",
-        "gaussian",
-        _GAUSSIAN,
-        "Xu and Raginsky 2017",
-        _NOISE,
+    Bound(
+        "xu-raginsky", xu_raginsky, "mutual information", "gaussian",
+        _GAUSSIAN, "Xu and Raginsky 2017", _NOISE,
     ),
-    _entry(
-        "rogers",
-        rogers,
-        "mutual information, second moment",
-        "gaussian",
-        _GAUSSIAN,
-        "Rogers et al. 2020, Theorem 2.1",
-        _NOISE,
+    Bound(
+        "rogers", rogers, "mutual information, second moment", "gaussian",
+        _GAUSSIAN, "Rogers et al. 2020, Theorem 2.1", _NOISE,
     ),
-    _entry(
-        "feldman-steinke",
-        feldman_steinke,
-        "noise scaled to the variance, Markov",
-        "gaussian",
+    Bound(
+        "feldman-steinke", feldman_steinke, "noise scaled to the variance, Markov", "gaussian",
         "Gaussian noise scaled to the variance of the query; queries of any variance",
         "Feldman and Steinke 2018",
     ),
-    _entry(
-        "blanc",
-        blanc,
-        "plain votes, mutual information",
-        "votes",
-        _DRAWS,
-        "Blanc 2023, Theorem 2",
-        ("votes",),
+    Bound(
+        "blanc", blanc, "plain votes, mutual information", "votes",
+        _DRAWS, "Blanc 2023, Theorem 2", ("votes",),
     ),
-    _entry(
-        "fish",
-        fish,
-        "Fish et al. 2020, the constants its proof needs",
-        "laplace",
-        "statistical queries, Laplace noise on rows drawn without replacement",
-        "Fish et al. 2020, Theorem 5",
+    Bound(
+        "fish", fish, "Fish et al. 2020, the constants its proof needs", "laplace",
+        "statistical queries, Laplace noise on rows drawn without replacement", "Fish et al. 2020, Theorem 5",
     ),
-    _entry(
-        "fish-printed",
-        fish_printed,
-        "Fish et al. 2020, as printed: not proved",
-        "laplace",
+    Bound(
+        "fish-printed", fish_printed, "Fish et al. 2020, as printed: not proved", "laplace",
         "as fish; the printed sample size does not meet the theorem it invokes",
-        "Fish et al. 2020, Theorem 5",
-        certified=False,
+        "Fish et al. 2020, Theorem 5", certified=False,
     ),
-    _entry(
-        "guess-and-check",
-        guess_and_check,
-        "guesses checked on a holdout",
-        "holdout",
+    Bound(
+        "guess-and-check", guess_and_check, "guesses checked on a holdout", "holdout",
         "the guesser never sees the holdout; fewer failures than all is a fact about the run",
-        "Rogers et al. 2020, section 3",
-        ("failures", "cells"),
+        "Rogers et al. 2020, section 3", ("failures", "cells"),
     ),
-    _entry(
-        "ladder",
-        ladder,
-        "the Ladder, transcripts counted exactly",
-        "leaderboard",
-        "only the best score so far is claimed, not each answer",
-        "Blum and Hardt 2015",
-        ("cells",),
+    Bound(
+        "ladder", ladder, "the Ladder, transcripts counted exactly", "leaderboard",
+        "only the best score so far is claimed, not each answer", "Blum and Hardt 2015", ("cells",),
     ),
     _own(
-        "transfer",
-        transfer,
-        "T1°: any private mechanism",
-        "any",
+        "transfer", transfer, "T1°: any private mechanism", "any",
         "a privacy profile of the whole adaptive transcript; Gaussian noise unless rho or epsilon is given",
-        "docs/theorems.md, Theorem 4",
-        ("standard_deviation", "rho", "epsilon", "delta", "sample_error"),
+        "docs/theorems.md, Theorem 4", ("standard_deviation", "rho", "epsilon", "delta", "sample_error"),
     ),
     _own(
-        "gaussian",
-        gaussian,
-        "J0 with T1*",
-        "gaussian",
-        _GAUSSIAN,
-        "docs/theorems.md, Theorems 5, 8 and Lemma 7",
-        ("standard_deviation", "grid"),
+        "gaussian", gaussian, "J0 with T1*", "gaussian",
+        _GAUSSIAN, "docs/theorems.md, Theorems 5, 8 and Lemma 7", ("standard_deviation", "grid"),
     ),
     _own(
-        "votes", votes, "L with J0 and T1*", "votes", _DRAWS, "docs/theorems.md, Theorems 5, 9 and 11", _VOTES
+        "votes", votes, "L with J0 and T1*", "votes",
+        _DRAWS, "docs/theorems.md, Theorems 5, 9 and 11", _VOTES,
     ),
     _own(
-        "discretised",
-        discretised,
-        "D: pruned discretisation",
-        "rounded",
+        "discretised", discretised, "D: pruned discretisation", "rounded",
         "answers are centres of cells fixed beforehand; nothing else released from these rows",
-        "docs/theorems.md, Theorem 14",
-        ("cells",),
+        "docs/theorems.md, Theorem 14", ("cells",),
     ),
     _own("t1", t1, "T1: f-DP and CVaR", "gaussian", _GAUSSIAN, "docs/theorems.md, Theorem 6", _NOISE),
     _own(
-        "t2",
-        t2,
-        "T2: mutual information and CVaR",
-        "gaussian",
-        _GAUSSIAN,
-        "docs/theorems.md, Theorem 12",
-        _NOISE,
+        "t2", t2, "T2: mutual information and CVaR", "gaussian",
+        _GAUSSIAN, "docs/theorems.md, Theorem 12", _NOISE,
     ),
     _own("t3", t3, "T3: votes, mutual information", "votes", _DRAWS, "docs/theorems.md, Theorem 13", _VOTES),
     _own(
-        "t4",
-        t4,
-        "T4: posterior martingale and CVaR",
-        "gaussian",
-        _GAUSSIAN,
-        "docs/theorems.md, Theorem 15",
-        _NOISE,
+        "t4", t4, "T4: posterior martingale and CVaR", "gaussian",
+        _GAUSSIAN, "docs/theorems.md, Theorem 15", _NOISE,
     ),
     _own(
-        "t4v",
-        t4v,
-        "T4v: votes, posterior martingale",
-        "votes",
-        _DRAWS,
-        "docs/theorems.md, Theorem 16",
-        _VOTES,
+        "t4v", t4v, "T4v: votes, posterior martingale", "votes",
+        _DRAWS, "docs/theorems.md, Theorem 16", _VOTES,
     ),
-)
+)  # fmt: skip

@@ -1,43 +1,17 @@
-"""Every bound under its name: what it assumes, where it comes from, and the width it certifies."""
+"""Every bound under its name, and the width it certifies."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.errors import InputError
 from holdfast.validity.argument import miss, not_negative, positive, proportion, whole
-from holdfast.validity.catalogue import ENTRIES
+from holdfast.validity.catalogue import BOUNDS, Bound
 from holdfast.validity.search import most
 
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """One theorem. `compute(rows, queries, beta, **parameters)` is its half-width."""
-
-    name: str
-    title: str
-    mechanism: str
-    """Which answers it is about: exact, gaussian, laplace, votes, rounded, holdout, leaderboard or any."""
-    assumes: str
-    reference: str
-    published: bool
-    """True for the literature, False for our own theorems."""
-    private: bool
-    """Whether answers of that mechanism are differentially private."""
-    adaptive: bool
-    """Whether each query may depend on all earlier answers."""
-    certified: bool
-    """False for what is printed but not proved; the planner looks at certified bounds only."""
-    parameters: tuple[str, ...] = ()
-    """Optional keywords of `width`; those left out are tuned from the public numbers, or take a safe
-    default."""
-    compute: Callable[..., float] = field(repr=False, compare=False, default=lambda *_: math.inf)
-
-
-_BOUNDS = {entry["name"]: Bound(**entry) for entry in ENTRIES}
+_BOUNDS = {theorem.name: theorem for theorem in BOUNDS}
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "standard_deviation": positive,

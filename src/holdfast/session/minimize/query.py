@@ -7,7 +7,7 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from holdfast.errors import InputError, MechanismError
 from holdfast.ledger import Stale
@@ -15,6 +15,7 @@ from holdfast.privacy.filter import UNITS
 from holdfast.query.calling import fitting
 from holdfast.query.wording import shown
 from holdfast.session.footing import footing_after
+from holdfast.session.keywords import Descent
 from holdfast.session.minimize.certificate import population_part
 from holdfast.session.minimize.descent import blocks_of, choose, descend, steepness
 from holdfast.session.minimize.loss import Loss, Vector
@@ -48,7 +49,7 @@ class Minimum:
         return self.plan.rows_read
 
 
-def minimize(session: Session, loss: Loss, **how: Any) -> Minimum:
+def minimize(session: Session, loss: Loss, **how: Unpack[Descent]) -> Minimum:
     """Parameters with nearly the least average loss: see `plan_minimize` for what can be asked.
 
     Guarantee: charged once, before a row is read; private by the session's filter. With the session's
@@ -71,7 +72,7 @@ def minimize(session: Session, loss: Loss, **how: Any) -> Minimum:
     return Minimum(theta, excess, made)
 
 
-def _charged(session: Session, loss: Loss, how: dict[str, Any]) -> tuple[DescentPlan, Entry]:
+def _charged(session: Session, loss: Loss, how: Descent) -> tuple[DescentPlan, Entry]:
     """The plan, and its charge. If the rows were fresh and somebody is told something of them first, another plan."""
     while True:
         made = plan_minimize(session, loss, **how)

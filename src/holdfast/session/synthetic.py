@@ -42,7 +42,7 @@ class SyntheticTable:
         """The fraction of the synthetic population that satisfies a condition."""
         return self.weights.fraction(region(self.universe, where))
 
-    def rows(self, count: int, *, bits: Bits | None = None) -> dict[str, list[Any]]:
+    def rows(self, count: int, *, bits: Bits | None = None) -> dict[str, list[object]]:
         """Synthetic rows, as lists of values by column."""
         return sample(self.weights, count, bits)
 
