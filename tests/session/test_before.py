@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import holdfast as hf
-from holdfast.session.deferred import DeferredSource, look
+from holdfast.data.deferred import DeferredSource, look
 from holdfast.session.watch import Watch
 
 CANDIDATES = ["age > 10", "age > 50"]

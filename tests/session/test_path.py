@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import holdfast as hf
+from holdfast.desk import Steps
 from holdfast.ledger import Ledger, MemoryLedger
 from holdfast.session import session as session_module
 from holdfast.session.answer import Answer
 from holdfast.session.session import Session
-from holdfast.session.steps import Steps
 from holdfast.session.table import Table
 
 
@@ -77,9 +77,9 @@ def test_a_session_that_reads_first_is_caught(watched: Any, monkeypatch: pytest.
     """The broken twin: draw, then charge."""
 
     def read_first(self: Session, statistic: Any, request: Any) -> Steps[Answer]:
-        planned, wish = self._wish(statistic, request, "key", None)
-        answer = session_module.release(planned, self._source, self._terms)
-        yield wish
+        planned, holding = self._agreed(statistic, request, None)
+        answer = session_module.release(planned, self._desk.for_the_owner(), self._terms)  # type: ignore[arg-type]
+        yield from self._desk.pay("key", planned.text, planned.event_text, planned.charge, holding)
         return answer
 
     monkeypatch.setattr(Session, "_steps", read_first)

@@ -14,6 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from holdfast.desk import Next, Steps, performed
 from holdfast.errors import BudgetError, DataError, LedgerError
 from holdfast.ledger import Charge, Entry, Moment, export, verify
 from holdfast.privacy.filter import UNITS
@@ -29,7 +30,6 @@ from holdfast.service.tables import Admitted, Dataset, Tables
 from holdfast.session import Answer, Plan, Session
 from holdfast.session.budget import Amount
 from holdfast.session.price import Price
-from holdfast.session.steps import Next, Steps, performed
 
 _MEMBERS = 100
 
