@@ -35,6 +35,11 @@ class RowAccess:
     def _admit(self) -> Source:
         return self._source
 
+    @property
+    def count(self) -> int:
+        """The public number of rows."""
+        return self._source.rows
+
     def scan(self, columns: Sequence[str]) -> Iterator[Block]:
         return self._admit().scan(columns)
 
@@ -51,7 +56,7 @@ class RowAccess:
         """One fresh row. Arrays and stores fetch it at once; the others draw ahead of the questions."""
         source = self._admit()
         if isinstance(source, FrameSource | StoreSource):
-            return source.gather(columns, np.array([system_bits().below(source.rows)]))
+            return source.gather(columns, np.array([system_bits().below(self.count)]))
         return source.draw(columns, 1)
 
 

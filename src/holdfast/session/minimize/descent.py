@@ -23,13 +23,13 @@ _CACHED = 1 << 26
 """Numbers that may be kept in memory between steps."""
 
 
-def blocks_of(paid: Paid, loss: Loss, count: int) -> Callable[[], Iterator[Any]]:
+def blocks_of(paid: Paid, loss: Loss) -> Callable[[], Iterator[Any]]:
     """All rows, prepared; kept between steps if they fit."""
 
     def scan() -> Iterator[Any]:
         return (loss.prepare(block) for block in paid.scan(loss.columns))
 
-    if count * (loss.dimension + 2) > _CACHED:
+    if paid.count * (loss.dimension + 2) > _CACHED:
         return scan
     kept: list[Any] = []
 
@@ -48,10 +48,10 @@ def steepness(loss: Loss, made: DescentPlan, chance: float) -> float:
 
 
 def descend(
-    paid: Paid, loss: Loss, made: DescentPlan, steep: float, blocks: Callable[[], Iterator[Any]], n: int
+    paid: Paid, loss: Loss, made: DescentPlan, steep: float, blocks: Callable[[], Iterator[Any]]
 ) -> Vector:
-    """One run over n rows: the averaged iterate of `iterations` projected steps."""
-    region, T = loss.region, made.iterations
+    """One run: the averaged iterate of `iterations` projected steps."""
+    region, n, T = loss.region, paid.count, made.iterations
     theta, average = region.start, np.zeros(loss.dimension)
     for t in range(1, T + 1):
         if not made.rule.startswith("smooth"):

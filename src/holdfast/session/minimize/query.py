@@ -62,9 +62,9 @@ def minimize(session: Session, loss: Loss, **how: Any) -> Minimum:
     """
     made, paid = _charged(session, loss, how)
     footing = footing_after(session, made.fresh)
-    n, blocks = footing.rows, blocks_of(paid, loss, footing.rows)
+    blocks = blocks_of(paid, loss)
     steep = steepness(loss, made, population_part(loss, footing)[1])
-    found = [descend(paid, loss, made, steep, blocks, n) for _ in range(made.runs)]
+    found = [descend(paid, loss, made, steep, blocks) for _ in range(made.runs)]
     theta = found[0] if made.selecting is None else found[choose(loss, found, made.selecting, blocks)]
     excess = certified(loss, footing, made)[0]
     paid.record(json.dumps({"theta": theta.tolist(), "excess": excess}))
