@@ -67,9 +67,9 @@ def test_names_of_sparse_vectors_do_not_collide_with_their_questions() -> None:
 
 def test_a_standing_charge_is_not_reused_for_another_event() -> None:
     session = open_rows(np.arange(100)).session(epsilon=100.0)
-    session.pay("one", hf.privacy.events.PureMechanism(1), key="k")
+    session.pay("test", "one", hf.privacy.events.PureMechanism(1), key="k")
     with pytest.raises(hf.InputError, match="other terms"):
-        session.pay("another", hf.privacy.events.PureMechanism(50), key="k")
+        session.pay("test", "another", hf.privacy.events.PureMechanism(50), key="k")
 
 
 def test_a_mechanism_with_its_own_delta_is_refused() -> None:
@@ -211,8 +211,8 @@ def test_a_tiny_budget_for_a_quantile_is_answered_widely() -> None:
 
 def test_charges_with_intervals_stay_within_the_promise() -> None:
     session = open_rows(np.arange(100)).session(epsilon=10.0, queries=1)
-    session.pay("one", hf.privacy.events.PureMechanism(1), queries=1)
+    session.pay("test", "one", hf.privacy.events.PureMechanism(1), queries=1)
     with pytest.raises(hf.BudgetError, match="1 queries"):
-        session.pay("two", hf.privacy.events.PureMechanism(1), queries=1)
-    session.pay("without an interval", hf.privacy.events.PureMechanism(1))
+        session.pay("test", "two", hf.privacy.events.PureMechanism(1), queries=1)
+    session.pay("test", "without an interval", hf.privacy.events.PureMechanism(1))
     assert session.spent == pytest.approx(2.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +79,11 @@ class Paid(RowAccess):
     def plan(self) -> str:
         """The plan that was paid for, as JSON text."""
         return self._entry.plan
+
+    @property
+    def note(self) -> Any:
+        """What was noted with the charge; see `Entry.note`."""
+        return self._entry.note
 
     @property
     def event(self) -> str:

@@ -225,12 +225,12 @@ class FiniteClass:
         )
 
 
-def _charged(session: Session, label: str, event: Event) -> tuple[Paid, Footing]:
+def _charged(session: Session, words: str, event: Event) -> tuple[Paid, Footing]:
     """Charge two claims; and what they stand on, which is looked up again if somebody was charged first."""
     while True:
         fresh = is_fresh(session._terms, session._moment())
         with suppress(Stale):
-            return session.pay(label, event, queries=2, fresh=fresh), footing_after(session, fresh)
+            return session.pay("learn", words, event, queries=2, fresh=fresh), footing_after(session, fresh)
 
 
 def _claims(size: int, eps: Fraction, footing: Footing) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from holdfast.noise.gaussian import gaussian
 from holdfast.noise.laplace import laplace
 from holdfast.privacy.event import Nothing
 from holdfast.query.calling import fitting
-from holdfast.query.region import GRID, Region, factors, from_text, region
+from holdfast.query.region import GRID, Region, factors, region
 from holdfast.query.universe import MAX_CELLS, Universe, universe
 from holdfast.session.answer import Answer
 from holdfast.session.array_module import array_module
@@ -186,10 +186,12 @@ class MultiplicativeWeights:
         guess = self.weights.fraction(query)
         unit = self._session._terms.rows * GRID
         above = run.above(abs(self._total(query) - round(guess * unit)))
-        told = json.dumps({"by": self._holder, "above": int(above), "query": query.text})
-        label = f"weights {self._name!r} compares: {told}"
-        turn = self._session.pay(label, Nothing(), key=self._key("question", self._asked))
-        if self._told(turn, " compares: ") != told:
+        told = {"by": self._holder, "above": bool(above), "query": query.text, "factors": query.factors}
+        key = self._key("question", self._asked)
+        turn = self._session.pay(
+            "weights", f"weights {self._name!r}: {query.text}", Nothing(), note=told, key=key
+        )
+        if turn.note != told:
             return None
         if not above:
             self._asked, self._run = self._asked + 1, run
@@ -238,11 +240,16 @@ class MultiplicativeWeights:
         while (standing := session._desk.find(key)) is None:
             after = session._answered + (room if session.queries is None else 0)
             terms = plan_weights(session, self.universe.points, self.queries, after=after, **wanted)
-            opening = json.dumps({"asked": self._opening, "terms": terms.to_json()})
-            label = f"weights {self._name!r} opens: {opening}"
             try:
-                last = after + self.queries
-                return session.pay(label, terms.event, queries=self.queries, key=key, last=last)
+                return session.pay(
+                    "weights",
+                    f"weights {self._name!r} open",
+                    terms.event,
+                    note={"asked": self._opening, "terms": terms.to_json()},
+                    queries=self.queries,
+                    key=key,
+                    last=after + self.queries,
+                )
             except Stale:
                 room = 2 * room + 4
         return standing
@@ -259,7 +266,7 @@ class MultiplicativeWeights:
                 remaining=0,
             )
         key = self._key("round", self._updates)
-        paid = session.pay(f"weights {self._name!r} runs", terms.event, key=key)
+        paid = session.pay("weights", f"weights {self._name!r} run", terms.event, key=key)
         if paid.outcome is None:
             vector = SparseVector(
                 terms.threshold,
@@ -276,7 +283,7 @@ class MultiplicativeWeights:
 
     def _opened(self, paid: Paid) -> WeightsTerms:
         """The terms of the opening that stands. InputError if it is not the one that is asked for here."""
-        saved = json.loads(self._told(paid, " opens: "))
+        saved = paid.note
         if saved["asked"] != self._opening:
             raise InputError(f"the weights {self._name!r} were opened on other terms; choose another name")
         return WeightsTerms.from_json(saved["terms"])
@@ -285,21 +292,21 @@ class MultiplicativeWeights:
         """Go through what was told since, in order; finish an update that was begun; draw nothing else."""
         find = self._session._desk.find
         while (turn := find(self._key("question", self._asked))) is not None:
-            told = json.loads(self._told(turn, " compares: "))
+            told = turn.note
             if told["above"]:
-                query = from_text(self.universe, told["query"])
+                text = told["query"]
+                query = (
+                    region(self.universe, text)
+                    if told["factors"] is None
+                    else factors(self.universe, json.loads(text))
+                )
                 steps = self._draw(query, turn) if turn.outcome is None else json.loads(turn.outcome)
                 self._update(query, int(steps))
             self._asked += 1
 
-    def _told(self, paid: Paid, verb: str) -> str:
-        """What a charge of ours says after its first words."""
-        return str(json.loads(paid.plan)["question"])[len(f"weights {self._name!r}{verb}") :]
-
     def _answer(self, query: Region, value: float, words: str, rho: float) -> Answer:
         # The numbers of a product, and the product after each of them but the first, move by half a step.
-        factored = len(json.loads(query.text)) if query.text.startswith("{") else 0
-        session, within = self._session, self.terms.within + factored / GRID
+        session, within = self._session, self.terms.within + (query.factors or 0) / GRID
         promise = session.promise()
         population = promise.population + promise.slack
         half = within + population

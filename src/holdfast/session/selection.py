@@ -78,7 +78,7 @@ def select(
     numbers = None if counted else _numbers(candidates, scores)
     event: Event = BoundedRange(each) if wanted == "exponential" else PureMechanism(each)
     key = None if conditions is None else _key(conditions, candidates, each, wanted)
-    paid = session.pay(f"select among {len(candidates)} candidates", event, key=key)
+    paid = session.pay("select", f"select among {len(candidates)} candidates", event, key=key)
     outcome = paid.outcome
     if outcome is None:
         if conditions is not None:
@@ -110,7 +110,7 @@ def was_chosen(
 
 def _key(conditions: list[Any], candidates: Sequence[Any], epsilon: Fraction, mechanism: str) -> str:
     """Equal for equal choices among conditions."""
-    identity = f"select {[str(c) for c in conditions]} {candidates} {epsilon} {mechanism} None"
+    identity = f"select {[str(c) for c in conditions]} {candidates} {epsilon} {mechanism}"
     return blake2b(identity.encode(), digest_size=16).hexdigest()
 
 

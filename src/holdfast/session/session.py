@@ -30,7 +30,7 @@ from holdfast.session.asking import Agree
 from holdfast.session.budget import AMOUNT, Amount, Budget
 from holdfast.session.certain import certain_answer, certain_plan, is_certain
 from holdfast.session.estimate import Estimate, Known
-from holdfast.session.plan import Plan, recipe_from_text
+from holdfast.session.plan import STATISTIC, Plan, recipe_from_text
 from holdfast.session.planner import affordable, finish, holds, plan
 from holdfast.session.promise import Promise, answered, next_promises, refuse_beyond_the_promise
 from holdfast.session.questions import Questions
@@ -53,7 +53,7 @@ _SIZE_KEPT = 1 << 15
 _WATCHES_KEPT = 16
 _LETTERS = 32
 """So many letters of a question take about as long for each row as one comparison."""
-_SAMPLED = json.dumps({"question": "sample"})
+_SAMPLED = json.dumps({"kind": "sample", "question": "sample"})
 _SHORT = 500
 """Longer conditions are not kept: who writes them is anybody."""
 
@@ -133,7 +133,7 @@ class Session(Questions[Answer]):
         """Every answer that was given, oldest first."""
         entries = self._ledger.entries(self.name)
         return [
-            Answer.from_json(entry.answer) for entry in entries if entry.answer and '"recipe"' in entry.plan
+            Answer.from_json(entry.answer) for entry in entries if entry.answer and entry.kind == STATISTIC
         ]
 
     @fitting
@@ -248,9 +248,11 @@ class Session(Questions[Answer]):
 
     def pay(
         self,
-        label: str,
+        kind: str,
+        words: str,
         event: Event,
         *,
+        note: Any = None,
         queries: int = 0,
         key: str | None = None,
         fresh: bool = False,
@@ -259,13 +261,15 @@ class Session(Questions[Answer]):
         """Commit the charge of a release that is made elsewhere in the house (selection, sparse vector, weights,
         learners): what it gives reaches the rows, and records the outcome. BudgetError before it would overspend.
 
+        `kind` and `note` (JSON) are for programs, `words` for people.
         A `key` makes it resumable: a second call with the same key goes on with what was paid. `queries` is how many
         intervals the release promises; more than the session's are refused. Rows owned in groups are charged as
         groups. A mechanism with a delta of its own is refused: sessions count none.
         `fresh` says that it was planned for rows of which nothing was ever told, `last` for places of the promise up
         to that one: Stale if somebody was charged before, or others took these places or the key; plan again.
         """
-        plan, text, cost = self._priced(label, event, queries)
+        plan = json.dumps({"kind": kind, "question": words} | ({} if note is None else {"note": note}))
+        text, cost = self._priced(event, queries)
         most = self._terms.queries
         if last is not None:
             return self._desk.paid(key, plan, text, cost, self._until(last if most is None else most))
@@ -293,7 +297,7 @@ class Session(Questions[Answer]):
         """How many places of the promise are taken: by the session's answers, or by all on the table."""
         return answered(self._moment(), self._terms)
 
-    def _priced(self, label: str, event: Event, queries: int) -> tuple[str, str, Charge]:
+    def _priced(self, event: Event, queries: int) -> tuple[str, Charge]:
         """What the ledger keeps of a charge, and its cost; refused where a session cannot count it."""
         terms = self._terms
         if terms.fixed is not None:
@@ -307,7 +311,7 @@ class Session(Questions[Answer]):
                 "this mechanism has a delta of its own, and sessions count none; use another version"
             )
         cost = Charge(terms.session.cost(event), terms.table.cost(event), queries)
-        return json.dumps({"question": label}), json.dumps(to_json(event)), cost
+        return json.dumps(to_json(event)), cost
 
     def _until(self, last: int | None) -> While:
         """While no place of the promise after `last` is needed."""

@@ -62,12 +62,14 @@ class Watch:
         level, count = level_of(threshold, self._rows)
         fresh = SparseVector(count, sensitivity=1, hits=hits, **terms)
         refuse_undrawable(fresh.allocation.noise, fresh.allocation.question)
-        self._paid = session.pay(f"sparse vector {name!r}", fresh.event, key=self._key("opened"))
+        self._paid = session.pay(
+            "sparse vector", f"sparse vector {name!r}", fresh.event, key=self._key("opened")
+        )
         state = json.loads(self._paid.outcome or self._paid.record(json.dumps(fresh.to_json()), secret=True))
         if state["terms"] != fresh.to_json()["terms"]:
             raise InputError(f"sparse vector {name!r} was opened on other terms; choose another name")
         self._vector, self._number = SparseVector.from_json(state), 0
-        self._calls: dict[str, tuple[str | None, bool]] = {}
+        self._calls: dict[str, tuple[str, bool]] = {}
         """What each call asked, as a digest, and what it was told."""
         self._catch_up()
         self.threshold = level
@@ -91,7 +93,8 @@ class Watch:
                 if self._vector.halted:
                     self._vector.above(0)  # raises, and says why
                 key, trial = self._key(self._number), SparseVector.from_json(self._vector.to_json())
-                turn = self._session.pay(f"above {self.threshold:g}: {condition}", Nothing(), key=key)
+                words = f"above {self.threshold:g}: {condition}"
+                turn = self._session.pay("sparse vector", words, Nothing(), key=key)
                 if turn.outcome is not None:
                     continue  # another holder of this sparse vector was quicker
                 value = int(self._paid.totals(Measurement(self._session._schema, condition))[0])
@@ -138,7 +141,7 @@ class Watch:
     def _told(self, call: str, asked: str) -> bool:
         """What a call was told before."""
         condition, above = self._calls[call]
-        if condition not in (None, asked):  # None: written before conditions were kept
+        if condition != asked:
             raise InputError("this call was made for another condition; give each question a call of its own")
         return above
 
@@ -156,8 +159,8 @@ class Watch:
         try:
             while (turn := find(self._key(self._number))) is not None and turn.outcome:
                 told = json.loads(turn.outcome)
-                if told.get("call") is not None:
-                    self._calls[told["call"]] = told.get("asked"), told["above"]
+                if told["call"] is not None:
+                    self._calls[told["call"]] = told["asked"], told["above"]
                 state, self._number = told["state"], self._number + 1
         finally:  # the state goes with the number, also when the ledger fails halfway
             if state is not None:

@@ -117,20 +117,6 @@ class Weights:
         cells = np.asarray(self.arrays.fetch(self._cells), dtype=np.float64)
         return (cells / self._total).reshape(self.universe.shape), self._outside / self._total
 
-    def accumulate(self, other: Weights) -> None:
-        """Add the other's probabilities to these weights; begin with `emptied` for an average."""
-        self._known = None
-        self._cells += other._cells / other._total
-        self._outside += other._outside / other._total
-        self._total += 1.0
-
-    def emptied(self) -> Weights:
-        """No weight anywhere, on the same universe."""
-        made = Weights(self.universe, self.arrays)
-        made._cells *= 0.0
-        made._outside = made._total = 0.0
-        return made
-
     def array(self) -> Any:
         """The device's own flat array of unnormalised weights (a view); divide by `total`."""
         return self._cells

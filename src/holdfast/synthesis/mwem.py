@@ -71,7 +71,9 @@ def mwem(
     count = min(whole("rounds", _ROUNDS if rounds is None else rounds), len(work.groups))
     choosing, noise, event, amount = _budget(session, rho, epsilon, count)
     identity = json.dumps([made.identity(), work.queries, count, str(choosing), str(noise)])
-    paid = session.pay(f"mwem {name!r} on {len(work)} conditions", event, key=f"mwem {name} {identity}")
+    paid = session.pay(
+        "mwem", f"mwem {name!r} on {len(work)} conditions", event, key=f"mwem {name} {identity}"
+    )
     rows = session._terms.rows
     text = paid.outcome
     if text is None:

@@ -72,7 +72,7 @@ def quality(
     # The sum of k errors moves by at most k, so its k-th part, rounded down, by at most 1.
     variance = round_up(Fraction(2) / (2 * Fraction(positive("rho", rho))))
     event = Gaussian(2, variance)
-    paid = session.pay(f"quality of {synthetic.method} on {k} conditions", event)
+    paid = session.pay("quality", f"quality of {synthetic.method} on {k} conditions", event)
     worst, total = _errors(paid, work, guesses)
     noisy = add_gaussian(np.array([worst, total // k], dtype=np.int64), variance)
     found = json.loads(paid.record(json.dumps(np.asarray(noisy).tolist())))

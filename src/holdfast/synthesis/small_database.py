@@ -82,8 +82,8 @@ def small_database(
     _refuse_long_lists(search, points, m, len(work), whole("candidates", candidates))
     event: Event = Repeat(BoundedRange(rate / m), m) if search == "greedy" else BoundedRange(rate)
     identity = json.dumps([made.identity(), work.queries, str(rate), m, search, candidates])
-    label = f"small database {name!r} of {m} rows for {len(work)} conditions"
-    paid = session.pay(label, event, key=f"small database {name} {identity}")
+    words = f"small database {name!r} of {m} rows for {len(work)} conditions"
+    paid = session.pay("small database", words, event, key=f"small database {name} {identity}")
     text = paid.outcome
     if text is None:
         counts = work.answers(CellCounts(paid, made).cells)

@@ -76,8 +76,8 @@ def _charged(session: Session, loss: Loss, how: dict[str, Any]) -> tuple[Descent
     while True:
         made = plan_minimize(session, loss, **how)
         with suppress(Stale):
-            label = f"minimize {type(loss).__name__}"
-            return made, session.pay(label, made.event, queries=1, fresh=made.fresh)
+            words = f"minimize {type(loss).__name__}"
+            return made, session.pay("minimize", words, made.event, queries=1, fresh=made.fresh)
 
 
 @fitting
