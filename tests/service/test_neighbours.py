@@ -201,7 +201,7 @@ def test_a_plan_that_looks_at_the_rows_is_caught(fresh: Site, monkeypatch: pytes
     planned = Session._planned
 
     def looking(self: Session, statistic: Any, request: Any, moment: Any) -> Any:
-        found = int(self._source.totals(Measurement(self.schema, statistic.where))[0])
+        found = int(self._desk._source.totals(Measurement(self.schema, statistic.where))[0])
         return planned(self, statistic, replace(request, rho=request.rho * (1 + found)), moment)
 
     monkeypatch.setattr(Session, "_planned", looking)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from typing import Any
 
@@ -56,7 +57,8 @@ def hold(
 
 def paid_and_hit(session: Session) -> tuple[int, int]:
     entries = list(session._ledger.entries(session.name))
-    return sum(e.charge.session > 0 for e in entries), sum('above\\": 1' in e.plan for e in entries)
+    notes = [json.loads(entry.plan).get("note", {}) for entry in entries]
+    return sum(e.charge.session > 0 for e in entries), sum(note.get("above", 0) for note in notes)
 
 
 def told_when_overtaken(kind: type[MultiplicativeWeights], where: str) -> bool:

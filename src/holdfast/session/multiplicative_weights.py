@@ -186,7 +186,8 @@ class MultiplicativeWeights:
         guess = self.weights.fraction(query)
         unit = self._session._terms.rows * GRID
         above = run.above(abs(self._total(query) - round(guess * unit)))
-        told = {"by": self._holder, "above": bool(above), "query": query.text, "factors": query.factors}
+        # 0 or 1: an entry is as long for "above" as for "below".
+        told = {"by": self._holder, "above": int(above), "query": query.text, "factors": query.factors}
         key = self._key("question", self._asked)
         turn = self._session.pay(
             "weights", f"weights {self._name!r}: {query.text}", Nothing(), note=told, key=key
