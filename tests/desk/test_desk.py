@@ -73,7 +73,7 @@ def test_a_charge_without_an_outcome_is_found_again_and_goes_on(desk: Desk) -> N
     assert desk.find("k") is None
     pay(desk, "k")
     again = desk.find("k")
-    assert again is not None and again.outcome is None and again.event == EVENT
+    assert again is not None and again.outcome is None and again.entry.event == EVENT
     assert READS["totals"](again) == [4]
     first, second = desk.find("k"), desk.find("k")
     assert first is not None and second is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,30 +65,15 @@ class Paid(RowAccess):
 
     A secret outcome (a noisy threshold) is the state of a mechanism that goes on, so rows stay in reach; an outcome
     that is told ends it, here and for everybody who finds the charge again. A charge of nothing reaches no rows: what
-    it tells was paid for before.
+    it tells was paid for before. `entry` is the charge as it was committed.
     """
 
-    __slots__ = ("_entry", "_ledger", "_secret", "outcome")
+    __slots__ = ("_ledger", "_secret", "entry", "outcome")
 
     def __init__(self, entry: Entry, source: Source, ledger: Ledger) -> None:
         super().__init__(source)
-        self._entry, self._ledger = entry, ledger
+        self.entry, self._ledger = entry, ledger
         self.outcome, self._secret = entry.answer, entry.secret
-
-    @property
-    def plan(self) -> str:
-        """The plan that was paid for, as JSON text."""
-        return self._entry.plan
-
-    @property
-    def note(self) -> Any:
-        """What was noted with the charge; see `Entry.note`."""
-        return self._entry.note
-
-    @property
-    def event(self) -> str:
-        """The event that was paid for, as JSON text."""
-        return self._entry.event
 
     def record(self, outcome: str, *, secret: bool = False) -> str:
         """Commit the outcome, once; returns the one that stands. A `secret` one is left out of exports."""
@@ -96,18 +81,18 @@ class Paid(RowAccess):
 
     def recording(self, outcome: str, *, secret: bool = False) -> Steps[str]:
         """`record`, as a step."""
-        refuse_to_replay(self._entry)
-        self.outcome = yield Record(self._entry.id, outcome, secret)
+        refuse_to_replay(self.entry)
+        self.outcome = yield Record(self.entry.id, outcome, secret)
         self._secret = secret
         return self.outcome
 
     def _admit(self) -> Source:
-        if self._entry.event == _NOTHING:
+        if self.entry.event == _NOTHING:
             raise LedgerError(
                 "expected a charge that covers rows, got one of nothing; look by what was paid for"
             )
         if self.outcome is None:
-            refuse_to_replay(self._entry)
+            refuse_to_replay(self.entry)
         elif not self._secret:
             raise LedgerError("expected a charge whose outcome is open, got one that was told; ask again")
         return self._source

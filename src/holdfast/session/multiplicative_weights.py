@@ -192,7 +192,7 @@ class MultiplicativeWeights:
         turn = self._session.pay(
             "weights", f"weights {self._name!r}: {query.text}", Nothing(), note=told, key=key
         )
-        if turn.note != told:
+        if turn.entry.note != told:
             return None
         if not above:
             self._asked, self._run = self._asked + 1, run
@@ -284,7 +284,7 @@ class MultiplicativeWeights:
 
     def _opened(self, paid: Paid) -> WeightsTerms:
         """The terms of the opening that stands. InputError if it is not the one that is asked for here."""
-        saved = paid.note
+        saved = paid.entry.note
         if saved["asked"] != self._opening:
             raise InputError(f"the weights {self._name!r} were opened on other terms; choose another name")
         return WeightsTerms.from_json(saved["terms"])
@@ -293,7 +293,7 @@ class MultiplicativeWeights:
         """Go through what was told since, in order; finish an update that was begun; draw nothing else."""
         find = self._session._desk.find
         while (turn := find(self._key("question", self._asked))) is not None:
-            told = turn.note
+            told = turn.entry.note
             if told["above"]:
                 text = told["query"]
                 query = (

@@ -281,7 +281,7 @@ class Session(Questions[Answer]):
         while True:
             standing = None if key is None else self._desk.find(key)
             if standing is not None:
-                if standing.event != event:
+                if standing.entry.event != event:
                     raise InputError("this was opened on other terms; choose another name")
                 return standing
             try:
@@ -377,9 +377,9 @@ class Session(Questions[Answer]):
         if paid is None or paid.outcome is not None:
             raise Stale("it was answered meanwhile")
         totals = workload(statistic, self._terms.schema, self._terms.rows)
-        recipe, promise, within = recipe_from_text(paid.plan)
+        recipe, promise, within = recipe_from_text(paid.entry.plan)
         planned = finish(totals, recipe, promise, self._terms, within)
-        if planned.event_text != paid.event:
+        if planned.event_text != paid.entry.event:
             raise LedgerError("this table was opened on other terms than when the answer was paid for")
         return paid, planned
 
