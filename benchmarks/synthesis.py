@@ -108,7 +108,10 @@ def _measured(n: int, columns: int, k: int) -> float:
     weights = MultiplicativeWeights(session, list(schema), queries=k, rho=RHO, nulls=[])
     queries = _questions(columns, 125)
     truth = (
-        Workload(weights.universe, queries).answers(CellCounts(session._source, weights.universe).cells) / n
+        Workload(weights.universe, queries).answers(
+            CellCounts(session._desk.for_the_owner(), weights.universe).cells
+        )
+        / n
     )
     return max(
         abs(weights.fraction(query).value - float(true)) for query, true in zip(queries, truth, strict=True)
@@ -124,7 +127,7 @@ def _mwem(columns: int, reference_rounds: int) -> dict[str, Any]:
     start = time.process_time()
     made = mwem(session, list(schema), work, rho=RHO, rounds=ROUNDS, nulls=[])
     ours = time.process_time() - start
-    counts = CellCounts(session._source, made.universe)
+    counts = CellCounts(session._desk.for_the_owner(), made.universe)
     truth = work.answers(counts.cells) / n
     error = np.abs(work.answers(made.weights.probabilities()[0]) - truth)
     theirs, dense_error = _dense_mwem(work, counts.cells / n, reference_rounds)

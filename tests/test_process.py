@@ -96,6 +96,7 @@ ROOMS = (
     "mechanisms",
     "data",
     "ledger",
+    "desk",
     "local",
     "stream",
     "session",
@@ -116,6 +117,7 @@ tests/data/test_pool.py)."""
 
 INSIDE = {
     "stream.Tree": "Counter", "stream.SquareRoot": "Counter", "stream.HistogramCounter": "Counter",
+    "desk.Paid": "a ledger",
     "session.Session": "a ledger", "session.Table": "a ledger", "session.Watch": "SparseVector, a ledger",
     "session.MultiplicativeWeights": "SparseVector, a ledger", "holdout.Asker": "SparseVector, a ledger",
     "holdout.Looks": "a ledger",
@@ -130,7 +132,7 @@ HARMLESS = {
     "noise.ReplayedBits": "nothing secret: it repeats itself on purpose", "data.Engine": "a connection",
     "data._Refill": "whether rows were drawn",
     "data.PostgresSource": "a layout", "data.Link": "connections", "data.StoreWriter": "files",
-    "data.SparkSource": "a connection", "data.StoreSource": "mapped columns", "session.DeferredSource": "the rows",
+    "data.SparkSource": "a connection", "data.StoreSource": "mapped columns", "data.DeferredSource": "the rows",
     "session.Amount": "a number", "session.Weights": "a function of what was told",
     "holdout.HoldoutScorer": "public answers", "holdout.Summary": "public answers",
     "holdout.OptunaCallback": "public answers", "learn._PrivateLinear": "a public model",

@@ -21,6 +21,7 @@ from holdfast.errors import (
     SchemaError,
     StoreError,
 )
+from holdfast.offered import offer as _offer
 
 if TYPE_CHECKING:
     from holdfast import audit, holdout, learn, local, mechanisms, privacy, stream, synthesis, validity
@@ -39,6 +40,8 @@ _HOME = {
     "load_ipython_extension": "holdfast.client.magic",
 }
 _ROOMS = ("audit", "holdout", "learn", "local", "mechanisms", "privacy", "stream", "synthesis", "validity")
+
+_offer("synthesize", lambda: _import_module("holdfast.synthesis").synthesize)
 
 __all__ = [
     "Answer",

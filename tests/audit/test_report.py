@@ -84,8 +84,7 @@ def test_every_way_to_be_told_something_has_a_session_case() -> None:
     """Every public method of a session, every mechanism, version and search; and what stands above a session."""
     names = [case.name.removeprefix("session: ") for case in registry() if case.name.startswith("session: ")]
     silent = {
-        "charge",
-        "record",
+        "pay",
         "promise",
         "left",
         "opened",

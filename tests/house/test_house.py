@@ -122,7 +122,6 @@ def test_the_ban_would_notice(tmp_path: Path) -> None:
 
 
 UNCHARGED = {
-    "session/deferred.py draw": "a source of rows",
     "session/weighted_rows.py sample": "rows from public weights",
     "session/weighted_rows.py _values": "rows from public weights",
     "session/synthetic.py rows": "rows from public weights",
@@ -179,7 +178,7 @@ def test_a_taker_of_bits_would_be_noticed(tmp_path: Path) -> None:
 def test_charges_are_reserved_in_one_place() -> None:
     """So that no charge can forget to say that its noise is replayed. Looks have a place of their own, which says so
     twice: for the opening, whose threshold is drawn, and for a look."""
-    allowed = {"holdfast/session/session.py": ["Reserve("], "holdfast/holdout/looks.py": [".reserve("] * 2}
+    allowed = {"holdfast/desk/desk.py": ["Reserve("], "holdfast/holdout/looks.py": [".reserve("] * 2}
     for path in SOURCES:
         if path.parent.name != "ledger":
             calls = re.findall(r"\bReserve\(|\.reserve\(", path.read_text())

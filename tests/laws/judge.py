@@ -135,7 +135,7 @@ def guarded() -> frozenset[Function]:
     """Every function that charges a ledger or reads a session's rows, by its source text, and all of Session's."""
     found = {
         (inspect.getsourcefile(module) or "", name)
-        for module in modules("session", "synthesis", "learn")
+        for module in modules("desk", "session", "synthesis", "learn")
         for name in _guarded_in(ast.parse(inspect.getsource(module)))
     }
     return frozenset(found) | frozenset(asked().values())
@@ -151,8 +151,9 @@ def asked() -> dict[str, Function]:
     }
 
 
-_CHARGES = {"charge", "_charge_by", "reserve", "Reserve"}
-_READS = {"totals", "scan", "gather", "draw"}
+_CHARGES = {"pay", "paid", "reserve", "Reserve", "for_the_owner"}
+_READS = {"totals", "scan", "gather", "draw", "one"}
+_ROWS = {"_source", "source", "_admit", "_paid", "paid", "rows"}
 
 
 def _guarded_in(node: ast.AST, inside: str = "") -> Iterator[str]:
@@ -168,8 +169,8 @@ def _is_guarded(function: ast.expr) -> bool:
         return function.id in _CHARGES
     if not isinstance(function, ast.Attribute):
         return False
-    owner = function.value
+    owner = function.value.func if isinstance(function.value, ast.Call) else function.value
     holder = (
         owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
     )
-    return function.attr in _CHARGES or (function.attr in _READS and holder in ("_source", "source"))
+    return function.attr in _CHARGES or (function.attr in _READS and holder in _ROWS)

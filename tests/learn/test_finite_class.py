@@ -159,7 +159,7 @@ def test_a_session_is_charged_before_it_is_read() -> None:
     def broken(*_: Any) -> Any:
         raise OSError("the disk is gone")
 
-    session._source.scan = broken  # type: ignore[method-assign]
+    session._desk._source.scan = broken  # type: ignore[method-assign]
     with pytest.raises(OSError, match="gone"):
         hypotheses.learn_in(session, ["age"], "sick = true", epsilon=0.25)
     assert session.spent > 0.74

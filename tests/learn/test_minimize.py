@@ -229,6 +229,11 @@ def slide(slope: float) -> learn.OwnLoss:
     )
 
 
+def rows_of(session: hf.Session) -> Any:
+    """The rows, as if they were paid for."""
+    return session._desk.for_the_owner()
+
+
 @pytest.mark.parametrize(("rule", "slope", "slack"), [("smooth", 1 / 50, 2.2), ("convex", 1 / 28, 40.0)])
 def test_the_certificate_is_not_idle(rule: str, slope: float, slack: float) -> None:
     """An instance near the worst, almost without noise: a certificate `slack` times smaller would be false."""
@@ -238,7 +243,11 @@ def test_the_certificate_is_not_idle(rule: str, slope: float, slack: float) -> N
     certified = table_excess(loss, rule, 50, plan.sigma, 0.005)[0]
     made = dataclasses.replace(plan, rule=rule)
     theta = room.descend(
-        session, loss, made, room.steepness(loss, made, 0.005), room.blocks_of(session, loss)
+        rows_of(session),
+        loss,
+        made,
+        room.steepness(loss, made, 0.005),
+        room.blocks_of(rows_of(session), loss),
     )
     excess = slope * (float(theta[0]) + 1)
     assert certified / slack < excess <= certified
@@ -257,7 +266,8 @@ def test_every_rule_is_certified() -> None:
         sure, expected = table_excess(loss, rule, 30, made.sigma, 0.05)
         steep = room.steepness(loss, made, 0.05)
         runs = [
-            value(room.descend(session, loss, made, steep, room.blocks_of(session, loss))) - best
+            value(room.descend(rows_of(session), loss, made, steep, room.blocks_of(rows_of(session), loss)))
+            - best
             for _ in range(25)
         ]
         assert max(runs) <= sure
@@ -289,9 +299,9 @@ def test_the_noise_is_the_noise_of_the_plan() -> None:
     session = session_of(50, rho=1e6)
     plan = plan_minimize(session, loss, rho=1.0, iterations=1, mechanism="gaussian")
     plan = dataclasses.replace(plan, rule="smooth")
-    blocks = room.blocks_of(session, loss)
+    blocks = room.blocks_of(rows_of(session), loss)
     mean = loss.total(loss.region.start, next(iter(blocks()))) / 50 * loss.step
-    drawn = np.array([room.descend(session, loss, plan, 1.0, blocks) + mean for _ in range(3000)])
+    drawn = np.array([room.descend(rows_of(session), loss, plan, 1.0, blocks) + mean for _ in range(3000)])
     statistic = float((drawn**2).sum()) / plan.sigma**2  # smooth rule: the step is 1/L = 1
     for factor in (1.0, 0.9, 1.1):
         p = stats.chi2.cdf(statistic / factor**2, drawn.size)
@@ -302,9 +312,9 @@ def test_votes_are_unbiased_and_sub_gaussian() -> None:
     loss = LOSSES["huber"](radius=2.0)
     session = session_of(300)
     theta = np.array([0.3, -0.5, 0.2])
-    rows = loss.prepare(next(iter(session._source.scan(loss.columns))))
+    rows = loss.prepare(next(iter(session._desk._source.scan(loss.columns))))
     truth = loss.total(theta, rows) / 300
-    drawn = np.array([room.by_votes(session, loss, theta, 40) for _ in range(2000)])
+    drawn = np.array([room.by_votes(rows_of(session), loss, theta, 40) for _ in range(2000)])
     sigma = 2 * loss.span / (2 * 0.5 * math.sqrt(40))
     assert (np.abs(drawn.mean(axis=0) - truth) < 6.5 * sigma / math.sqrt(2000)).all()
     assert (drawn.std(axis=0) <= sigma * 1.1).all()
@@ -340,10 +350,12 @@ def test_repeated_runs_are_chosen_privately() -> None:
     assert plan.selecting is not None and plan.runs == 4 and plan.cost <= 0.05
     found = minimize(session, loss, rho=0.05, iterations=20, runs=4, mechanism="gaussian")
     assert float(session.spent) <= 0.05
-    rows = loss.prepare(next(iter(session._source.scan(loss.columns))))
+    rows = loss.prepare(next(iter(session._desk._source.scan(loss.columns))))
     assert objective(loss, rows)(found.theta) - least(loss, rows) <= found.excess
     good, bad = found.theta, -found.theta
-    picks = [room.choose(loss, [bad, good], Fraction(4), room.blocks_of(session, loss)) for _ in range(50)]
+    picks = [
+        room.choose(loss, [bad, good], Fraction(4), room.blocks_of(rows_of(session), loss)) for _ in range(50)
+    ]
     assert picks == [1] * 50
     with pytest.raises(InputError, match="needs a budget"):
         plan_minimize(session, loss, within=0.1, runs=2)
@@ -355,7 +367,7 @@ def test_the_charge_comes_first_and_is_kept() -> None:
     def broken(*_: Any) -> Any:
         raise OSError("the disk is gone")
 
-    session._source.scan = broken  # type: ignore[method-assign]
+    session._desk._source.scan = broken  # type: ignore[method-assign]
     plan = plan_minimize(session, loss, rho=0.1, mechanism="gaussian")  # reads nothing
     with pytest.raises(OSError, match="gone"):
         minimize(session, loss, rho=0.1, mechanism="gaussian")

@@ -14,11 +14,11 @@ from gateway import LABELS
 from opentelemetry.trace import NoOpTracer, Tracer, TracerProvider
 
 import holdfast as hf
+from holdfast.data.deferred import DeferredSource
 from holdfast.errors import DataError
 from holdfast.service import app as app_module
 from holdfast.service import envelope
 from holdfast.service.problem import Problem
-from holdfast.session.deferred import DeferredSource
 from service.site import Reply, Site, register_csv, site
 
 CANARY = secrets.token_hex(16)

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from gateway import people
 
+from holdfast.desk.steps import Done, Next, taken
 from holdfast.errors import LedgerError
 from holdfast.ledger import Reserve, Wish
 from holdfast.ledger.chained import ChainedLedger
 from holdfast.service.catalog import Catalog
 from holdfast.service.problem import Problem
 from holdfast.service.short import question_of
-from holdfast.session.steps import Done, Next, taken
 from service.at_once import DATABASES, Pair, Request, code_of, two_gateways
 from service.site import Site, site
 

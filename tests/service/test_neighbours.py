@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from query import kleene
 from query.questions import EDGES, SCHEMA, arithmetic, questions
 
+from holdfast.data.deferred import DeferredSource
 from holdfast.data.suggest import suggest_schema
 from holdfast.errors import DataError
 from holdfast.query.measurement import Measurement
 from holdfast.service import create_app
 from holdfast.service import tables as tables_module
 from holdfast.session import Session
-from holdfast.session.deferred import DeferredSource
 from service.site import Site, register_csv, shape, site, write_csv
 
 Rows = dict[str, Sequence[object]]
@@ -201,7 +201,7 @@ def test_a_plan_that_looks_at_the_rows_is_caught(fresh: Site, monkeypatch: pytes
     planned = Session._planned
 
     def looking(self: Session, statistic: Any, request: Any, moment: Any) -> Any:
-        found = int(self._source.totals(Measurement(self.schema, statistic.where))[0])
+        found = int(self._desk._source.totals(Measurement(self.schema, statistic.where))[0])
         return planned(self, statistic, replace(request, rho=request.rho * (1 + found)), moment)
 
     monkeypatch.setattr(Session, "_planned", looking)

@@ -13,6 +13,7 @@ import pytest
 from fastapi import APIRouter
 from gateway import SHARE, prepared
 
+from holdfast.desk import Next
 from holdfast.errors import BudgetError, DataError
 from holdfast.ledger import Account, ChainedLedger, Charge, Entry, MemoryLedger, Record, Reserve
 from holdfast.service import api
@@ -23,7 +24,6 @@ from holdfast.service.short import ShortRoute, question_of
 from holdfast.service.tables import Tables
 from holdfast.service.work import Commits, Work
 from holdfast.session import session as session_module
-from holdfast.session.steps import Next
 from service.site import Site, site
 
 QUESTION = {"kind": "fraction", "where": "age > 40", "rho": 1e-5}

@@ -11,6 +11,8 @@ import pytest
 from forking import LABELS, SESSION, Asked
 
 import holdfast as hf
+from holdfast.desk import desk as desk_module
+from holdfast.desk import paid as paid_module
 from holdfast.holdout import Leaderboard, ReusableHoldout
 from holdfast.ledger import export, verify, verify_export
 from holdfast.ledger.entry import is_replayed
@@ -51,10 +53,10 @@ def test_every_charge_that_is_replayed_says_so(action: str) -> None:
 def test_a_session_that_forgets_to_say_so_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broken twin. A record for the unmarked entry is refused on top of that."""
     asked = Asked()
-    monkeypatch.setattr(session_module, "noted", lambda plan: plan)
+    monkeypatch.setattr(desk_module, "noted", lambda plan: plan)
     with pytest.raises(hf.LedgerError, match="real noise"):
         new_plans(asked, "a question")
-    monkeypatch.setattr(session_module, "refuse_to_replay", lambda entry: None)
+    monkeypatch.setattr(paid_module, "refuse_to_replay", lambda entry: None)
     assert not any(map(is_replayed, new_plans(asked, "statistic")))
 
 

@@ -11,11 +11,11 @@ from oracles.statistics import FALSE_ALARM, gaussian_log_law, laplace_log_law, s
 from session.numbers import open_rows
 
 import holdfast as hf
+from holdfast.desk import Steps
 from holdfast.ledger import Ledger, MemoryLedger
 from holdfast.session import session as session_module
 from holdfast.session.answer import Answer
 from holdfast.session.session import Session
-from holdfast.session.steps import Steps
 from holdfast.session.table import Table
 
 
@@ -79,9 +79,9 @@ def test_a_session_that_reads_first_is_caught(watched: Any, monkeypatch: pytest.
     """The broken twin: draw, then charge."""
 
     def read_first(self: Session, statistic: Any, request: Any) -> Steps[Answer]:
-        planned, wish = self._wish(statistic, request, "key", None)
-        answer = session_module.release(planned, self._source, self._terms)
-        yield wish
+        planned, holding = self._agreed(statistic, request, None)
+        answer = session_module.release(planned, self._desk.for_the_owner(), self._terms)  # type: ignore[arg-type]
+        yield from self._desk.pay("key", planned.text, planned.event_text, planned.charge, holding)
         return answer
 
     monkeypatch.setattr(Session, "_steps", read_first)
@@ -187,17 +187,17 @@ def test_noise_has_the_planned_scale(
 
 def test_a_standing_charge_is_not_reused_for_another_event() -> None:
     session = open_rows(np.arange(100)).session(epsilon=100.0)
-    session.charge("one", hf.privacy.events.PureMechanism(1), key="k")
+    session.pay("test", "one", hf.privacy.events.PureMechanism(1), key="k")
     with pytest.raises(hf.InputError, match="other terms"):
-        session.charge("another", hf.privacy.events.PureMechanism(50), key="k")
+        session.pay("test", "another", hf.privacy.events.PureMechanism(50), key="k")
 
 
 def test_charges_with_intervals_stay_within_the_promise() -> None:
     session = open_rows(np.arange(100)).session(epsilon=10.0, queries=1)
-    session.charge("one", hf.privacy.events.PureMechanism(1), queries=1)
+    session.pay("test", "one", hf.privacy.events.PureMechanism(1), queries=1)
     with pytest.raises(hf.BudgetError, match="1 queries"):
-        session.charge("two", hf.privacy.events.PureMechanism(1), queries=1)
-    session.charge("without an interval", hf.privacy.events.PureMechanism(1))
+        session.pay("test", "two", hf.privacy.events.PureMechanism(1), queries=1)
+    session.pay("test", "without an interval", hf.privacy.events.PureMechanism(1))
     assert session.spent == pytest.approx(2.0)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import holdfast as hf
+from holdfast.desk import Paid
 from holdfast.errors import BudgetError, InputError, MechanismError, QueryError
 from holdfast.ledger import MemoryLedger
 from holdfast.noise._replay import replayed
@@ -246,22 +247,24 @@ def test_a_twin_that_forgets_its_threshold_is_caught_drawing(saved: Path) -> Non
 
 
 @pytest.mark.parametrize("crash_at", range(1, 9))
-def test_a_crash_at_any_record_loses_at_most_an_answer(saved: Path, crash_at: int) -> None:
+def test_a_crash_at_any_record_loses_at_most_an_answer(
+    saved: Path, crash_at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The process dies when it is about to record something: after the charge, before the answer leaves."""
     session = session_of(hf.open(saved), name="analyst")
     calls = 0
-    real = session.record
+    real = Paid.record
 
-    def record(entry: Any, outcome: str, *, secret: bool = False) -> str:
+    def record(paid: Paid, outcome: str, *, secret: bool = False) -> str:
         nonlocal calls
         calls += 1
         if calls == crash_at:
             raise KeyboardInterrupt
-        return real(entry, outcome, secret=secret)
+        return real(paid, outcome, secret=secret)
 
-    session.record = record  # type: ignore[method-assign]
     released: dict[str, float] = {}
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), monkeypatch.context() as crash:
+        crash.setattr(Paid, "record", record)
         weights = open_weights(session, within=0.05)
         for where in TRUTH:
             before = weights.updates
@@ -283,8 +286,8 @@ def test_a_crash_at_any_record_loses_at_most_an_answer(saved: Path, crash_at: in
 def test_charges_come_before_noise() -> None:
     session = session_of(hf.open(DATA, SCHEMA2))
     order: list[str] = []
-    charge = session.charge
-    session.charge = lambda *a, **k: (order.append("charge"), charge(*a, **k))[1]  # type: ignore[method-assign]
+    pay = session.pay
+    session.pay = lambda *a, **k: (order.append("charge"), pay(*a, **k))[1]  # type: ignore[method-assign]
 
     class Telling(ReplayedBits):
         def below(self, n: int) -> int:

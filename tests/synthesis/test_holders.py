@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from typing import Any
 
@@ -56,7 +57,8 @@ def hold(
 
 def paid_and_hit(session: Session) -> tuple[int, int]:
     entries = list(session._ledger.entries(session.name))
-    return sum(e.charge.session > 0 for e in entries), sum('above\\": 1' in e.plan for e in entries)
+    notes = [json.loads(entry.plan).get("note", {}) for entry in entries]
+    return sum(e.charge.session > 0 for e in entries), sum(note.get("above", 0) for note in notes)
 
 
 def told_when_overtaken(kind: type[MultiplicativeWeights], where: str) -> bool:
@@ -247,12 +249,12 @@ def widths(target: str, monkeypatch: pytest.MonkeyPatch, *, together: bool) -> l
     return [*found, last.within]
 
 
-def charge_whatever_happened(self: Session, last: int, *what: Any, **how: Any) -> Any:
+def pay_whatever_happened(self: Session, *what: Any, last: int | None = None, **how: Any) -> Any:
     """The broken twin does not look who took the places meanwhile."""
-    return real_charge_by(self, 1 << 60, *what, **how)
+    return real_pay(self, *what, last=None if last is None else 1 << 60, **how)
 
 
-real_charge_by = Session._charge_by
+real_pay = Session.pay
 
 
 @pytest.mark.parametrize("target", ["table", "population"])
@@ -266,7 +268,7 @@ def test_weights_planned_at_the_same_moment_share_the_promise(
         return all(w >= h for w, h in zip(widths(target, monkeypatch, together=True), honest, strict=True))
 
     assert keeps_the_promise()
-    monkeypatch.setattr(Session, "_charge_by", charge_whatever_happened)
+    monkeypatch.setattr(Session, "pay", pay_whatever_happened)
     assert not keeps_the_promise()
 
 
@@ -298,7 +300,7 @@ def test_openings_of_one_name_at_the_same_moment_agree(monkeypatch: pytest.Monke
     assert [second.terms] == [other.terms for other in others]
     assert session._answered == 101
     with monkeypatch.context() as patch:  # a twin that compares the plans, and not what was asked for
-        patch.setattr(Session, "_charge_by", lambda self, last, *what, **how: self.charge(*what, **how))
+        patch.setattr(Session, "pay", lambda *what, last=None, **how: real_pay(*what, **how))
         session = busy_session("table")
         with pytest.raises(InputError, match="other terms"):
             open_while(session, open_the_same, monkeypatch)

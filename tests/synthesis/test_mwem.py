@@ -40,7 +40,7 @@ def session_of(**options: Any) -> Session:
 
 def errors(session: Session, made: SyntheticTable, queries: list[str]) -> np.ndarray[Any, Any]:
     work = Workload(made.universe, queries)
-    truth = work.answers(CellCounts(session._source, made.universe).cells) / ROWS
+    truth = work.answers(CellCounts(session._desk.for_the_owner(), made.universe).cells) / ROWS
     found: np.ndarray[Any, Any] = np.abs(truth - work.answers(made.weights.probabilities()[0]))
     return found
 
@@ -70,7 +70,9 @@ def test_a_workload_answers_as_the_rows_do() -> None:
 
 def test_all_marginals_are_a_partition_for_each_pair() -> None:
     assert len(QUERIES) == 28 * 4
-    counts = Workload(UNIVERSE, QUERIES).answers(CellCounts(session_of()._source, UNIVERSE).cells)
+    counts = Workload(UNIVERSE, QUERIES).answers(
+        CellCounts(session_of()._desk.for_the_owner(), UNIVERSE).cells
+    )
     assert np.all(counts.reshape(28, 4).sum(axis=1) == ROWS)
 
 
@@ -81,7 +83,8 @@ def test_it_learns_the_workload_within_its_budget() -> None:
     assert float(session.spent) <= 0.05
     assert float(session.spent) == pytest.approx(0.05, rel=1e-4)
     uniform = np.abs(
-        Workload(UNIVERSE, QUERIES).answers(CellCounts(session._source, UNIVERSE).cells) / ROWS - 0.25
+        Workload(UNIVERSE, QUERIES).answers(CellCounts(session._desk.for_the_owner(), UNIVERSE).cells) / ROWS
+        - 0.25
     )
     found = errors(session, made, QUERIES)
     assert uniform.max() > 0.3

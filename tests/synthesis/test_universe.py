@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -15,7 +16,7 @@ import holdfast as hf
 from holdfast.errors import InputError, QueryError
 from holdfast.query.evaluate import evaluate
 from holdfast.query.parse import parse_predicate
-from holdfast.query.region import GRID, Region, factors, from_text, region
+from holdfast.query.region import GRID, Region, factors, region
 from holdfast.query.universe import Universe, universe
 from holdfast.session.cell_counts import CellCounts
 from holdfast.session.marginals import marginals
@@ -193,7 +194,8 @@ def test_factors_are_products_of_numbers_on_the_grid() -> None:
     counts = CellCounts(hf.open(data, SCHEMA)._source, UNIVERSE)
     truth = (data["grade"] / 4 * np.where(data["sick"], 1.0, 0.5)).sum()
     assert counts.steps(one) / GRID == pytest.approx(truth, abs=4000 / GRID)
-    again = from_text(UNIVERSE, one.text)
+    again = factors(UNIVERSE, json.loads(one.text))
+    assert (one.factors, again.factors, region(UNIVERSE, "sick").factors) == (2, 2, None)
     assert again.steps is not None
     assert one.steps is not None
     assert np.array_equal(again.steps, one.steps)

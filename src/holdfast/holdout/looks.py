@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from holdfast.desk.replayed import noted, refuse_to_replay
 from holdfast.errors import BudgetError, InputError, LedgerError
 from holdfast.holdout.fingerprint import fingerprint
 from holdfast.holdout.labels import Labels
@@ -30,7 +31,6 @@ from holdfast.ledger import (
     verify,
 )
 from holdfast.ledger.entry import LOST
-from holdfast.session.replayed import noted, refuse_to_replay
 
 Place = Ledger | str | Path | None
 """Where looks are counted: a ledger, a file, a folder, "postgresql://…#name", or (None) the memory of this process."""

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from holdfast.errors import InputError
 from holdfast.learn.rows import Labels, Matrix, decode, known_columns, labels, matrix
 from holdfast.learn.sample_size import excess_by_union, realisable_error
-from holdfast.ledger import Entry, Stale
+from holdfast.ledger import Stale
 from holdfast.mechanisms.accuracy import laplace_reach
 from holdfast.mechanisms.laplace import add_laplace
 from holdfast.mechanisms.selection import exponential, selection_loss
@@ -27,6 +27,7 @@ from holdfast.session.footing import Footing, footing_after, is_fresh
 from holdfast.session.request import probability
 
 if TYPE_CHECKING:
+    from holdfast.desk import Paid
     from holdfast.noise.bits import Bits
     from holdfast.session.session import Session
 
@@ -186,16 +187,16 @@ class FiniteClass:
         test, needed = compile_predicate(condition, schema), {*names, *predicate_columns(condition)}
         eps = positive("epsilon", epsilon)
         event = Events((BoundedRange(_choosing(eps)), Laplace(1, _scale(eps))))
-        entry, footing = _charged(session, f"learn {target} from {', '.join(names)}", event)
+        paid, footing = _charged(session, f"learn {target} from {', '.join(names)}", event)
         wrong = np.zeros(self.size, dtype=np.int64)
-        for block in session._source.scan([name for name in schema if name in needed]):
+        for block in paid.scan([name for name in schema if name in needed]):
             wrong += self.hypotheses.mistakes(matrix(decode(block, schema, names)), test(block))
         index, measured = _release(wrong, eps)
         width, excess = _claims(self.size, eps, footing)
         n, confidence = footing.rows, session.confidence
         bound = min(1.0, max(0.0, measured / n + width))
         found = self._learned(index, measured, n, bound, excess, confidence, eps, footing.promise.target)
-        session.record(entry, json.dumps({"hypothesis": index, "error": found.error, "bound": bound}))
+        paid.record(json.dumps({"hypothesis": index, "error": found.error, "bound": bound}))
         return found
 
     def _learned(
@@ -224,12 +225,12 @@ class FiniteClass:
         )
 
 
-def _charged(session: Session, label: str, event: Event) -> tuple[Entry, Footing]:
+def _charged(session: Session, words: str, event: Event) -> tuple[Paid, Footing]:
     """Charge two claims; and what they stand on, which is looked up again if somebody was charged first."""
     while True:
         fresh = is_fresh(session._terms, session._moment())
         with suppress(Stale):
-            return session.charge(label, event, queries=2, fresh=fresh), footing_after(session, fresh)
+            return session.pay("learn", words, event, queries=2, fresh=fresh), footing_after(session, fresh)
 
 
 def _claims(size: int, eps: Fraction, footing: Footing) -> tuple[float, float]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from typing import Any
 
 from holdfast.errors import BudgetError, HoldfastError, InputError, LedgerError
 
@@ -140,6 +142,16 @@ class Entry:
     charge: Charge
     answer: str | None
     secret: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What it is a charge for: "statistic", "sample", "weights" and so on."""
+        return str(json.loads(self.plan).get("kind", ""))
+
+    @property
+    def note(self) -> Any:
+        """What the release has to know when it goes on (JSON); the words of a plan are for people."""
+        return json.loads(self.plan)["note"]
 
 
 class Stale(HoldfastError):

@@ -36,12 +36,14 @@ class Region:
     """A query from cells into [0,1]; the outside has 0.
 
     `boxes` are disjoint, and the query is 1 on them and 0 elsewhere. Otherwise `steps` holds its values in
-    steps of 1/GRID, as an integer array that broadcasts to the universe's shape. `text` tells queries apart.
+    steps of 1/GRID, as an integer array that broadcasts to the universe's shape. `text` tells queries apart;
+    `factors` is of how many columns' numbers it is the product, None for a condition.
     """
 
     text: str
     boxes: tuple[Box, ...] | None
     steps: NDArray[np.int64] | None
+    factors: int | None = None
 
     @property
     def is_counting(self) -> bool:
@@ -75,12 +77,7 @@ def factors(universe: Universe, values: Mapping[str, Sequence[float]]) -> Region
         own = _along(np.rint(array * GRID).astype(np.int64), axis, len(universe.axes))
         steps = (steps * own + GRID // 2) // GRID
     text = json.dumps({column: [float(v) for v in numbers] for column, numbers in sorted(values.items())})
-    return Region(text, None, steps)
-
-
-def from_text(universe: Universe, text: str) -> Region:
-    """The region whose `text` this is."""
-    return factors(universe, json.loads(text)) if text.startswith("{") else region(universe, text)
+    return Region(text, None, steps, len(values))
 
 
 def _region(universe: Universe, condition: Predicate) -> Region:

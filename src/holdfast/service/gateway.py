@@ -14,6 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from holdfast.desk import Next, Steps, performed
 from holdfast.errors import BudgetError, DataError, LedgerError
 from holdfast.ledger import Charge, Entry, Moment, export, verify
 from holdfast.privacy.filter import UNITS
@@ -28,8 +29,8 @@ from holdfast.service.settings import Settings
 from holdfast.service.tables import Admitted, Dataset, Tables
 from holdfast.session import Answer, Plan, Session
 from holdfast.session.budget import Amount
+from holdfast.session.plan import STATISTIC
 from holdfast.session.price import Price
-from holdfast.session.steps import Next, Steps, performed
 
 _MEMBERS = 100
 
@@ -371,7 +372,7 @@ def _mark(said: NDArray[Any]) -> str:
 
 def _answers(entries: Iterable[Entry]) -> Iterator[str]:
     """The answers to statistics among reservations, as they were told."""
-    return (entry.answer for entry in entries if entry.answer and '"recipe"' in entry.plan)
+    return (entry.answer for entry in entries if entry.answer and entry.kind == STATISTIC)
 
 
 def _array(texts: Iterable[str]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from holdfast.desk import Steps
 from holdfast.errors import QueryError
 from holdfast.query.parse import parse_predicate
 from holdfast.query.region import region
@@ -16,8 +17,8 @@ from holdfast.query.select import parse_select
 from holdfast.query.universe import Universe, universe
 from holdfast.query.wording import quoted
 from holdfast.session import Answer, Plan, Session
+from holdfast.session.asking import Agree, Asking
 from holdfast.session.price import Price
-from holdfast.session.steps import Agree, Asking, Steps
 from holdfast.session.watch import Watch
 
 

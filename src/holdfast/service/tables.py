@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
+from holdfast.data.deferred import DeferredSource, look
 from holdfast.data.identity import marks
 from holdfast.errors import DataError, HoldfastError, InputError, LedgerError
 from holdfast.ledger import LEDGER_FILE, Account, Ledger, SqliteLedger, move_ledger
@@ -19,7 +20,6 @@ from holdfast.service.problem import Problem
 from holdfast.service.settings import Settings
 from holdfast.session import Session, Table
 from holdfast.session.budget import budget
-from holdfast.session.deferred import DeferredSource, look
 
 URLS = ("postgresql://", "postgres://")
 Admitted = tuple[Session, dict[str, Any]]

@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from fastapi import Request
 
+from holdfast.desk.steps import Done, Next, Steps, taken
 from holdfast.ledger import Ledger, Outcome, Record, Wish
 from holdfast.service.clock import Release
-from holdfast.session.steps import Done, Next, Steps, taken
 
 Result = TypeVar("Result")
 _PLANNING_THREADS = 4

@@ -15,7 +15,7 @@ from holdfast.session.marginals import marginals
 from holdfast.session.weights import views
 
 if TYPE_CHECKING:
-    from holdfast.data.source import Source
+    from holdfast.desk import RowAccess
 
 _PUSHED_DOWN = 2**20
 
@@ -30,9 +30,9 @@ class CellCounts:
 
     __slots__ = ("cells", "universe")
 
-    def __init__(self, source: Source, universe: Universe) -> None:
+    def __init__(self, rows: RowAccess, universe: Universe) -> None:
         self.universe = universe
-        self.cells = _counted(source, universe)
+        self.cells = _counted(rows, universe)
 
     def steps(self, query: Region) -> int:
         """The sum of the query over the rows, in steps of 1/GRID; an exact integer."""
@@ -45,12 +45,12 @@ class CellCounts:
         return int((marginal * query.steps.reshape(marginal.shape)).sum())
 
 
-def _counted(source: Source, universe: Universe) -> NDArray[np.int64]:
+def _counted(rows: RowAccess, universe: Universe) -> NDArray[np.int64]:
     if universe.size <= _PUSHED_DOWN:
         # A universe groups rows as a Grouping does; a Measurement asks no more of it.
-        return source.totals(Measurement(universe.schema, Always(), by=cast(Any, universe)))
+        return rows.totals(Measurement(universe.schema, Always(), by=cast(Any, universe)))
     histogram = np.zeros(universe.size, dtype=np.int64)
-    for block in source.scan(universe.columns):
+    for block in rows.scan(universe.columns):
         cells = universe.groups(block)
         np.add.at(histogram, cells[cells >= 0], 1)
     return histogram

@@ -53,7 +53,7 @@ def is_fresh(terms: Terms, moment: Moment) -> bool:
 
 
 def footing_after(session: Session, fresh: bool) -> Footing:
-    """What each claim of a release stands on that was just charged by `session.charge(..., queries=k)`."""
+    """What each claim of a release stands on that was just charged by `session.pay(..., queries=k)`."""
     moment, terms = session._moment(), session._terms
     promise = next(next_promises(moment, terms, place=max(1, answered(moment, terms))))
     return Footing(promise, terms.rows, terms.rows_per_unit, fresh)

@@ -10,13 +10,13 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import BudgetError, InputError
-from holdfast.ledger import Entry, Stale
+from holdfast.ledger import Stale
 from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.noise.gaussian import gaussian
 from holdfast.noise.laplace import laplace
 from holdfast.privacy.event import Nothing
 from holdfast.query.calling import fitting
-from holdfast.query.region import GRID, Region, factors, from_text, region
+from holdfast.query.region import GRID, Region, factors, region
 from holdfast.query.universe import MAX_CELLS, Universe, universe
 from holdfast.session.answer import Answer
 from holdfast.session.array_module import array_module
@@ -27,6 +27,7 @@ from holdfast.session.weights_plan import VERSIONS, plan_weights
 from holdfast.session.weights_terms import WeightsTerms
 
 if TYPE_CHECKING:
+    from holdfast.desk import Paid
     from holdfast.session.session import Session
 
 _REMEMBERED, _REGIONS = 1 << 16, 1 << 13
@@ -91,9 +92,9 @@ class MultiplicativeWeights:
         self._released: dict[str, float] = {}
         self._lazy: dict[str, float] = {}
         self._regions: dict[str, Region] = {}
-        if first.answer is None:
+        if first.outcome is None:
             self._open_run()
-        self._secret = CellCounts(session._source, self.universe)
+        self._secret = CellCounts(first, self.universe)
         self._catch_up()
 
     def __repr__(self) -> str:
@@ -185,10 +186,13 @@ class MultiplicativeWeights:
         guess = self.weights.fraction(query)
         unit = self._session._terms.rows * GRID
         above = run.above(abs(self._total(query) - round(guess * unit)))
-        told = json.dumps({"by": self._holder, "above": int(above), "query": query.text})
-        label = f"weights {self._name!r} compares: {told}"
-        entry = self._session.charge(label, Nothing(), key=self._key("question", self._asked))
-        if self._told(entry, " compares: ") != told:
+        # 0 or 1: an entry is as long for "above" as for "below".
+        told = {"by": self._holder, "above": int(above), "query": query.text, "factors": query.factors}
+        key = self._key("question", self._asked)
+        turn = self._session.pay(
+            "weights", f"weights {self._name!r}: {query.text}", Nothing(), note=told, key=key
+        )
+        if turn.entry.note != told:
             return None
         if not above:
             self._asked, self._run = self._asked + 1, run
@@ -196,7 +200,7 @@ class MultiplicativeWeights:
                 self._lazy[query.text] = guess
             return self._answer(query, guess, "answered by the weights; nothing new was paid", 0.0)
         # Counted when it is complete: a draw that fails is left to the next _catch_up.
-        steps = self._draw(query, entry)
+        steps = self._draw(query, turn)
         self._update(query, steps)
         self._asked += 1
         value = min(1.0, max(0.0, steps / unit))
@@ -204,11 +208,11 @@ class MultiplicativeWeights:
             query, value, "an update: a noisy answer, already paid", self.terms.rho / self.terms.updates
         )
 
-    def _draw(self, query: Region, entry: Entry) -> int:
+    def _draw(self, query: Region, turn: Paid) -> int:
         """The noisy answer of an update, drawn once: what the ledger has stands."""
         noise = gaussian if self.terms.answer == "gaussian" else laplace
         drawn = self._total(query) + noise(self.terms.answer_noise)
-        return int(json.loads(self._session.record(entry, json.dumps(drawn))))
+        return int(json.loads(turn.record(json.dumps(drawn))))
 
     def _update(self, query: Region, steps: int) -> None:
         """Tilt the weights towards a released answer. A function of public numbers only."""
@@ -227,21 +231,25 @@ class MultiplicativeWeights:
         self._released[query.text] = min(1.0, max(0.0, steps / unit))
         self._lazy.clear()
 
-    def _open(self, **wanted: Any) -> Entry:
+    def _open(self, **wanted: Any) -> Paid:
         """The opening of this name that stands, or a new one, charged with its first run.
 
         It takes the next places of the session's promise. If others took them meanwhile it is planned again,
         with ever more room for them, so that a busy table does not keep it waiting for ever.
         """
         session, key, room = self._session, self._key("round", 0), 0
-        while (standing := session._ledger.find(session.name, key)) is None:
+        while (standing := session._desk.find(key)) is None:
             after = session._answered + (room if session.queries is None else 0)
             terms = plan_weights(session, self.universe.points, self.queries, after=after, **wanted)
-            opening = json.dumps({"asked": self._opening, "terms": terms.to_json()})
-            label = f"weights {self._name!r} opens: {opening}"
             try:
-                return session._charge_by(
-                    after + self.queries, label, terms.event, queries=self.queries, key=key
+                return session.pay(
+                    "weights",
+                    f"weights {self._name!r} open",
+                    terms.event,
+                    note={"asked": self._opening, "terms": terms.to_json()},
+                    queries=self.queries,
+                    key=key,
+                    last=after + self.queries,
                 )
             except Stale:
                 room = 2 * room + 4
@@ -259,8 +267,8 @@ class MultiplicativeWeights:
                 remaining=0,
             )
         key = self._key("round", self._updates)
-        entry = session.charge(f"weights {self._name!r} runs", terms.event, key=key)
-        if entry.answer is None:
+        paid = session.pay("weights", f"weights {self._name!r} run", terms.event, key=key)
+        if paid.outcome is None:
             vector = SparseVector(
                 terms.threshold,
                 sensitivity=GRID,
@@ -268,38 +276,38 @@ class MultiplicativeWeights:
                 hits=1,
                 version="lecture" if terms.version == "textbook" else "best",
             )
-            text = session.record(entry, json.dumps(vector.to_json()), secret=True)
+            text = paid.record(json.dumps(vector.to_json()), secret=True)
         else:
-            text = entry.answer
+            text = paid.outcome
         self._run = SparseVector.from_json(json.loads(text))
         return self._run
 
-    def _opened(self, entry: Entry) -> WeightsTerms:
+    def _opened(self, paid: Paid) -> WeightsTerms:
         """The terms of the opening that stands. InputError if it is not the one that is asked for here."""
-        saved = json.loads(self._told(entry, " opens: "))
+        saved = paid.entry.note
         if saved["asked"] != self._opening:
             raise InputError(f"the weights {self._name!r} were opened on other terms; choose another name")
         return WeightsTerms.from_json(saved["terms"])
 
     def _catch_up(self) -> None:
         """Go through what was told since, in order; finish an update that was begun; draw nothing else."""
-        find = self._session._ledger.find
-        while (entry := find(self._session.name, self._key("question", self._asked))) is not None:
-            told = json.loads(self._told(entry, " compares: "))
+        find = self._session._desk.find
+        while (turn := find(self._key("question", self._asked))) is not None:
+            told = turn.entry.note
             if told["above"]:
-                query = from_text(self.universe, told["query"])
-                steps = self._draw(query, entry) if entry.answer is None else json.loads(entry.answer)
+                text = told["query"]
+                query = (
+                    region(self.universe, text)
+                    if told["factors"] is None
+                    else factors(self.universe, json.loads(text))
+                )
+                steps = self._draw(query, turn) if turn.outcome is None else json.loads(turn.outcome)
                 self._update(query, int(steps))
             self._asked += 1
 
-    def _told(self, entry: Entry, verb: str) -> str:
-        """What a ledger entry of ours says after its first words."""
-        return str(json.loads(entry.plan)["question"])[len(f"weights {self._name!r}{verb}") :]
-
     def _answer(self, query: Region, value: float, words: str, rho: float) -> Answer:
         # The numbers of a product, and the product after each of them but the first, move by half a step.
-        factored = len(json.loads(query.text)) if query.text.startswith("{") else 0
-        session, within = self._session, self.terms.within + factored / GRID
+        session, within = self._session, self.terms.within + (query.factors or 0) / GRID
         promise = session.promise()
         population = promise.population + promise.slack
         half = within + population

@@ -17,6 +17,10 @@ PUBLIC = "public"
 """What is done for a question that needs no row: nothing."""
 
 
+STATISTIC = "statistic"
+"""The kind of an entry whose answer is an `Answer`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """A mechanism with its numbers: enough, with the question and the session's terms, to answer.
@@ -148,7 +152,7 @@ class Plan:
     @property
     def text(self) -> str:
         """What the ledger keeps: enough to compute the answer once more under the same charge."""
-        return f'{{"question": {json.dumps(self.question)}, {self._numbers[1:]}'
+        return f'{{"kind": "{STATISTIC}", "question": {json.dumps(self.question)}, {self._numbers[1:]}'
 
     @cached_property
     def _numbers(self) -> str:

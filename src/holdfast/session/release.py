@@ -1,4 +1,4 @@
-"""Measure and release: the only place where a session touches rows."""
+"""Measure and release: what was paid for is read, and leaves with noise."""
 
 from __future__ import annotations
 
@@ -24,21 +24,18 @@ from holdfast.validity.argument import miss
 from holdfast.validity.odds import gaussian_odds, votes_odds
 
 if TYPE_CHECKING:
-    from holdfast.data.source import Source
+    from holdfast.desk import Paid
 
 
-def release(planned: Plan, source: Source, terms: Terms) -> Answer:
-    """Measure, add the noise that the plan names, and read the result.
-
-    Requires: the plan's charge has been committed.
-    """
+def release(planned: Plan, paid: Paid, terms: Terms) -> Answer:
+    """Measure, add the noise that the plan names, and read the result."""
     statistic = planned.statistic
     totals = workload(statistic, terms.schema, terms.rows)
     parts: tuple[Any, ...] = (planned.noise, planned.sampling, planned.population)
     if planned.mechanism == "exponential":
-        reading = _select(planned, _totals(source, totals)[0])
+        reading = _select(planned, _totals(paid, totals)[0])
     else:
-        noisy = _noisy(totals, planned.recipe, source, terms)
+        noisy = _noisy(totals, planned.recipe, paid, terms)
         if terms.fixed is not None and terms.fixed.odds:
             reading = _by_odds(totals, noisy, terms)
         else:
@@ -71,27 +68,27 @@ def release(planned: Plan, source: Source, terms: Terms) -> Answer:
     )
 
 
-def _noisy(totals: Workload, recipe: Recipe, source: Source, terms: Terms) -> Totals:
+def _noisy(totals: Workload, recipe: Recipe, paid: Paid, terms: Terms) -> Totals:
     """The totals of every measurement, released."""
     if recipe.mechanism == "votes":
         count, flip = int(recipe.noise), recipe.flip or FLIP
-        return tuple(_by_votes(m, count, flip, source, terms.rows) for m in totals.measurements)
+        return tuple(_by_votes(m, count, flip, paid, terms.rows) for m in totals.measurements)
     if recipe.mechanism == "subsampled-laplace":
         (measurement,) = totals.measurements
         ids = without_replacement(terms.rows, recipe.rows)
-        secret = measurement.totals(source.gather(_columns(measurement), ids))
+        secret = measurement.totals(paid.gather(_columns(measurement), ids))
         return (np.asarray(add_laplace(secret, recipe.noise)) * (terms.rows / recipe.rows),)
     add = add_gaussian if recipe.mechanism == "gaussian" else add_laplace
     variances = [recipe.noise * (span**2 if recipe.per_span else 1) for span in spans(totals)]
-    secrets = zip(_totals(source, totals), variances, strict=True)
+    secrets = zip(_totals(paid, totals), variances, strict=True)
     return tuple(np.asarray(add(secret, noise)) for secret, noise in secrets)
 
 
 def _by_votes(
-    measurement: Measurement | FunctionMeasurement, count: int, flip: Any, source: Source, rows: int
+    measurement: Measurement | FunctionMeasurement, count: int, flip: Any, paid: Paid, rows: int
 ) -> NDArray[Any]:
     """What `count` votes say of a total. A row's contribution, from low to high, is the mean of its bit."""
-    block = source.draw(_columns(measurement), count)
+    block = paid.draw(_columns(measurement), count)
     span = max(1, measurement.high - measurement.low)
     values = measurement.contributions(block)
     if measurement.low:  # truth values stay as they are
@@ -100,7 +97,7 @@ def _by_votes(
     return np.array([rows * (measurement.low + span * mean)])
 
 
-def _totals(source: Source, totals: Workload) -> list[NDArray[np.int64]]:
+def _totals(paid: Paid, totals: Workload) -> list[NDArray[np.int64]]:
     """The exact totals of every measurement.
 
     A Python function cannot be pushed down to a database. It is called once for each block, so that both totals are
@@ -108,9 +105,9 @@ def _totals(source: Source, totals: Workload) -> list[NDArray[np.int64]]:
     """
     functions = [m for m in totals.measurements if isinstance(m, FunctionMeasurement)]
     if not functions:
-        return [source.totals(m) for m in totals.measurements if isinstance(m, Measurement)]
+        return [paid.totals(m) for m in totals.measurements if isinstance(m, Measurement)]
     found = [np.zeros(1, dtype=np.int64) for _ in functions]
-    for block in source.scan(functions[0].columns):
+    for block in paid.scan(functions[0].columns):
         values = functions[0].values(block)
         for total, measurement in zip(found, functions, strict=True):
             total += measurement.units(values).sum(dtype=np.int64)

@@ -81,16 +81,16 @@ def select(
     numbers = None if counted else _numbers(candidates, scores)
     event: Event = BoundedRange(each) if wanted == "exponential" else PureMechanism(each)
     key = None if conditions is None else _key(conditions, candidates, each, wanted)
-    entry = session.charge(f"select among {len(candidates)} candidates", event, key=key)
-    outcome = entry.answer
+    paid = session.pay("select", f"select among {len(candidates)} candidates", event, key=key)
+    outcome = paid.outcome
     if outcome is None:
         if conditions is not None:
-            rows = [session._source.totals(Measurement(session._schema, c))[0] for c in conditions]
+            rows = [paid.totals(Measurement(session._schema, c))[0] for c in conditions]
             numbers = np.array(rows, dtype=np.int64)
         choose = exponential if wanted == "exponential" else permute_and_flip
         assert numbers is not None
         index = choose(numbers, sensitivity=sensitivity or 1, epsilon=each)
-        outcome = session.record(entry, json.dumps(index))
+        outcome = paid.record(json.dumps(index))
     index = json.loads(outcome)
     loss = selection_loss(
         len(candidates),
@@ -108,12 +108,12 @@ def was_chosen(
     """Whether this choice among conditions was made before, so that it costs nothing."""
     each, wanted = choice_of(session, candidates, **how)
     key = _key(_conditions(session, candidates, scores), candidates, each, wanted)
-    return session._ledger.find(session.name, key) is not None
+    return session._desk.find(key) is not None
 
 
 def _key(conditions: list[Any], candidates: Sequence[Any], epsilon: Fraction, mechanism: str) -> str:
     """Equal for equal choices among conditions."""
-    identity = f"select {[str(c) for c in conditions]} {candidates} {epsilon} {mechanism} None"
+    identity = f"select {[str(c) for c in conditions]} {candidates} {epsilon} {mechanism}"
     return blake2b(identity.encode(), digest_size=16).hexdigest()
 
 

@@ -7,21 +7,16 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from importlib import import_module
-from itertools import count
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Unpack
 
-import numpy as np
-
-from holdfast.data.frame import FrameSource
-from holdfast.data.store import StoreSource
+from holdfast.desk import Desk, Next, Paid, Steps, performed
 from holdfast.errors import BudgetError, InputError, LedgerError, MechanismError
-from holdfast.ledger import Charge, Entry, Ledger, Moment, Record, Reserve, Stale, While
+from holdfast.ledger import Charge, Ledger, Moment, Stale, While
 from holdfast.ledger.failpoint import reached
 from holdfast.mechanisms.votes import FLIP, vote
-from holdfast.noise.bits import system_bits
-from holdfast.privacy.event import Event, Group, Votes, to_json
+from holdfast.offered import offered
+from holdfast.privacy.event import Event, Group, Nothing, Votes, to_json
 from holdfast.privacy.filter import UNITS, Filter
 from holdfast.query.calling import fitting
 from holdfast.query.evaluate import compile_predicate
@@ -31,21 +26,20 @@ from holdfast.query.predicate import columns as predicate_columns
 from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic, workload
 from holdfast.session.answer import Answer
+from holdfast.session.asking import Agree
 from holdfast.session.budget import AMOUNT, Amount, Budget
 from holdfast.session.certain import certain_answer, certain_plan, is_certain
 from holdfast.session.estimate import Estimate, Known
 from holdfast.session.keywords import Choice, Descent, Many, Synthesis, Threshold
-from holdfast.session.plan import Plan, recipe_from_text
+from holdfast.session.plan import STATISTIC, Plan, recipe_from_text
 from holdfast.session.planner import affordable, finish, holds, plan
 from holdfast.session.promise import Promise, answered, next_promises, refuse_beyond_the_promise
 from holdfast.session.questions import Questions
 from holdfast.session.release import release
-from holdfast.session.replayed import noted, refuse_to_replay
 from holdfast.session.report import Report
 from holdfast.session.request import Request
 from holdfast.session.selection import Candidate, Selection, select
 from holdfast.session.standing import question_key, standing_entry
-from holdfast.session.steps import Agree, Next, Steps, performed
 from holdfast.session.terms import Terms
 from holdfast.session.watch import Watch, check_terms
 
@@ -61,7 +55,7 @@ _SIZE_KEPT = 1 << 15
 _WATCHES_KEPT = 16
 _LETTERS = 32
 """So many letters of a question take about as long for each row as one comparison."""
-_SAMPLED = json.dumps({"question": "sample"})
+_SAMPLED = json.dumps({"kind": "sample", "question": "sample"})
 _SHORT = 500
 """Longer conditions are not kept: who writes them is anybody."""
 
@@ -82,15 +76,13 @@ class Session(Questions[Answer]):
         self, source: Source, ledger: Ledger, budget: Budget, terms: Terms, name: str | None
     ) -> None:
         self.name = name or uuid.uuid4().hex
-        self._source, self._ledger, self._budget, self._terms = source, ledger, budget, terms
+        self._desk = Desk(source, ledger, self.name)
+        self._ledger, self._budget, self._terms = ledger, budget, terms
         self._lock = RLock()
         self._plans: dict[object, tuple[While, Plan]] = {}
         self._plans_size = 0
         self._watches: dict[str, Watch] = {}
-        self._samples = map(f"sample {uuid.uuid4().hex} {{}}".format, count())
         self._anytime = While(currency=terms.table.currency)
-        # Arrays and stores fetch one row at once; the others draw ahead of the questions.
-        self._reaches_rows = isinstance(source, FrameSource | StoreSource)
         self._vote = lru_cache(_PLANS_KEPT)(self._priced_vote)
         ledger.open(budget.account(self.name, terms.promised))
         self.estimate, self.known = Estimate(self), Known(self)
@@ -143,7 +135,7 @@ class Session(Questions[Answer]):
         """Every answer that was given, oldest first."""
         entries = self._ledger.entries(self.name)
         return [
-            Answer.from_json(entry.answer) for entry in entries if entry.answer and '"recipe"' in entry.plan
+            Answer.from_json(entry.answer) for entry in entries if entry.answer and entry.kind == STATISTIC
         ]
 
     @fitting
@@ -158,32 +150,17 @@ class Session(Questions[Answer]):
         if key is not None and not isinstance(key, str):
             raise InputError(f"expected key= as a text, got {type(key).__name__}")
         columns, text, charge = (self._vote if len(where) <= _SHORT else self._priced_vote)(where)
-        entry = self._sampling(where, key, text, charge)
-        if entry.answer is not None:
-            return bool(json.loads(entry.answer))
-        if self._reaches_rows:
-            row = self._source.gather(columns, np.array([system_bits().below(self._terms.rows)]))
-        else:
-            row = self._source.draw(columns, 1)
-        told = vote(bool(test(row)[0]))
-        return told if key is None else bool(json.loads(self.record(entry, json.dumps(told))))
-
-    def _sampling(self, where: str, key: str | None, event: str, charge: Charge) -> Entry:
-        """The charge of a vote: a new one, or the standing one under this key."""
-        name = next(self._samples) if key is None else json.dumps(["sample", key, where])
-        while True:
-            standing = None if key is None else self._ledger.find(self.name, name)
-            if standing is not None:
-                return standing
-            try:
-                return self._reserve(name, _SAMPLED, event, charge, self._anytime).put(self._ledger)
-            except Stale:
-                continue  # the key was reserved meanwhile, and is found
+        name = None if key is None else json.dumps(["sample", key, where])
+        paid = self._resumable(name, _SAMPLED, text, charge, self._anytime)
+        if paid.outcome is not None:
+            return bool(json.loads(paid.outcome))
+        told = vote(bool(test(paid.one(columns))[0]))
+        return told if key is None else bool(json.loads(paid.record(json.dumps(told))))
 
     def opened(self, kind: str, name: str) -> bool:
         """Whether a sparse vector ("sparse vector") or weights ("weights") of this name were paid for."""
         key = json.dumps([kind, name, "opened"]) if kind == "sparse vector" else f"{kind} {name} round 0"
-        return self._ledger.find(self.name, key) is not None
+        return self._desk.find(key) is not None
 
     def report(self) -> Report:
         """Budget and history, ready to print."""
@@ -266,71 +243,78 @@ class Session(Questions[Answer]):
     ) -> SyntheticTable:
         """A synthetic table that answers the queries about as the rows do: method="mwem" or "small-database".
 
-        See `holdfast.synthesis.synthesize`. That room stands above this one, so it is called by its name.
+        See `holdfast.synthesis.synthesize`: that room stands above this one, which the front door offers.
         """
-        synthesize = import_module("holdfast.synthesis").synthesize
-        made: SyntheticTable = synthesize(self, columns, queries, **how)
+        made: SyntheticTable = offered("synthesize")(self, columns, queries, **how)
         return made
 
-    def charge(
-        self, label: str, event: Event, *, queries: int = 0, key: str | None = None, fresh: bool = False
-    ) -> Entry:
-        """Reserve the charge of a release that is made elsewhere in the house (selection, sparse vector,
-        weights, learners). BudgetError before it would overspend; commit the outcome with `record`.
+    def pay(
+        self,
+        kind: str,
+        words: str,
+        event: Event,
+        *,
+        note: Any = None,
+        queries: int = 0,
+        key: str | None = None,
+        fresh: bool = False,
+        last: int | None = None,
+    ) -> Paid:
+        """Commit the charge of a release that is made elsewhere in the house (selection, sparse vector, weights,
+        learners): what it gives reaches the rows, and records the outcome. BudgetError before it would overspend.
 
-        A `key` makes it resumable: a second call with the same key returns the standing entry. `queries` is
-        how many intervals the release promises; more than the session's are refused. Rows owned in groups
-        are charged as groups. A mechanism with a delta of its own is refused: sessions count none.
-        `fresh` says that it was planned for rows of which nothing was ever told: Stale if an entry of any
-        session stands before it; plan again.
+        `kind` and `note` (JSON) are for programs, `words` for people.
+        A `key` makes it resumable: a second call with the same key goes on with what was paid. `queries` is how many
+        intervals the release promises; more than the session's are refused. Rows owned in groups are charged as
+        groups. A mechanism with a delta of its own is refused: sessions count none.
+        `fresh` says that it was planned for rows of which nothing was ever told, `last` for places of the promise up
+        to that one: Stale if somebody was charged before, or others took these places or the key; plan again.
         """
         assert key is None or not fresh, "what stands under a key may be older than what was told since"
-        plan_text, text, cost = self._priced(label, event, queries)
-        holding = replace(self._until(self._terms.queries if queries else None), fresh=fresh)
+        plan = json.dumps({"kind": kind, "question": words} | ({} if note is None else {"note": note}))
+        text, cost = self._priced(event, queries)
+        most = self._terms.queries
+        if last is not None:
+            return self._desk.paid(key, plan, text, cost, self._until(last if most is None else most))
+        holds = replace(self._until(most if queries else None), fresh=fresh)
+        return self._resumable(key, plan, text, cost, holds)
+
+    def _resumable(self, key: str | None, plan: str, event: str, charge: Charge, holds: While) -> Paid:
+        """What was paid under this key, or a new charge."""
         while True:
-            standing = None if key is None else self._ledger.find(self.name, key)
+            standing = None if key is None else self._desk.find(key)
             if standing is not None:
-                if standing.event != text:
+                if standing.entry.event != event:
                     raise InputError("this was opened on other terms; choose another name")
                 return standing
             try:
-                name = key or next(self._samples)
-                return self._reserve(name, plan_text, text, cost, holding).put(self._ledger)
+                return self._desk.paid(key, plan, event, charge, holds)
             except Stale:
                 # Too many intervals are refused here; otherwise the key was reserved meanwhile, and is found.
-                refuse_beyond_the_promise(queries, self._answered, self._terms)
-                if fresh:
+                refuse_beyond_the_promise(charge.queries, self._answered, self._terms)
+                if holds.fresh:
                     raise
-
-    def _charge_by(self, last: int, label: str, event: Event, *, queries: int, key: str) -> Entry:
-        """The same for a release whose intervals were planned for places of the promise up to `last`.
-
-        Stale if others took some of these places meanwhile, or the key: look, and plan again.
-        """
-        plan_text, text, cost = self._priced(label, event, queries)
-        holding = self._until(last if self._terms.queries is None else self._terms.queries)
-        return self._reserve(key, plan_text, text, cost, holding).put(self._ledger)
 
     @property
     def _answered(self) -> int:
         """How many places of the promise are taken: by the session's answers, or by all on the table."""
         return answered(self._moment(), self._terms)
 
-    def _priced(self, label: str, event: Event, queries: int) -> tuple[str, str, Charge]:
+    def _priced(self, event: Event, queries: int) -> tuple[str, Charge]:
         """What the ledger keeps of a charge, and its cost; refused where a session cannot count it."""
         terms = self._terms
         if terms.fixed is not None:
             raise MechanismError(
                 "this session answers by its one planned mechanism only; open another for this"
             )
-        if terms.rows_per_unit > 1:
+        if terms.rows_per_unit > 1 and event != Nothing():
             event = Group(event, terms.rows_per_unit)
         if Filter.zcdp(1).delta_cost(event) > 0:
             raise MechanismError(
                 "this mechanism has a delta of its own, and sessions count none; use another version"
             )
         cost = Charge(terms.session.cost(event), terms.table.cost(event), queries)
-        return json.dumps({"question": label}), json.dumps(to_json(event)), cost
+        return json.dumps(to_json(event)), cost
 
     def _until(self, last: int | None) -> While:
         """While no place of the promise after `last` is needed."""
@@ -340,12 +324,6 @@ class Session(Questions[Answer]):
             table_answers=last if terms.target == "population" else None,
             currency=terms.table.currency,
         )
-
-    def record(self, entry: Entry, outcome: str, *, secret: bool = False) -> str:
-        """Commit the outcome of a charge, once; returns the outcome that stands. A `secret` one holds what must
-        not leave (a noisy threshold) and is left out of exports."""
-        refuse_to_replay(entry)
-        return self._ledger.record(entry.id, outcome, secret=secret)
 
     def promise(self) -> Promise:
         """What one more answer may promise at this moment: see `holdfast.session.promise`."""
@@ -369,26 +347,25 @@ class Session(Questions[Answer]):
                 return answer if wished is None else replace(answer, within=wished)
             try:
                 if entry is None:
-                    planned, wish = self._wish(statistic, request, key, agree)
-                    entry = yield wish
+                    planned, holding = self._agreed(statistic, request, agree)
+                    paid = yield from self._desk.pay(
+                        key, planned.text, planned.event_text, planned.charge, holding
+                    )
                 else:
-                    planned = self._resume(statistic, entry)
+                    paid, planned = self._resume(statistic, key)
             except Stale:
                 continue
             reached("after reserve")
             yield Next(planned.rows * (1 + len(planned.question) // _LETTERS))
-            refuse_to_replay(entry)
-            answer = release(planned, self._source, self._terms)
+            answer = release(planned, paid, self._terms)
             text = answer.to_json()
             reached("after draw")
-            standing = yield Record(entry.id, text)
+            standing = yield from paid.recording(text)
             reached("after record")
             return answer if standing == text else Answer.from_json(standing)
 
-    def _wish(
-        self, statistic: Statistic, request: Request, key: str, agree: Agree | None
-    ) -> tuple[Plan, Reserve]:
-        """The plan of a question, and its charge, which has to be committed before a row is read."""
+    def _agreed(self, statistic: Statistic, request: Request, agree: Agree | None) -> tuple[Plan, While]:
+        """The plan of a question, and for how long it holds; its charge has to be committed before a row is read."""
         with self._lock:
             moment = self._moment()
             planned, holding = self._planned(statistic, request, moment)
@@ -396,20 +373,19 @@ class Session(Questions[Answer]):
         most = None if agree is None else agree(planned.charge, moment)
         if most is not None:
             holding = replace(holding, session_answers=min(most, holding.session_answers or most))
-        return planned, self._reserve(key, planned.text, planned.event_text, planned.charge, holding)
+        return planned, holding
 
-    def _reserve(self, key: str, plan: str, event: str, charge: Charge, holding: While) -> Reserve:
-        """A charge. There is no other way to one, so that none can forget what it has to say."""
-        return Reserve(self.name, key, noted(plan), event, charge, holding)
-
-    def _resume(self, statistic: Statistic, entry: Entry) -> Plan:
+    def _resume(self, statistic: Statistic, key: str) -> tuple[Paid, Plan]:
         """A charge whose answer was lost in a crash is computed once more, with the noise that was paid for."""
+        paid = self._desk.find(key)
+        if paid is None or paid.outcome is not None:
+            raise Stale("it was answered meanwhile")
         totals = workload(statistic, self._terms.schema, self._terms.rows)
-        recipe, promise, within = recipe_from_text(entry.plan)
+        recipe, promise, within = recipe_from_text(paid.entry.plan)
         planned = finish(totals, recipe, promise, self._terms, within)
-        if planned.event_text != entry.event:
+        if planned.event_text != paid.entry.event:
             raise LedgerError("this table was opened on other terms than when the answer was paid for")
-        return planned
+        return paid, planned
 
     def _left(self, moment: Moment) -> int:
         """The units that are left of the session's share, or of the table's limit if that is less."""

@@ -62,12 +62,14 @@ class Watch:
         level, count = level_of(threshold, self._rows)
         fresh = SparseVector(count, sensitivity=1, hits=hits, **terms)
         refuse_undrawable(fresh.allocation.noise, fresh.allocation.question)
-        entry = session.charge(f"sparse vector {name!r}", fresh.event, key=self._key("opened"))
-        state = json.loads(entry.answer or session.record(entry, json.dumps(fresh.to_json()), secret=True))
+        self._paid = session.pay(
+            "sparse vector", f"sparse vector {name!r}", fresh.event, key=self._key("opened")
+        )
+        state = json.loads(self._paid.outcome or self._paid.record(json.dumps(fresh.to_json()), secret=True))
         if state["terms"] != fresh.to_json()["terms"]:
             raise InputError(f"sparse vector {name!r} was opened on other terms; choose another name")
         self._vector, self._number = SparseVector.from_json(state), 0
-        self._calls: dict[str, tuple[str | None, bool]] = {}
+        self._calls: dict[str, tuple[str, bool]] = {}
         """What each call asked, as a digest, and what it was told."""
         self._catch_up()
         self.threshold = level
@@ -91,10 +93,11 @@ class Watch:
                 if self._vector.halted:
                     self._vector.above(0)  # raises, and says why
                 key, trial = self._key(self._number), SparseVector.from_json(self._vector.to_json())
-                entry = self._session.charge(f"above {self.threshold:g}: {condition}", Nothing(), key=key)
-                if entry.answer is not None:
+                words = f"above {self.threshold:g}: {condition}"
+                turn = self._session.pay("sparse vector", words, Nothing(), key=key)
+                if turn.outcome is not None:
                     continue  # another holder of this sparse vector was quicker
-                value = int(self._session._source.totals(Measurement(self._session._schema, condition))[0])
+                value = int(self._paid.totals(Measurement(self._session._schema, condition))[0])
                 answer = trial.above(value)
                 told = json.dumps(
                     {
@@ -105,7 +108,7 @@ class Watch:
                         "state": trial.to_json(),
                     }
                 )
-                if self._session.record(entry, told, secret=True) == told:
+                if turn.record(told, secret=True) == told:
                     self._catch_up()
                     return answer
 
@@ -138,7 +141,7 @@ class Watch:
     def _told(self, call: str, asked: str) -> bool:
         """What a call was told before."""
         condition, above = self._calls[call]
-        if condition not in (None, asked):  # None: written before conditions were kept
+        if condition != asked:
             raise InputError("this call was made for another condition; give each question a call of its own")
         return above
 
@@ -152,12 +155,12 @@ class Watch:
 
         Only what stands in the ledger counts: an answer that did not become the record is never told.
         """
-        state, find = None, self._session._ledger.find
+        state, find = None, self._session._desk.find
         try:
-            while (entry := find(self._session.name, self._key(self._number))) is not None and entry.answer:
-                told = json.loads(entry.answer)
-                if told.get("call") is not None:
-                    self._calls[told["call"]] = told.get("asked"), told["above"]
+            while (turn := find(self._key(self._number))) is not None and turn.outcome:
+                told = json.loads(turn.outcome)
+                if told["call"] is not None:
+                    self._calls[told["call"]] = told["asked"], told["above"]
                 state, self._number = told["state"], self._number + 1
         finally:  # the state goes with the number, also when the ledger fails halfway
             if state is not None:

@@ -71,16 +71,17 @@ def mwem(
     count = min(whole("rounds", _ROUNDS if rounds is None else rounds), len(work.groups))
     choosing, noise, event, amount = _budget(session, rho, epsilon, count)
     identity = json.dumps([made.identity(), work.queries, count, str(choosing), str(noise)])
-    entry = session.charge(f"mwem {name!r} on {len(work)} conditions", event, key=f"mwem {name} {identity}")
+    paid = session.pay(
+        "mwem", f"mwem {name!r} on {len(work)} conditions", event, key=f"mwem {name} {identity}"
+    )
     rows = session._terms.rows
-    if entry.answer is None:
-        counts = CellCounts(session._source, made)
+    text = paid.outcome
+    if text is None:
+        counts = CellCounts(paid, made)
         drawn = _rounds(work, counts, _first(made, rows), rows, count, choosing, noise)
-        text = session.record(
-            entry, json.dumps([[list(axes), cells.ravel().tolist()] for axes, cells in drawn.items()])
+        text = paid.record(
+            json.dumps([[list(axes), cells.ravel().tolist()] for axes, cells in drawn.items()])
         )
-    else:
-        text = entry.answer
     weights = _fitted(made, _recorded(text, made), rows)
     words = (
         f"MWEM: {count} rounds, each an exponential mechanism at epsilon {float(choosing):.3g} and a noisy "

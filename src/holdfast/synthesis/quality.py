@@ -22,6 +22,7 @@ from holdfast.session.synthetic import SyntheticTable
 from holdfast.synthesis.workload import Workload
 
 if TYPE_CHECKING:
+    from holdfast.desk import RowAccess
     from holdfast.session.session import Session
 
 
@@ -66,21 +67,21 @@ def quality(
     n, k = session._terms.rows, len(work)
     guesses = np.rint(work.answers(synthetic.weights.probabilities()[0]) * n).astype(np.int64)
     if rho is None:
-        worst, total = _errors(session, work, guesses)
+        worst, total = _errors(session._desk.for_the_owner(), work, guesses)
         return Quality(k, worst / n, total / (k * n), 0.0, private=False)
     # The sum of k errors moves by at most k, so its k-th part, rounded down, by at most 1.
     variance = round_up(Fraction(2) / (2 * Fraction(positive("rho", rho))))
     event = Gaussian(2, variance)
-    entry = session.charge(f"quality of {synthetic.method} on {k} conditions", event)
-    worst, total = _errors(session, work, guesses)
+    paid = session.pay("quality", f"quality of {synthetic.method} on {k} conditions", event)
+    worst, total = _errors(paid, work, guesses)
     noisy = add_gaussian(np.array([worst, total // k], dtype=np.int64), variance)
-    found = json.loads(session.record(entry, json.dumps(np.asarray(noisy).tolist())))
+    found = json.loads(paid.record(json.dumps(np.asarray(noisy).tolist())))
     reach = (gaussian_reach(variance, (1 - session.confidence) / 2, False) + 1) / n
     return Quality(k, max(0, found[0]) / n, max(0, found[1]) / n, reach, private=True)
 
 
-def _errors(session: Session, work: Workload, guesses: NDArray[np.int64]) -> tuple[int, int]:
+def _errors(rows: RowAccess, work: Workload, guesses: NDArray[np.int64]) -> tuple[int, int]:
     """The largest error and the sum of all, in counts. Secret."""
-    truth = work.answers(CellCounts(session._source, work.universe).cells)
+    truth = work.answers(CellCounts(rows, work.universe).cells)
     errors = np.abs(truth - guesses)
     return int(errors.max()), int(errors.sum())

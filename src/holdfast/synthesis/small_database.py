@@ -82,11 +82,11 @@ def small_database(
     _refuse_long_lists(search, points, m, len(work), whole("candidates", candidates))
     event: Event = Repeat(BoundedRange(rate / m), m) if search == "greedy" else BoundedRange(rate)
     identity = json.dumps([made.identity(), work.queries, str(rate), m, search, candidates])
-    label = f"small database {name!r} of {m} rows for {len(work)} conditions"
-    entry = session.charge(label, event, key=f"small database {name} {identity}")
-    text = entry.answer
+    words = f"small database {name!r} of {m} rows for {len(work)} conditions"
+    paid = session.pay("small database", words, event, key=f"small database {name} {identity}")
+    text = paid.outcome
     if text is None:
-        counts = work.answers(CellCounts(session._source, made).cells)
+        counts = work.answers(CellCounts(paid, made).cells)
         answers = indicators(work)
         if search == "greedy":
             chosen = _greedy(answers, counts, session._terms.rows, m, rate / m)
@@ -94,7 +94,7 @@ def small_database(
             listed = databases(points, m) if search == "exact" else _drawn(points, m, candidates)
             score = scores(listed, answers, counts, session._terms.rows)
             chosen = listed[exponential(score, sensitivity=m, epsilon=rate)]
-        text = session.record(entry, json.dumps(chosen.tolist()))
+        text = paid.record(json.dumps(chosen.tolist()))
     rows = np.array(json.loads(text), dtype=np.int64)
     words = {
         "exact": f"exact exponential mechanism over {database_count(points, m):,} databases; error at most "

@@ -1,4 +1,4 @@
-"""The descent itself: private steps over the rows of a session, after they were paid for."""
+"""The descent itself: private steps over rows that were paid for."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from holdfast.session.minimize.loss import Loss, Vector
 from holdfast.session.minimize.plan import DescentPlan
 
 if TYPE_CHECKING:
-    from holdfast.session.session import Session
+    from holdfast.desk import Paid
 
 _CACHED = 1 << 26
 """Numbers that may be kept in memory between steps."""
 
 
-def blocks_of(session: Session, loss: Loss) -> Callable[[], Iterator[Any]]:
+def blocks_of(paid: Paid, loss: Loss) -> Callable[[], Iterator[Any]]:
     """All rows, prepared; kept between steps if they fit."""
 
     def scan() -> Iterator[Any]:
-        return (loss.prepare(block) for block in session._source.scan(loss.columns))
+        return (loss.prepare(block) for block in paid.scan(loss.columns))
 
-    if session._terms.rows * (loss.dimension + 2) > _CACHED:
+    if paid.count * (loss.dimension + 2) > _CACHED:
         return scan
     kept: list[Any] = []
 
@@ -48,10 +48,10 @@ def steepness(loss: Loss, made: DescentPlan, chance: float) -> float:
 
 
 def descend(
-    session: Session, loss: Loss, made: DescentPlan, steep: float, blocks: Callable[[], Iterator[Any]]
+    paid: Paid, loss: Loss, made: DescentPlan, steep: float, blocks: Callable[[], Iterator[Any]]
 ) -> Vector:
     """One run: the averaged iterate of `iterations` projected steps."""
-    region, n, T = loss.region, session._terms.rows, made.iterations
+    region, n, T = loss.region, paid.count, made.iterations
     theta, average = region.start, np.zeros(loss.dimension)
     for t in range(1, T + 1):
         if not made.rule.startswith("smooth"):
@@ -60,7 +60,7 @@ def descend(
             total = np.sum([loss.total(theta, rows) for rows in blocks()], axis=0, dtype=np.int64)
             mean = np.asarray(add_gaussian(total, made.noise)) / n
         else:
-            mean = by_votes(session, loss, theta, int(made.noise))
+            mean = by_votes(paid, loss, theta, int(made.noise))
         eta = _step_size(loss, made.rule, steep, t)
         theta = region.project(theta - eta * (mean * loss.step + loss.penalty * theta))
         if made.rule == "smooth":
@@ -74,10 +74,10 @@ def _step_size(loss: Loss, rule: str, steep: float, t: int) -> float:
     return 2 / (loss.strong * t) if rule == "strongly-convex" else 1 / (loss.smooth or math.inf)
 
 
-def by_votes(session: Session, loss: Loss, theta: Vector, count: int) -> Vector:
+def by_votes(paid: Paid, loss: Loss, theta: Vector, count: int) -> Vector:
     """The mean gradient in units, each coordinate by `count` fresh rows of its own."""
     d, span = loss.dimension, loss.span
-    rows = loss.prepare(session._source.draw(loss.columns, count * d))
+    rows = loss.prepare(paid.draw(loss.columns, count * d))
     heights = loss.units(theta, rows, np.repeat(np.arange(d), count)) + span
     ones = [votes(column, levels=2 * span) for column in heights.reshape(d, count)]
     return np.array([2 * span * unbiased(one, count, FLIP) - span for one in ones])

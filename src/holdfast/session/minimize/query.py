@@ -24,7 +24,7 @@ from holdfast.session.minimize.search import Search
 from holdfast.session.request import one_of, positive, whole
 
 if TYPE_CHECKING:
-    from holdfast.ledger import Entry
+    from holdfast.desk import Paid
     from holdfast.session.session import Session
 
 
@@ -61,24 +61,24 @@ def minimize(session: Session, loss: Loss, **how: Unpack[Descent]) -> Minimum:
     Reference: Fish, Reyzin, Rubinstein 2020, Algorithm 4 with its projection; docs/learn.md for the proofs on the
     table, docs/theorems.md, Theorem 21, for the population.
     """
-    made, entry = _charged(session, loss, how)
+    made, paid = _charged(session, loss, how)
     footing = footing_after(session, made.fresh)
-    blocks = blocks_of(session, loss)
+    blocks = blocks_of(paid, loss)
     steep = steepness(loss, made, population_part(loss, footing)[1])
-    found = [descend(session, loss, made, steep, blocks) for _ in range(made.runs)]
+    found = [descend(paid, loss, made, steep, blocks) for _ in range(made.runs)]
     theta = found[0] if made.selecting is None else found[choose(loss, found, made.selecting, blocks)]
     excess = certified(loss, footing, made)[0]
-    session.record(entry, json.dumps({"theta": theta.tolist(), "excess": excess}))
+    paid.record(json.dumps({"theta": theta.tolist(), "excess": excess}))
     return Minimum(theta, excess, made)
 
 
-def _charged(session: Session, loss: Loss, how: Descent) -> tuple[DescentPlan, Entry]:
+def _charged(session: Session, loss: Loss, how: Descent) -> tuple[DescentPlan, Paid]:
     """The plan, and its charge. If the rows were fresh and somebody is told something of them first, another plan."""
     while True:
         made = plan_minimize(session, loss, **how)
         with suppress(Stale):
-            label = f"minimize {type(loss).__name__}"
-            return made, session.charge(label, made.event, queries=1, fresh=made.fresh)
+            words = f"minimize {type(loss).__name__}"
+            return made, session.pay("minimize", words, made.event, queries=1, fresh=made.fresh)
 
 
 @fitting

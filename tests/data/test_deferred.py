@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import holdfast as hf
-from holdfast.session.deferred import DeferredSource, look
+from holdfast.data.deferred import DeferredSource, look
 
 
 def test_rows_are_looked_for_when_they_are_needed(tmp_path: Path, table: hf.Table) -> None:

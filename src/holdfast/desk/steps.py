@@ -1,0 +1,47 @@
+"""Work in steps. Whoever takes them says when and where each is done: at once, or beside an event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from holdfast.ledger import Ledger, Outcome, Wish, outcome
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """What the next step will take, a public number: the rows of the table times the length of the question, as far
+    as it reads; infinity if it may have to wait for somebody else."""
+
+    work: float
+
+
+Steps = Generator[Wish | Next, Any, Result]
+"""Yields what the ledger has to commit before the next step, and gets what the ledger says to it; before a long step
+it says so."""
+
+
+def performed(steps: Steps[Result], ledger: Ledger) -> Result:
+    """Take all steps, one after the other, in this thread."""
+    step = taken(steps, None)
+    while not isinstance(step, Done):
+        step = taken(steps, None if isinstance(step, Next) else outcome(step, ledger))
+    return step.result
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Generic[Result]):
+    """All steps are taken."""
+
+    result: Result
+
+
+def taken(steps: Steps[Result], said: Outcome | None) -> Wish | Next | Done[Result]:
+    """Take one step, with what the ledger said to the wish before it."""
+    try:
+        return steps.throw(said) if isinstance(said, Exception) else steps.send(said)
+    except StopIteration as done:
+        return Done(done.value)
