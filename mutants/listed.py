@@ -28,8 +28,10 @@ LISTED = (
     "query/measurement:Measurement.high",
     # losses and charges
     "session/loss:*",
-    "session/session:Session.charge",
-    "session/session:Session._charge_by",
+    "session/session:Session.pay",
+    "session/session:Session._resumable",
+    "desk/desk:Desk.*",
+    "desk/paid:Paid.*",
     "session/session:Session._priced",
     "session/session:Session._priced_vote",
     "session/session:Session._until",

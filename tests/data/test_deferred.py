@@ -11,7 +11,8 @@ import holdfast as hf
 from holdfast.data.deferred import DeferredSource, look
 
 
-def test_rows_are_looked_for_when_they_are_needed(tmp_path: Path, table: hf.Table) -> None:
+def test_rows_are_looked_for_when_they_are_needed(tmp_path: Path) -> None:
+    table = hf.open({"age": np.arange(200) % 100}, hf.Schema(age=hf.Integer(0, 99)))
     place = str(tmp_path / "people.hf")
     table.save(place)
     seen = look(place, None)

@@ -26,6 +26,7 @@ LAWS = {
     "session/bad_input": "every question: refused before anything is charged",
     "session/extremes": "every question, however large or small its numbers are",
     "session/memory": "whatever a session keeps",
+    "session/replayed": "every charge and every answer while a test replays noise (desk/replayed.py)",
     "session/wrong_kinds": "every method and each of its parameters",
     "validity/published": "every published bound and its premises",
     "validity/tables": "every bound against the theory's printed numbers",

@@ -199,7 +199,7 @@ def test_a_misspelt_keyword_gets_advice_and_goes_no_further(kind: type) -> None:
         for word in words(method) & {"within", "epsilon", "mechanism", "key"}:
             given = [p for p in inspect.signature(method).parameters.values() if p.default is p.empty]
             others = {p.name: None for p in given if p.name not in ("self", word)}
-            if name != "charge":
+            if name != "pay":  # for other rooms of the house
                 tried += 1
                 with pytest.raises(hf.InputError, match=f"did you mean [a-z_ ]*{word}"):
                     method(empty, **others, **{word[:-2] + word[-1] + word[-2]: 1})
