@@ -158,7 +158,11 @@ def report(
     """(a page, whether a listed fault survived)."""
     listed = [verdict for verdict in verdicts if is_listed(verdict.fault.function)]
     others = [verdict for verdict in verdicts if not is_listed(verdict.fault.function)]
-    alive = [verdict for verdict in listed if verdict.outcome != "killed" and reason(verdict.fault) is None]
+    alive = [
+        verdict
+        for verdict in listed
+        if verdict.outcome in ("survived", "unreached") and reason(verdict.fault) is None
+    ]
     lines = [
         "## Planted faults",
         "",
