@@ -303,6 +303,9 @@ def test_the_half_width_is_the_reach_of_both_noises(version: str, scale: float) 
     both = first + reach(allocated.question, beta / 2 / 11, False)
     expected = both if scale == 1 else float((both + 1) * vector._step)
     assert vector.half_width(11, beta) == expected
+    assert vector.half_width(1, beta) < expected
+    with pytest.raises(InputError):
+        vector.half_width(0, beta)
     for bad in (0.0, 1.0):
         with pytest.raises(InputError):
             vector.half_width(11, bad)
