@@ -12,7 +12,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +58,11 @@ class Server:
         self, method: str, path: str, body: str | None, headers: dict[str, str]
     ) -> tuple[int, dict[str, str], str]:
         """(status, headers, text) of a request as it is."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        connection.request(method, path, body, headers)
-        reply = connection.getresponse()
-        found = reply.status, {name.lower(): value for name, value in reply.getheaders()}, reply.read()
-        connection.close()
-        return *found[:2], found[2].decode()
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
+            connection.request(method, path, body, headers)
+            with connection.getresponse() as reply:
+                known = {name.lower(): value for name, value in reply.getheaders()}
+                return reply.status, known, reply.read().decode()
 
     def call(
         self, method: str, path: str, body: Any = None, token: str = "", **headers: str

@@ -8,6 +8,7 @@ import random
 import signal
 import threading
 import time
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -28,13 +29,11 @@ def _anchors(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def put(server: Server, token: str, body: Any, key: str) -> tuple[int, str]:
     """(status, body as sent) of a charged call; OSError or HTTPException if the server died meanwhile."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Idempotency-Key": key}
-    connection.request("POST", "/v1/datasets/people/ask", json.dumps(body), headers)
-    reply = connection.getresponse()
-    text = reply.read().decode()
-    connection.close()
-    return reply.status, text
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
+        connection.request("POST", "/v1/datasets/people/ask", json.dumps(body), headers)
+        with connection.getresponse() as reply:
+            return reply.status, reply.read().decode()
 
 
 def ledger_of(folder: Path, database: dict[str, str]) -> Ledger:
