@@ -49,8 +49,8 @@ def test_the_same_games_break_half_the_price() -> None:
     assert broken[-1] and sum(broken) >= 2
 
 
-def test_choosing_the_number_of_rows_from_the_answers_breaks_it_and_weights_repair_it() -> None:
-    """The smaller of two odometers, taken afterwards, is not covered; a mixture with fixed weights is."""
+def test_a_mixture_with_fixed_weights_holds_when_the_analyst_chooses_how_much_is_spent() -> None:
+    """The second answer, and its noise, are asked for or not by what the first one said."""
     game, tilt = Game(4, POPULATIONS[0]), 3.0
     sizes = (1, 3)
 

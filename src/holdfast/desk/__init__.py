@@ -1,4 +1,4 @@
-"""RowAccess only behind a committed charge: a desk takes the charge, and what it hands out alone reaches rows."""
+"""Rows only behind a committed charge: a desk takes the charge, and what it hands out alone reaches rows."""
 
 from holdfast.desk.desk import Desk
 from holdfast.desk.paid import Paid, RowAccess

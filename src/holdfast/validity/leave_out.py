@@ -50,7 +50,7 @@ class LeaveOut:
         Guarantee: E exp(b(q(S) - q(P)) - exponent) <= 1 for every q: X -> [0,1] and b that the transcript chooses.
         Requires: rows independent; `charged` bounds the charges A_m of everything released before (docs/theorems.md,
         Theorem 22), tilt a function of the past.
-        Reference: docs/theorems.md, Theorem 22 (leave m rows out) with Jensen over the weights.
+        Reference: docs/theorems.md, Theorem 22 (leave m rows out), averaged over the weights.
         """
         terms = [
             a + tilt * tilt / (8 * m) - math.log(w)
