@@ -204,8 +204,8 @@ def agrees(library: str) -> str:
         from holdfast.query.region import factors, region
         from holdfast.query.schema import Integer, Schema
         from holdfast.query.universe import universe
-        from holdfast.session.array_module import array_module
-        from holdfast.session.weights import Weights
+        from holdfast.weights.array_module import array_module
+        from holdfast.weights.distribution import Weights
     except ImportError as problem:
         return f"not compared: {problem}"
     schema = Schema(a=Integer(0, 31), b=Integer(0, 31), c=Integer(0, 15))

@@ -14,7 +14,7 @@ import numpy as np
 
 import holdfast as hf
 from holdfast import learn
-from holdfast.session.minimize import minimize, plan_minimize
+from holdfast.optimize import minimize, plan_minimize
 
 FEATURES, EPSILON, DELTA = 20, 1.0, 1e-6
 

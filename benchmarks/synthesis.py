@@ -23,11 +23,11 @@ import holdfast as hf
 from holdfast.privacy import approx_to_zcdp
 from holdfast.query.region import Region, region
 from holdfast.query.universe import universe
-from holdfast.session.cell_counts import CellCounts
-from holdfast.session.multiplicative_weights import MultiplicativeWeights
-from holdfast.session.weights import Weights
-from holdfast.session.weights_plan import compare
 from holdfast.synthesis import Workload, mwem
+from holdfast.weights.answerer import MultiplicativeWeights
+from holdfast.weights.cell_counts import CellCounts
+from holdfast.weights.choice import compare
+from holdfast.weights.distribution import Weights
 
 RHO = approx_to_zcdp(1, 1e-6)
 ROUNDS = 30

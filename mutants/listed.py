@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 from mutants.plant import Fault, Function
 
-ROOMS = ("privacy", "mechanisms", "session", "validity", "ledger")
+ROOMS = ("privacy", "mechanisms", "planning", "session", "weights", "optimize", "validity", "ledger")
 """Elsewhere in these a share of the faults is drawn."""
 
 LISTED = (
@@ -27,7 +27,7 @@ LISTED = (
     "query/measurement:Measurement.low",
     "query/measurement:Measurement.high",
     # losses and charges
-    "session/loss:*",
+    "planning/recipe_event:*",
     "session/session:Session.pay",
     "session/session:Session._resumable",
     "desk/desk:Desk.*",
@@ -37,8 +37,8 @@ LISTED = (
     "session/session:Session._until",
     "session/session:Session._left",
     "session/session:Session._refuse_beyond_the_promise",
-    "session/minimize/search:Search._event",
-    "session/weights_terms:WeightsTerms.event",
+    "optimize/plan_search:Search._event",
+    "weights/versions:WeightsTerms.event",
     "ledger/entry:Charge.__post_init__",
     "ledger/entry:Totals.plus",
     "ledger/entry:While.check",
@@ -50,16 +50,16 @@ LISTED = (
     "ledger/pen:Pen.record",
     "ledger/chained:_charge_what_was_lost",
     # widths, promises, certificates
-    "session/promise:*",
+    "planning/promise:*",
     "session/footing:*",
-    "session/mean:mean_width",
-    "session/mean:least_rows",
+    "planning/mean:mean_width",
+    "planning/mean:least_rows",
     "session/standing:_suffices",
-    "session/width:widths",
-    "session/width:fixed_widths",
-    "session/width:_reach",
-    "session/width:_selection",
-    "session/minimize/certificate:*",
+    "planning/width:widths",
+    "planning/width:fixed_widths",
+    "planning/width:_reach",
+    "planning/width:_selection",
+    "optimize/certificate:*",
     "learn/finite_class:_claims",
     "learn/finite_class:_error_by_union",
     "mechanisms/selection:selection_loss",

@@ -135,7 +135,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DRAWING = {
     "src/holdfast/noise/bits.py": "the bits themselves",
     "src/holdfast/audit/choice_tree.py": "the walker",
-    "tests/synthesis/test_answerer.py": "notes when it is asked",
+    "tests/weights/test_answerer.py": "notes when it is asked",
 }
 
 

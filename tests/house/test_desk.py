@@ -39,7 +39,7 @@ LEDGERS = {"ledger", "_ledger", "standing"}
 OTHERS = {
     ("session/release.py", "measurement.totals"): "of a block that was read",
     ("demo.py", "people.draw"): "a simulated population",
-    ("session/width.py", "planned.totals"): "widths of totals",
+    ("planning/width.py", "planned.totals"): "widths of totals",
     ("audit/stream_cases.py", "counter.totals"): "a counter under continual observation",
     ("service/work.py", "asyncio.gather"): "tasks",
 }

@@ -122,10 +122,10 @@ def test_the_ban_would_notice(tmp_path: Path) -> None:
 
 
 UNCHARGED = {
-    "session/weighted_rows.py sample": "rows from public weights",
-    "session/weighted_rows.py _values": "rows from public weights",
-    "session/synthetic.py rows": "rows from public weights",
-    "session/synthetic.py write": "rows from public weights",
+    "weights/weighted_rows.py sample": "rows from public weights",
+    "weights/weighted_rows.py _values": "rows from public weights",
+    "weights/synthetic.py rows": "rows from public weights",
+    "weights/synthetic.py write": "rows from public weights",
     "learn/finite_class.py learn": "a mechanism used alone",
     "learn/finite_class.py _release": "what it shares with learn_in, which gives none",
     "holdout/attack_demo.py run": "a simulated population",
@@ -159,7 +159,10 @@ def takers_of_bits(path: Path) -> tuple[set[str], set[str]]:
 
 def test_nobody_can_give_bits_to_what_is_charged() -> None:
     """A session and a holdout draw from the system's bits; tests have `noise/_replay.py`, which says so."""
-    charging, found = {"session", "synthesis", "learn", "holdout", "service", "client"}, set()
+    charging, found = (
+        {"planning", "session", "weights", "optimize", "synthesis", "learn", "holdout", "service", "client"},
+        set(),
+    )
     for path in SOURCES:
         takers, with_session = takers_of_bits(path)
         assert not with_session, path

@@ -37,8 +37,6 @@ JOURNEYS = {
     "audit/svt_variants": "the auditor before the six published sparse vectors",
     "holdout/ledger": "a holdout's looks through verify, export, move and acknowledge",
     "holdout/adapters": "where people already work: scikit-learn, Optuna, logs, test suites",
-    "learn/certificate": "hf.learn.minimize (session/minimize) from the steps to the population",
-    "learn/minimize": "hf.learn.minimize (session/minimize) from the question to the certificate",
     "ledger/crash": "killed at every step",
     "ledger/race": "two processes and the last unit",
     "mechanisms/svt_variants": "the six published sparse vectors, for the auditor's journey",
@@ -48,10 +46,9 @@ JOURNEYS = {
     "session/advice": "from a refusal by way of its words to an answer",
     "session/population": "from what was spent to intervals of the population",
     "session/statistic": "a function of one's own, from the call to the answer",
-    "synthesis/answerer": "multiplicative weights (session/) from the opening to a restart",
-    "synthesis/holders": "several holders of one name of weights (session/)",
-    "synthesis/potential": "the potential argument over weights, updates and terms (session/)",
-    "synthesis/universe": "universe and regions (query/) against weights and cells (session/)",
+    "weights/holders": "several holders of one name of weights",
+    "weights/potential": "the potential argument over weights, updates and terms",
+    "weights/universe": "universe and regions (query/) against weights and cells",
 }
 """What goes through several files on purpose; from where to where."""
 

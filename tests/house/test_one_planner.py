@@ -73,17 +73,17 @@ def test_a_second_planner_would_be_noticed(line: str, tmp_path: Path) -> None:
 
 def test_sessions_and_holdouts_are_made_from_an_option_by_one_function() -> None:
     places = [path.relative_to(HOUSE).as_posix() for path in SOURCES for _ in calls(path, {"Fixed"})]
-    assert places == ["session/fixed.py"]
+    assert places == ["planning/fixed.py"]
     places = [path.name for path in (HOUSE / "holdout").glob("*.py") for _ in calls(path, {"Design"})]
     assert places == ["design.py"]
 
 
 def test_the_next_promise_is_derived_and_refused_in_one_file() -> None:
     for path in SOURCES:
-        if not path.match("holdfast/session/promise.py"):
+        if not path.match("holdfast/planning/promise.py"):
             assert not calls(path, PROMISES), path
             assert refusals(path.read_text()) == 0, path
-    assert refusals((HOUSE / "session" / "promise.py").read_text()) == 1
+    assert refusals((HOUSE / "planning" / "promise.py").read_text()) == 1
 
 
 def test_a_second_promise_would_be_noticed(tmp_path: Path) -> None:

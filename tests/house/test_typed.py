@@ -22,23 +22,23 @@ from holdfast.client.watch import RemoteWatch
 from holdfast.client.weights import RemoteWeights
 from holdfast.learn import linear_loss
 from holdfast.mechanisms import SparseVector
-from holdfast.session import keywords
+from holdfast.optimize import Minimum, plan_minimize
+from holdfast.planning import keywords
+from holdfast.planning.request import Request
 from holdfast.session.estimate import Estimate, Known
-from holdfast.session.minimize import Minimum, plan_minimize
-from holdfast.session.multiplicative_weights import MultiplicativeWeights
 from holdfast.session.price import Price
 from holdfast.session.report import Report
-from holdfast.session.request import Request
 from holdfast.session.selection import choice_of
 from holdfast.session.watch import Watch
 from holdfast.synthesis import SyntheticTable, mwem, small_database
+from holdfast.weights.answerer import MultiplicativeWeights
 
 ROOT = Path(__file__).resolve().parents[2]
 
 CALLS = """
 import holdfast as hf
 from holdfast.client import RemoteSession
-from holdfast.session.minimize import Loss
+from holdfast.optimize import Loss
 
 def ask(table: hf.Table, session: hf.Session, remote: RemoteSession, loss: Loss) -> None:
     session.fraction("x > 1", within=0.1, by="g", edges=[1, 2], mechanism="votes", rows=100)
@@ -124,7 +124,7 @@ def test_help_shows_every_keyword(kind: type) -> None:
 
 NAMES: dict[str, Any] = {}
 for _room in pkgutil.walk_packages(hf.__path__, "holdfast."):
-    if _room.name.split(".")[1] in ("session", "client", "data", "ledger"):
+    if _room.name.split(".")[1] in ("planning", "session", "weights", "optimize", "client", "data", "ledger"):
         NAMES |= vars(importlib.import_module(_room.name))
 
 

@@ -135,7 +135,7 @@ def guarded() -> frozenset[Function]:
     """Every function that charges a ledger or reads a session's rows, by its source text, and all of Session's."""
     found = {
         (inspect.getsourcefile(module) or "", name)
-        for module in modules("desk", "session", "synthesis", "learn")
+        for module in modules("desk", "planning", "session", "weights", "optimize", "synthesis", "learn")
         for name in _guarded_in(ast.parse(inspect.getsource(module)))
     }
     return frozenset(found) | frozenset(asked().values())

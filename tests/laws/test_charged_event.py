@@ -25,14 +25,16 @@ from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.mechanisms.terms import Version
 from holdfast.noise import bernoulli, laplace
 from holdfast.noise.subset import with_replacement
+from holdfast.optimize import descent
+from holdfast.optimize.plan_search import Search
+from holdfast.planning import planner, recipe_event
 from holdfast.privacy import event as events
 from holdfast.query.measurement import Measurement
 from holdfast.query.statistic import Kind, Sensitivity, Workload
-from holdfast.session import loss, planner, release, weights_plan
+from holdfast.session import release
 from holdfast.session import session as session_room
-from holdfast.session.minimize import descent
-from holdfast.session.minimize.search import Search
-from holdfast.session.weights_terms import WeightsTerms
+from holdfast.weights import choice
+from holdfast.weights.versions import WeightsTerms
 
 mwem, quality, small_database = (
     importlib.import_module(f"holdfast.synthesis.{name}") for name in ("mwem", "quality", "small_database")
@@ -109,7 +111,7 @@ def test_every_version_has_a_release() -> None:
     names = " ".join(releases.OTHERS)
     for version in {*get_args(Version)} - {"gaussian"}:
         assert f"sparse vector, {version}" in names
-    for version in weights_plan.VERSIONS:
+    for version in choice.VERSIONS:
         assert f"weights, {version}" in names
     for way in small_database._SEARCHES:
         assert f"small database, {way}" in names
@@ -179,7 +181,7 @@ def bare(vector: SparseVector, units: int) -> bool:
 
 TWINS: dict[str, tuple[list[tuple[Any, str, Any]], str]] = {
     "a quantile by groups is charged once": (
-        [(room, "selections", lambda totals: 3) for room in (loss, planner)],
+        [(room, "selections", lambda totals: 3) for room in (recipe_event, planner)],
         "quantile by, as planned, pure",
     ),
     "a sample with replacement at the price of one without": (
@@ -226,7 +228,7 @@ TWINS: dict[str, tuple[list[tuple[Any, str, Any]], str]] = {
         "sparse vector, best, pure",
     ),
     "three votes at the price of two": (
-        [(loss, "Votes", lambda rows, votes, flip: events.Votes(rows, votes - 1, flip))],
+        [(recipe_event, "Votes", lambda rows, votes, flip: events.Votes(rows, votes - 1, flip))],
         "fraction, votes, pure",
     ),
 }

@@ -15,8 +15,8 @@ from laws.releases import BASE, KINDS, Release
 
 import holdfast as hf
 from holdfast.ledger import Entry
+from holdfast.planning.plan import Plan
 from holdfast.session.answer import Answer
-from holdfast.session.plan import Plan
 from holdfast.session.session import Session
 from holdfast.synthesis import mwem
 
@@ -136,7 +136,7 @@ def searches(text: str) -> list[str]:
 
 
 PROSE = {"plan", "explanation", "question", "label", "words", "text"}
-ROOMS = ("desk", "session", "synthesis", "learn")
+ROOMS = ("desk", "planning", "session", "weights", "optimize", "synthesis", "learn")
 
 
 def test_no_fact_of_a_session_is_looked_for_in_words() -> None:

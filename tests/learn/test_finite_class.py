@@ -22,8 +22,8 @@ from holdfast.learn import finite_class as room
 from holdfast.learn.finite_class import FiniteClass, Listed
 from holdfast.ledger import MemoryLedger, While
 from holdfast.noise.bits import ReplayedBits
+from holdfast.planning.promise import Promise, promises
 from holdfast.session.footing import Footing, footing_after
-from holdfast.session.promise import Promise, promises
 from learn.coins import GOOD, coins, overfitted, slipping_in
 
 CLASSES: dict[str, Any] = {

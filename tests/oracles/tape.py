@@ -35,7 +35,18 @@ from holdfast.mechanisms.terms import units as in_units
 from holdfast.mechanisms.votes import FLIP, vote, votes
 from holdfast.noise import bits, choice, gaussian, laplace, subset
 
-ROOMS = ("noise", "mechanisms", "data", "desk", "session", "synthesis", "learn")
+ROOMS = (
+    "noise",
+    "mechanisms",
+    "data",
+    "desk",
+    "planning",
+    "session",
+    "weights",
+    "optimize",
+    "synthesis",
+    "learn",
+)
 """Through which a session's answers go."""
 DOORS = frozenset(
     ("laplace", "gaussian", "choice", "permute-and-flip", "votes", "rows", "threshold", "above", "coin")

@@ -9,9 +9,9 @@ from itertools import count
 import pytest
 
 from holdfast.ledger import SqliteLedger
+from holdfast.planning.budget import budget
 from holdfast.privacy.filter import UNITS
 from holdfast.session import session as session_module
-from holdfast.session.budget import budget
 from service.site import Site, site
 
 FRACTION: dict[str, object] = {"kind": "fraction", "where": "age > 40 AND income < 500", "rho": 1e-4}

@@ -12,7 +12,7 @@ import pytest
 from services import postgres
 
 import holdfast as hf
-from holdfast.session import multiplicative_weights
+from holdfast.weights import answerer as multiplicative_weights
 
 NAN = math.nan
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import holdfast as hf
 from holdfast.ledger import MemoryLedger
-from holdfast.session import planner
+from holdfast.planning import planner
 from holdfast.session.session import Session
 
 ROWS = 200

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import holdfast as hf
-from holdfast.session import multiplicative_weights, session
+from holdfast.session import session
 from holdfast.session.session import Session
+from holdfast.weights import answerer as multiplicative_weights
 
 ROWS = 200
 SCHEMA = hf.Schema(x=hf.Real(0.0, 1000.0), a=hf.Integer(0, 99), b=hf.Integer(0, 99))

@@ -206,7 +206,7 @@ def test_odds_intervals_are_narrow_for_rare_events(data: dict[str, Any], only: s
 
 def test_the_reference_point_of_odds_intervals() -> None:
     """n = 1e6, k = 1e5: about 0.024 at a frequency of 1%, where the uniform width is 0.065."""
-    from holdfast.session.fixed import odds_noise
+    from holdfast.planning.fixed import odds_noise
     from holdfast.validity.odds import gaussian_odds
 
     fixed = odds_noise(10**6, 10**5, 0.95, "gaussian")

@@ -21,9 +21,9 @@ from holdfast.noise.bits import ReplayedBits
 from holdfast.query.evaluate import evaluate
 from holdfast.query.parse import parse_predicate
 from holdfast.query.universe import universe
-from holdfast.session.cell_counts import CellCounts
 from holdfast.session.session import Session
 from holdfast.synthesis import SyntheticTable, Workload, all_marginals, mwem, quality, synthesize
+from holdfast.weights.cell_counts import CellCounts
 
 from .people import COLUMNS, EDGES, SCHEMA, binary, people
 

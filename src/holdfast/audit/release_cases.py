@@ -13,8 +13,8 @@ from holdfast.learn.finite_class import FiniteClass
 from holdfast.learn.own_loss import OwnLoss
 from holdfast.learn.region import Ball
 from holdfast.learn.thresholds import Thresholds
+from holdfast.planning.keywords import Descent, Many, Synthesis, Threshold
 from holdfast.session import Session
-from holdfast.session.keywords import Descent, Many, Synthesis, Threshold
 from holdfast.synthesis import quality
 
 _FEW = 160

@@ -11,7 +11,7 @@ from holdfast.client.session import RemoteSession
 from holdfast.client.table import RemoteTable, table_of
 from holdfast.client.wire import Wire
 from holdfast.errors import InputError
-from holdfast.session.request import positive
+from holdfast.planning.request import positive
 
 
 class Connection:

@@ -9,8 +9,8 @@ from typing import Any, NoReturn, Protocol
 
 from holdfast.client.connection import Connection, connect
 from holdfast.errors import InputError
+from holdfast.planning.keywords import Accuracy
 from holdfast.session import Answer
-from holdfast.session.keywords import Accuracy
 
 
 class Shell(Protocol):

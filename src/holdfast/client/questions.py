@@ -9,12 +9,12 @@ from inspect import signature
 from typing import Any, NoReturn, Unpack
 
 from holdfast.errors import MechanismError
+from holdfast.planning.keywords import Accuracy
+from holdfast.planning.request import Request
 from holdfast.query.calling import fitting
 from holdfast.query.function import Function
 from holdfast.query.statistic import Statistic
-from holdfast.session.keywords import Accuracy
 from holdfast.session.questions import Questions, Result
-from holdfast.session.request import Request
 
 
 def _sent(kind: str) -> Callable[..., Any]:

@@ -15,21 +15,21 @@ from holdfast.client.weights import RemoteWeights, weights_terms
 from holdfast.client.wire import Wire
 from holdfast.errors import InputError, MechanismError
 from holdfast.ledger import Account
+from holdfast.planning.budget import Amount, budget, budget_of
+from holdfast.planning.keywords import Choice, Descent, Many, Synthesis, Threshold
+from holdfast.planning.terms import Terms
 from holdfast.privacy.filter import UNITS
 from holdfast.query.calling import fitting
 from holdfast.query.parse import parse_predicate
 from holdfast.query.schema import Schema
 from holdfast.session import Answer
-from holdfast.session.budget import Amount, budget, budget_of
-from holdfast.session.keywords import Choice, Descent, Many, Synthesis, Threshold
 from holdfast.session.price import Price
 from holdfast.session.report import Report
 from holdfast.session.selection import Candidate, Selection, refuse_no_list
-from holdfast.session.terms import Terms
 
 if TYPE_CHECKING:
     from holdfast.client.table import RemoteTable
-    from holdfast.session.minimize import Loss
+    from holdfast.optimize import Loss
 
 
 class RemoteSession(RemoteQuestions[Answer]):

@@ -7,8 +7,8 @@ from typing import Any
 
 from holdfast.client.session import RemoteSession, amount_of
 from holdfast.client.wire import Wire
+from holdfast.planning.budget import Amount
 from holdfast.query.schema import Schema
-from holdfast.session.budget import Amount
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.client.plain import key_of
 from holdfast.mechanisms.sparse_vector import SparseVector
+from holdfast.planning.request import positive
 from holdfast.query.parse import parse_predicate
-from holdfast.session.request import positive
 from holdfast.session.watch import watch_text
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from holdfast.errors import InputError
+from holdfast.planning.keywords import Many
 from holdfast.query.universe import universe
 from holdfast.session import Answer
-from holdfast.session.keywords import Many
 
 if TYPE_CHECKING:
     from holdfast.client.session import RemoteSession
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class RemoteWeights:
     """`fraction(where)`, any number of times up to `queries`; only updates are paid for.
 
-    See `holdfast.session.multiplicative_weights.MultiplicativeWeights`, which stands at the gateway. Products and
+    See `holdfast.weights.answerer.MultiplicativeWeights`, which stands at the gateway. Products and
     synthetic rows are not offered over a gateway.
     """
 
@@ -30,7 +30,7 @@ class RemoteWeights:
         self.within = float(self._opened()["within"])
 
     def __repr__(self) -> str:
-        from holdfast.session.multiplicative_weights import weights_text
+        from holdfast.weights.answerer import weights_text
 
         return weights_text(self._terms.get("name", "weights"), self.universe, self.queries, self.within)
 

@@ -22,7 +22,7 @@ from holdfast.learn.region import Ball, Box
 from holdfast.learn.sample_size import agnostic_rows, realisable_rows
 from holdfast.learn.stumps import Stumps
 from holdfast.learn.thresholds import Thresholds
-from holdfast.session.minimize import DescentPlan, Minimum, minimize, plan_minimize
+from holdfast.optimize import DescentPlan, Minimum, minimize, plan_minimize
 
 if TYPE_CHECKING:
     from holdfast.learn.estimators import PrivateLinearRegression, PrivateLogisticRegression

@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from holdfast.errors import InputError
 from holdfast.learn.linear_loss import LinearLoss, logistic, squared
 from holdfast.ledger import MemoryLedger
+from holdfast.optimize import Minimum, minimize
 from holdfast.query.schema import Boolean, Real, Schema
-from holdfast.session.minimize import Minimum, minimize
 from holdfast.session.table import open as open_table
 
 Table = NDArray[np.float64]

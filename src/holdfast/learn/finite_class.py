@@ -21,10 +21,10 @@ from holdfast.mechanisms.accuracy import laplace_reach
 from holdfast.mechanisms.laplace import add_laplace
 from holdfast.mechanisms.selection import exponential, selection_loss
 from holdfast.mechanisms.values import ROUND_UP, positive, round_down
+from holdfast.planning.request import probability
 from holdfast.privacy.event import BoundedRange, Event, Laplace
 from holdfast.privacy.event import Sequence as Events
 from holdfast.session.footing import Footing, footing_after, is_fresh
-from holdfast.session.request import probability
 
 if TYPE_CHECKING:
     from holdfast.desk import Paid

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from holdfast.mechanisms.values import positive
 from holdfast.noise.parameter import natural
-from holdfast.session.request import probability
+from holdfast.planning.request import probability
 from holdfast.validity.hoeffding import hoeffding
 from holdfast.validity.transfer import transfer_width
 

@@ -16,11 +16,11 @@ from holdfast.learn import link as links
 from holdfast.learn.link import Link
 from holdfast.learn.region import Ball
 from holdfast.learn.rows import decode, known_columns
+from holdfast.planning.request import positive
 from holdfast.query.calling import fitting
 from holdfast.query.evaluate import compile_predicate
 from holdfast.query.parse import parse_predicate
 from holdfast.query.predicate import columns as predicate_columns
-from holdfast.session.request import positive
 
 if TYPE_CHECKING:
     from holdfast.query.schema import Schema

@@ -14,7 +14,7 @@ from holdfast.errors import InputError
 from holdfast.learn.ensemble import Voters, voters
 from holdfast.learn.margin_bounds import breiman_bound, kth_margin_bound, schapire_bound
 from holdfast.noise.parameter import natural
-from holdfast.session.request import probability
+from holdfast.planning.request import probability
 
 Vector = NDArray[np.float64]
 

@@ -19,7 +19,7 @@ from holdfast.errors import InputError
 from holdfast.mechanisms.selection import exponential, selection_loss
 from holdfast.mechanisms.values import positive
 from holdfast.noise.parameter import natural
-from holdfast.session.request import probability
+from holdfast.planning.request import probability
 
 Vector = NDArray[np.float64]
 Query = Callable[[Any], Vector]

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from holdfast.learn.linear_loss import on_grid
 from holdfast.learn.rows import Matrix, decode, known_columns
-from holdfast.session.request import positive
+from holdfast.planning.request import positive
 
 if TYPE_CHECKING:
+    from holdfast.optimize import Region
     from holdfast.query.schema import Schema
-    from holdfast.session.minimize import Region
 
 Vector = NDArray[np.float64]
 

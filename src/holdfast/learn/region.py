@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from holdfast.errors import InputError
 from holdfast.noise.parameter import natural
-from holdfast.session.request import positive
+from holdfast.planning.request import positive
 
 Vector = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ import math
 from holdfast.mechanisms.selection import selection_loss
 from holdfast.mechanisms.values import ROUND_UP, positive
 from holdfast.noise.parameter import natural
-from holdfast.session.request import probability
+from holdfast.planning.request import probability
 
 
 def agnostic_rows(hypotheses: int, *, within: float, epsilon: float, confidence: float = 0.95) -> int:

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from holdfast.desk import Next, Steps, performed
 from holdfast.errors import BudgetError, DataError, LedgerError
 from holdfast.ledger import Charge, Entry, Moment, export, verify
+from holdfast.planning.budget import Amount
+from holdfast.planning.plan import STATISTIC
 from holdfast.privacy.filter import UNITS
 from holdfast.query.schema import Schema
 from holdfast.service import auth
@@ -28,8 +30,6 @@ from holdfast.service.question import Asked, Released, released
 from holdfast.service.settings import Settings
 from holdfast.service.tables import Admitted, Dataset, Tables
 from holdfast.session import Answer, Plan, Session
-from holdfast.session.budget import Amount
-from holdfast.session.plan import STATISTIC
 from holdfast.session.price import Price
 
 _MEMBERS = 100

@@ -13,13 +13,13 @@ from holdfast.data.identity import marks
 from holdfast.errors import DataError, HoldfastError, InputError, LedgerError
 from holdfast.ledger import LEDGER_FILE, Account, Ledger, SqliteLedger, move_ledger
 from holdfast.ledger.chained import ChainedLedger
+from holdfast.planning.budget import budget
 from holdfast.query.schema import Schema
 from holdfast.service.catalog import Catalog, Person, same_rows
 from holdfast.service.held import HeldLedger
 from holdfast.service.problem import Problem
 from holdfast.service.settings import Settings
 from holdfast.session import Session, Table
-from holdfast.session.budget import budget
 
 URLS = ("postgresql://", "postgres://")
 Admitted = tuple[Session, dict[str, Any]]

@@ -1,7 +1,7 @@
 """The whole path: question, plan, charge, measure, release, answer."""
 
+from holdfast.planning.plan import Plan
 from holdfast.session.answer import Answer
-from holdfast.session.plan import Plan
 from holdfast.session.session import Session
 from holdfast.session.table import Table, open
 

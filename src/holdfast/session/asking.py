@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from holdfast.desk import Steps
 from holdfast.ledger import Charge, Moment
+from holdfast.planning.request import Request
 from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic
 from holdfast.session.answer import Answer
 from holdfast.session.questions import Questions
-from holdfast.session.request import Request
 
 if TYPE_CHECKING:
     from holdfast.session.session import Session

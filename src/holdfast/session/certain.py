@@ -5,13 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 from holdfast.ledger import Charge
+from holdfast.planning.plan import PUBLIC, Plan, Recipe, Widths
+from holdfast.planning.promise import Promise
+from holdfast.planning.terms import Terms
 from holdfast.privacy.event import Nothing
 from holdfast.query.predicate import Always, Never
 from holdfast.query.statistic import Statistic
 from holdfast.session.answer import Answer
-from holdfast.session.plan import PUBLIC, Plan, Recipe, Widths
-from holdfast.session.promise import Promise
-from holdfast.session.terms import Terms
 
 
 def is_certain(statistic: Statistic) -> bool:

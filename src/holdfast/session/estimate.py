@@ -7,25 +7,24 @@ from typing import TYPE_CHECKING, Unpack
 
 from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.mechanisms.votes import FLIP
+from holdfast.offered import offered
+from holdfast.planning.keywords import Choice, Descent, Many, Threshold
+from holdfast.planning.plan import Plan
+from holdfast.planning.request import Request
 from holdfast.privacy.event import BoundedRange, Event, PureMechanism, Votes
 from holdfast.query.calling import fitting
 from holdfast.query.parse import parse_predicate
 from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic
-from holdfast.query.universe import universe
 from holdfast.session.certain import is_certain
-from holdfast.session.keywords import Choice, Descent, Many, Threshold
-from holdfast.session.plan import Plan
-from holdfast.session.price import Price, cost_of, price
+from holdfast.session.price import Price, price
 from holdfast.session.questions import Questions, Result
-from holdfast.session.request import Request, printable, whole
 from holdfast.session.selection import choice_of, was_chosen
 from holdfast.session.standing import question_key, standing_entry
 from holdfast.session.watch import check_terms, level_of
-from holdfast.session.weights_plan import plan_weights
 
 if TYPE_CHECKING:
-    from holdfast.session.minimize import DescentPlan, Loss
+    from holdfast.optimize import DescentPlan, Loss
     from holdfast.session.session import Session
 
 
@@ -76,26 +75,14 @@ class Estimate(_Beside[Plan]):
     @fitting
     def multiplicative_weights(self, columns: Sequence[str], *, queries: int, **how: Unpack[Many]) -> Price:
         """What all updates of `Session.multiplicative_weights` may cost."""
-        cells = universe(self._schema, columns, how.get("edges"), nulls=how.get("nulls"))
-        printable("name", how.get("name", "weights"))
-        terms = plan_weights(
-            self._session, cells.points, whole("queries", queries), version=how.get("version", "best"),
-            within=how.get("within"), rho=how.get("rho"), epsilon=how.get("epsilon"), delta=how.get("delta"),
-        )  # fmt: skip
-        each = cost_of(self._session, terms.event)
-        question = f"weights over {', '.join(columns)} ({cells.size:,} cells)"
-        explanation = (
-            f"{question}\nanswers {queries:,} questions within {terms.within:.4g} of the table; at most "
-            f"{terms.updates:,} updates cost {each:.4g} each, the rest is free."
-        )
-        return Price(question, "multiplicative-weights", each * terms.updates, explanation, queries)
+        priced: Price = offered("price_weights")(self._session, columns, queries=queries, **how)
+        return priced
 
     @fitting
     def minimize(self, loss: Loss, **how: Unpack[Descent]) -> DescentPlan:
         """What `Session.minimize` would do: iterations, rows, cost, certified excess."""
-        from holdfast.session.minimize import plan_minimize
-
-        return plan_minimize(self._session, loss, **how)
+        planned: DescentPlan = offered("plan_minimize")(self._session, loss, **how)
+        return planned
 
 
 class Known(_Beside[bool]):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.session.promise import Promise, answered, next_promises
+from holdfast.planning.promise import Promise, answered, next_promises
 
 if TYPE_CHECKING:
     from holdfast.ledger import Moment
+    from holdfast.planning.terms import Terms
     from holdfast.session.session import Session
-    from holdfast.session.terms import Terms
 
 
 @dataclass(frozen=True, slots=True)

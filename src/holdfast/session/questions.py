@@ -8,6 +8,8 @@ from fractions import Fraction
 from typing import Any, Generic, TypeVar, Unpack, cast
 
 from holdfast.errors import InputError, QueryError
+from holdfast.planning.keywords import Accuracy, Grouped
+from holdfast.planning.request import Request
 from holdfast.query.calling import fitting
 from holdfast.query.expression import Column, Expression
 from holdfast.query.function import Function, RowFunction
@@ -18,8 +20,6 @@ from holdfast.query.schema import Boolean, Category, Date, Schema
 from holdfast.query.select import Aggregate, parse_select
 from holdfast.query.statistic import Kind, Statistic
 from holdfast.query.wording import shown
-from holdfast.session.keywords import Accuracy, Grouped
-from holdfast.session.request import Request
 
 Result = TypeVar("Result")
 

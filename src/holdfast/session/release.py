@@ -11,15 +11,15 @@ from holdfast.mechanisms.gaussian import add_gaussian
 from holdfast.mechanisms.laplace import add_laplace
 from holdfast.mechanisms.votes import FLIP, unbiased, votes
 from holdfast.noise.subset import without_replacement
+from holdfast.planning.plan import Plan, Recipe
+from holdfast.planning.terms import Terms
+from holdfast.planning.width import spans
 from holdfast.query.function import FunctionMeasurement
 from holdfast.query.measurement import Measurement
 from holdfast.query.statistic import Workload, workload
 from holdfast.session.answer import Answer
-from holdfast.session.plan import Plan, Recipe
 from holdfast.session.quantile import read_bins, select_bins
 from holdfast.session.readout import Reading, Totals, read, read_between, too_few
-from holdfast.session.terms import Terms
-from holdfast.session.width import spans
 from holdfast.validity.argument import miss
 from holdfast.validity.odds import gaussian_odds, votes_odds
 

@@ -6,9 +6,9 @@ import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from holdfast.planning.budget import Amount
+from holdfast.planning.terms import Terms
 from holdfast.session import display
-from holdfast.session.budget import Amount
-from holdfast.session.terms import Terms
 
 if TYPE_CHECKING:
     from holdfast.session.answer import Answer

@@ -15,14 +15,14 @@ import numpy as np
 from holdfast.errors import InputError, MechanismError
 from holdfast.mechanisms.selection import exponential, permute_and_flip, selection_loss
 from holdfast.mechanisms.values import positive, round_down
+from holdfast.planning import request
+from holdfast.planning.keywords import Choice
 from holdfast.privacy.event import BoundedRange, Event, PureMechanism
 from holdfast.query.calling import fitting
 from holdfast.query.grouping import is_list
 from holdfast.query.measurement import Measurement
 from holdfast.query.parse import parse_predicate
 from holdfast.query.wording import shown
-from holdfast.session import request
-from holdfast.session.keywords import Choice
 
 if TYPE_CHECKING:
     from holdfast.session.session import Session

@@ -16,6 +16,13 @@ from holdfast.ledger import Charge, Ledger, Moment, Stale, While
 from holdfast.ledger.failpoint import reached
 from holdfast.mechanisms.votes import FLIP, vote
 from holdfast.offered import offered
+from holdfast.planning.budget import AMOUNT, Amount, Budget
+from holdfast.planning.keywords import Choice, Descent, Many, Synthesis, Threshold
+from holdfast.planning.plan import STATISTIC, Plan, recipe_from_text
+from holdfast.planning.planner import affordable, finish, holds, plan
+from holdfast.planning.promise import Promise, answered, next_promises, refuse_beyond_the_promise
+from holdfast.planning.request import Request
+from holdfast.planning.terms import Terms
 from holdfast.privacy.event import Event, Group, Nothing, Votes, to_json
 from holdfast.privacy.filter import UNITS, Filter
 from holdfast.query.calling import fitting
@@ -27,27 +34,20 @@ from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic, workload
 from holdfast.session.answer import Answer
 from holdfast.session.asking import Agree
-from holdfast.session.budget import AMOUNT, Amount, Budget
 from holdfast.session.certain import certain_answer, certain_plan, is_certain
 from holdfast.session.estimate import Estimate, Known
-from holdfast.session.keywords import Choice, Descent, Many, Synthesis, Threshold
-from holdfast.session.plan import STATISTIC, Plan, recipe_from_text
-from holdfast.session.planner import affordable, finish, holds, plan
-from holdfast.session.promise import Promise, answered, next_promises, refuse_beyond_the_promise
 from holdfast.session.questions import Questions
 from holdfast.session.release import release
 from holdfast.session.report import Report
-from holdfast.session.request import Request
 from holdfast.session.selection import Candidate, Selection, select
 from holdfast.session.standing import question_key, standing_entry
-from holdfast.session.terms import Terms
 from holdfast.session.watch import Watch, check_terms
 
 if TYPE_CHECKING:
     from holdfast.data.source import Source
-    from holdfast.session.minimize import Loss, Minimum
-    from holdfast.session.multiplicative_weights import MultiplicativeWeights
-    from holdfast.session.synthetic import SyntheticTable
+    from holdfast.optimize import Loss, Minimum
+    from holdfast.weights.answerer import MultiplicativeWeights
+    from holdfast.weights.synthetic import SyntheticTable
 
 _PLANS_KEPT = 4096
 _SIZE_KEPT = 1 << 15
@@ -67,7 +67,7 @@ class Session(Questions[Answer]):
     (the filter's theorem, see `holdfast.privacy.filter`). The charge is committed before a row is read, and
     is never refunded. The intervals of all answers hold at once with probability `confidence`: the chance of
     a miss is divided equally among `queries` answers, or without `queries` over ever longer epochs.
-    For the population the same holds by the transfer theorems (`holdfast.session.promise`).
+    For the population the same holds by the transfer theorems (`holdfast.planning.promise`).
     The same question, at the same accuracy or a lesser one, returns the stored answer at no cost. Safe to share by
     threads.
     """
@@ -221,21 +221,21 @@ class Session(Questions[Answer]):
     ) -> MultiplicativeWeights:
         """An answerer for very many questions over a few columns: `.fraction(where)`; lazy rounds are free.
 
-        See `holdfast.session.multiplicative_weights.MultiplicativeWeights`.
+        See `holdfast.weights.answerer.MultiplicativeWeights`.
         """
-        from holdfast.session.multiplicative_weights import MultiplicativeWeights
-
-        return MultiplicativeWeights(self, columns, queries=queries, device=device, **how)
+        opened: MultiplicativeWeights = offered("multiplicative_weights")(
+            self, columns, queries=queries, device=device, **how
+        )
+        return opened
 
     @fitting
     def minimize(self, loss: Loss, **how: Unpack[Descent]) -> Minimum:
         """The least average loss over a bounded set, by private gradient descent.
 
-        See `holdfast.session.minimize.minimize`; losses are in `holdfast.learn`.
+        See `holdfast.optimize.minimize`; losses are in `holdfast.learn`.
         """
-        from holdfast.session.minimize import minimize
-
-        return minimize(self, loss, **how)
+        found: Minimum = offered("minimize")(self, loss, **how)
+        return found
 
     @fitting
     def synthesize(
@@ -326,7 +326,7 @@ class Session(Questions[Answer]):
         )
 
     def promise(self) -> Promise:
-        """What one more answer may promise at this moment: see `holdfast.session.promise`."""
+        """What one more answer may promise at this moment: see `holdfast.planning.promise`."""
         return next(next_promises(self._moment(), self._terms))
 
     def _put(self, statistics: list[Statistic], request: Request) -> list[Answer]:

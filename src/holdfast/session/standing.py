@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import BudgetError, InputError
 from holdfast.ledger import BEGINNING, Entry
+from holdfast.planning.mean import aims
+from holdfast.planning.plan import recipe_from_text
+from holdfast.planning.planner import amount_of, finish, mechanisms_for
+from holdfast.planning.request import Request
 from holdfast.query.statistic import Statistic, workload
-from holdfast.session.mean import aims
-from holdfast.session.plan import recipe_from_text
-from holdfast.session.planner import amount_of, finish, mechanisms_for
-from holdfast.session.request import Request
 
 if TYPE_CHECKING:
     from holdfast.session.session import Session

@@ -17,15 +17,15 @@ from holdfast.ledger import (
     copy_ledger,
     open_ledger,
 )
+from holdfast.planning.budget import Amount, Budget, budget, budget_of, validity_budget
+from holdfast.planning.fixed import fixed_noise, odds_noise
+from holdfast.planning.request import one_of, printable, probability, whole
+from holdfast.planning.terms import Fixed, Terms
 from holdfast.privacy.filter import Filter
 from holdfast.query.calling import fitting
 from holdfast.query.schema import Schema
-from holdfast.session.budget import Amount, Budget, budget, budget_of, validity_budget
-from holdfast.session.fixed import fixed_noise, odds_noise
 from holdfast.session.opening import Opening
-from holdfast.session.request import one_of, printable, probability, whole
 from holdfast.session.session import Session
-from holdfast.session.terms import Fixed, Terms
 
 if TYPE_CHECKING:
     from holdfast.data.source import Source

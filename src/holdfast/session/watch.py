@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, get_args
 from holdfast.errors import InputError
 from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.mechanisms.terms import Version
+from holdfast.planning.planner import refuse_undrawable
+from holdfast.planning.request import one_of, positive, printable
 from holdfast.privacy.event import Nothing
 from holdfast.query.measurement import Measurement
 from holdfast.query.parse import parse_predicate
-from holdfast.session.planner import refuse_undrawable
-from holdfast.session.request import one_of, positive, printable
 
 if TYPE_CHECKING:
     from holdfast.session.session import Session

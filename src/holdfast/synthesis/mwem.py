@@ -16,16 +16,16 @@ from holdfast.mechanisms.gaussian import add_gaussian
 from holdfast.mechanisms.laplace import add_laplace
 from holdfast.mechanisms.selection import exponential
 from holdfast.mechanisms.values import round_down, round_up
+from holdfast.planning.request import positive, printable, whole
 from holdfast.privacy.event import BoundedRange, Event, Gaussian, Laplace, Repeat
 from holdfast.privacy.event import Sequence as Both
 from holdfast.query.calling import fitting
 from holdfast.query.universe import Universe, universe
-from holdfast.session.cell_counts import CellCounts
-from holdfast.session.marginals import Axes, marginals
-from holdfast.session.request import positive, printable, whole
-from holdfast.session.synthetic import SyntheticTable
-from holdfast.session.weights import Weights
 from holdfast.synthesis.workload import Workload
+from holdfast.weights.cell_counts import CellCounts
+from holdfast.weights.distribution import Weights
+from holdfast.weights.marginals import Axes, marginals
+from holdfast.weights.synthetic import SyntheticTable
 
 if TYPE_CHECKING:
     from holdfast.session.session import Session

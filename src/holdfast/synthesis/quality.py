@@ -15,11 +15,11 @@ from holdfast.errors import InputError
 from holdfast.mechanisms.accuracy import gaussian_reach
 from holdfast.mechanisms.gaussian import add_gaussian
 from holdfast.mechanisms.values import round_up
+from holdfast.planning.request import positive
 from holdfast.privacy.event import Gaussian
-from holdfast.session.cell_counts import CellCounts
-from holdfast.session.request import positive
-from holdfast.session.synthetic import SyntheticTable
 from holdfast.synthesis.workload import Workload
+from holdfast.weights.cell_counts import CellCounts
+from holdfast.weights.synthetic import SyntheticTable
 
 if TYPE_CHECKING:
     from holdfast.desk import RowAccess

@@ -20,14 +20,14 @@ from holdfast.errors import InputError, MechanismError
 from holdfast.mechanisms.selection import exponential
 from holdfast.mechanisms.values import positive as exactly
 from holdfast.noise.bits import system_bits
+from holdfast.planning.request import one_of, positive, printable, whole
 from holdfast.privacy.event import BoundedRange, Event, Repeat
 from holdfast.query.calling import fitting
 from holdfast.query.universe import universe
-from holdfast.session.cell_counts import CellCounts
-from holdfast.session.request import one_of, positive, printable, whole
-from holdfast.session.synthetic import SyntheticTable
-from holdfast.session.weights import Weights
 from holdfast.synthesis.workload import Workload
+from holdfast.weights.cell_counts import CellCounts
+from holdfast.weights.distribution import Weights
+from holdfast.weights.synthetic import SyntheticTable
 
 if TYPE_CHECKING:
     from holdfast.session.session import Session

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Unpack
 
+from holdfast.planning.keywords import Synthesis
+from holdfast.planning.request import one_of
 from holdfast.query.calling import fitting
-from holdfast.session.keywords import Synthesis
-from holdfast.session.request import one_of
-from holdfast.session.synthetic import SyntheticTable
 from holdfast.synthesis.mwem import mwem
 from holdfast.synthesis.small_database import small_database
+from holdfast.weights.synthetic import SyntheticTable
 
 if TYPE_CHECKING:
     from holdfast.session.session import Session

@@ -15,7 +15,7 @@ from holdfast.query.predicate import conjunction
 from holdfast.query.region import GRID, Region, in_bin, region
 from holdfast.query.universe import Universe
 from holdfast.query.wording import shown
-from holdfast.session.marginals import Axes, marginals
+from holdfast.weights.marginals import Axes, marginals
 
 
 class Workload:

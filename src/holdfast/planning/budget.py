@@ -1,0 +1,131 @@
+"""A session's or a table's budget, from the words that the user chose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from holdfast.errors import InputError, LedgerError
+from holdfast.ledger import LOOKS, Account
+from holdfast.planning.request import one_of, positive, probability
+from holdfast.planning.terms import Fixed
+from holdfast.privacy.conversion import (
+    approx_to_gdp,
+    approx_to_zcdp,
+    gdp_epsilon,
+    pure_to_zcdp,
+    zcdp_to_approx,
+)
+from holdfast.privacy.event import Event, Gaussian, Votes
+from holdfast.privacy.filter import UNITS, Filter
+
+AMOUNT = {"pure": "epsilon", "zcdp": "rho", "gdp": "mu squared"}
+"""What is counted in each currency."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A limit in one currency, with the (epsilon, delta) it stands for.
+
+    `filter` counts billionths of its currency: "pure" (epsilon), "zcdp" (rho) or "gdp" (mu squared).
+    """
+
+    filter: Filter
+    delta: float | None
+
+    @property
+    def currency(self) -> str:
+        return self.filter.currency
+
+    def account(self, name: str, terms: str = "") -> Account:
+        return Account(name, self.currency, self.filter.limit_units, terms)
+
+    def amount(self, units: int) -> Amount:
+        """This many units, readable in every notion that applies."""
+        value = units / UNITS
+        if self.currency == "pure":
+            return Amount(value, rho=pure_to_zcdp(value) if units else 0.0, epsilon=value, delta=0.0)
+        rho = value if self.currency == "zcdp" else value / 2
+        if self.delta is None or units <= 0:
+            return Amount(value, rho=rho, epsilon=None if units > 0 else 0.0, delta=self.delta)
+        if self.currency == "zcdp":
+            return Amount(value, rho=rho, epsilon=zcdp_to_approx(value, self.delta), delta=self.delta)
+        return Amount(value, rho=rho, epsilon=gdp_epsilon(value**0.5, self.delta), delta=self.delta)
+
+    def __str__(self) -> str:
+        limit = self.amount(self.filter.limit_units)
+        if self.currency == "pure":
+            return f"epsilon {limit.epsilon:.6g} (pure)"
+        epsilon = "" if limit.epsilon is None else f"epsilon {limit.epsilon:.4g} at delta {self.delta:.2g}, "
+        return f"{epsilon}{AMOUNT[self.currency]} {float(limit):.4g}"
+
+
+class Amount(float):
+    """An amount of budget: a float in the account's own currency, with `rho`, `epsilon` and `delta` beside.
+
+    `epsilon` is None where no delta was declared to read it at.
+    """
+
+    rho: float
+    epsilon: float | None
+    delta: float | None
+
+    def __new__(cls, value: float, *, rho: float, epsilon: float | None, delta: float | None) -> Amount:
+        amount = super().__new__(cls, value)
+        amount.rho, amount.epsilon, amount.delta = rho, epsilon, delta
+        return amount
+
+
+def budget(
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+    only: str | None = None,
+) -> Budget:
+    """The budget meant by (epsilon), (epsilon, delta), (rho) or (rho, delta), perhaps Gaussian-only.
+
+    epsilon alone is pure DP. (epsilon, delta) is the largest zCDP budget that converts to it (Canonne, Kamath,
+    Steinke 2020), or with only="gaussian" the largest mu^2 by the exact Gaussian profile; both end on the
+    private side.
+    """
+    if only is not None:
+        one_of("only", only, ("gaussian",))
+    if (epsilon is None) == (rho is None):
+        raise InputError("give a budget: epsilon=, epsilon= with delta=, or rho=")
+    if delta is not None:
+        delta = probability("delta", delta)
+    if rho is not None:
+        rho = positive("rho", rho)
+        return Budget(Filter.zcdp(rho) if only is None else Filter.gdp(2 * rho), delta)
+    epsilon = positive("epsilon", epsilon)
+    if delta is None:
+        if only is not None:
+            raise InputError("a Gaussian-only session needs delta= beside epsilon=, or rho=")
+        return Budget(Filter.pure(epsilon), None)
+    if only is None:
+        return Budget(Filter.zcdp(approx_to_zcdp(epsilon, delta)), delta)
+    return Budget(Filter.gdp(approx_to_gdp(epsilon, delta) ** 2), delta)
+
+
+def budget_of(account: Account) -> Budget:
+    """The budget of an account that was opened before."""
+    if account.currency == LOOKS:
+        raise LedgerError(
+            "expected a ledger of privacy, got one that counts looks at a holdout; open another"
+        )
+    limit = Fraction(account.limit, UNITS)
+    if account.currency == "pure":
+        return Budget(Filter.pure(limit), None)
+    return Budget(Filter.zcdp(limit) if account.currency == "zcdp" else Filter.gdp(limit), None)
+
+
+def validity_budget(fixed: Fixed, rows: int, queries: int, delta: float | None) -> Budget:
+    """What `queries` answers with a fixed noise can cost at most, as a budget of its own; rows, not units."""
+    event: Event = Votes(rows, int(fixed.noise), fixed.flip)
+    if fixed.mechanism == "gaussian":
+        event = Gaussian(1, fixed.noise)
+    each = Filter.zcdp(1).cost(event)
+    if delta is not None:
+        delta = probability("delta", delta)
+    return Budget(Filter.zcdp(Fraction(each * queries, UNITS)), delta)

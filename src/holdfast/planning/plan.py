@@ -1,0 +1,235 @@
+"""What will be done to answer a question: complete before any row is touched."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from holdfast.ledger import Charge
+from holdfast.planning.promise import Promise
+from holdfast.privacy.event import Event, to_json
+from holdfast.privacy.filter import UNITS
+from holdfast.query.statistic import Statistic
+
+PUBLIC = "public"
+"""What is done for a question that needs no row: nothing."""
+
+
+STATISTIC = "statistic"
+"""The kind of an entry whose answer is an `Answer`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A mechanism with its numbers: enough, with the question and the session's terms, to answer.
+
+    `noise` is the variance (gaussian), the scale (laplace, subsampled-laplace), the number of votes (votes),
+    or the epsilon of each selection (exponential). `rows` is how many rows are read. With `per_span` the
+    Gaussian variance is meant for contributions in [0,1] and grows with the square of a measurement's span.
+    """
+
+    mechanism: str
+    noise: Fraction
+    rows: int
+    flip: Fraction | None = None
+    per_span: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Widths:
+    """Half-widths. `totals` has one for each measurement, in its own units; the others are on the scale of
+    the statistic: what noise, sampling and adaptivity contribute to the interval."""
+
+    totals: tuple[float, ...]
+    noise: float
+    sampling: float
+    population: float
+
+    @property
+    def whole(self) -> float:
+        return self.noise + self.sampling + self.population
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """What another mechanism would have cost and read for the same width."""
+
+    mechanism: str
+    rho: float
+    rows: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Couples what must agree: the mechanism, its noise, what it costs, and how wide the answer will be.
+
+    It depends on the text, the schema, the number of rows and the ledger, and on nothing else.
+    """
+
+    statistic: Statistic
+    recipe: Recipe
+    promise: Promise
+    event: Event
+    charge: Charge
+    rho: float
+    epsilon: float | None
+    widths: Widths
+    rows: int
+    confidence: float
+    scope: str = ""
+    """What the widths are measured in, and when they hold, in plain words."""
+    within: float | None = None
+    """The half-width that was asked for; None if none was, and for a quantile, whose width is in rank."""
+    qualifying: int | None = None
+    """For a mean, how many rows must qualify (in a group) for `width`; None where that is not certain for any
+    number of them, and for other statistics, whose width holds whatever qualifies."""
+    alternatives: tuple[Alternative, ...] = ()
+    advice: str = ""
+    """What would be better, in plain words."""
+
+    @property
+    def mechanism(self) -> str:
+        return self.recipe.mechanism
+
+    @property
+    def noise_parameter(self) -> Fraction:
+        """See `Recipe.noise`."""
+        return self.recipe.noise
+
+    @property
+    def rows_read(self) -> int:
+        return self.recipe.rows
+
+    @property
+    def noise(self) -> float:
+        """The part of the half-width that privacy costs."""
+        return self.widths.noise
+
+    @property
+    def sampling(self) -> float:
+        """The part for rows that were not read."""
+        return self.widths.sampling
+
+    @property
+    def population(self) -> float:
+        """The part for adaptively chosen questions, between the table and the population."""
+        return self.widths.population
+
+    @property
+    def width(self) -> float:
+        """The half-width of the interval, in the statistic's own scale."""
+        return self.widths.whole
+
+    @property
+    def target(self) -> str:
+        """What the interval covers: "table" or "population"."""
+        return self.promise.target
+
+    @property
+    def cost(self) -> float:
+        """What it costs, in the session's currency."""
+        return self.charge.session / UNITS
+
+    def about(self, statistic: Statistic) -> Plan:
+        """The same plan for a question that differs only in which rows it chooses."""
+        # None of these names the question; they are worked out once for all.
+        shared = {"event_text": self.event_text, "_reasons": self._reasons, "_numbers": self._numbers}
+        other = object.__new__(Plan)
+        vars(other).update(vars(self) | shared, statistic=statistic, question=str(statistic))
+        return other
+
+    @cached_property
+    def question(self) -> str:
+        """What is asked, in its canonical words."""
+        return str(self.statistic)
+
+    @cached_property
+    def event_text(self) -> str:
+        return json.dumps(to_json(self.event))
+
+    @property
+    def text(self) -> str:
+        """What the ledger keeps: enough to compute the answer once more under the same charge."""
+        return f'{{"kind": "{STATISTIC}", "question": {json.dumps(self.question)}, {self._numbers[1:]}'
+
+    @cached_property
+    def _numbers(self) -> str:
+        """The recipe, the promise and the width, as a JSON object."""
+        return json.dumps(
+            {
+                "recipe": [
+                    self.recipe.mechanism,
+                    str(self.recipe.noise),
+                    self.recipe.rows,
+                    None if self.recipe.flip is None else str(self.recipe.flip),
+                    self.recipe.per_span,
+                ],
+                "promise": [
+                    self.promise.target,
+                    self.promise.allowance,
+                    self.promise.population,
+                    self.promise.slack,
+                    min(self.promise.most_rho, 1e300),
+                ],
+                "within": self.within,
+                "width": min(self.width, 1e300),
+            }
+        )
+
+    @property
+    def explanation(self) -> str:
+        """What was chosen, and why, in plain words."""
+        return f"{self.question}\n{self._reasons}"
+
+    @cached_property
+    def _reasons(self) -> str:
+        if self.mechanism == PUBLIC:
+            return f"That there are {self.rows:,} rows is public, so the answer is known: nothing is read or charged."
+        epsilon = "" if self.epsilon is None else f" (epsilon {self.epsilon:.4g})"
+        lines = [
+            f"reads {self._reading()} and adds {self._noise()}.",
+            f"It costs rho {self.rho:.4g}{epsilon} and is within {self.width:.4g} of the {self.target} value"
+            f"{', ' + self.scope if self.scope else ''},",
+            f"together with all other answers of the session, with confidence {self.confidence:g}.",
+            f"Of the half-width, noise takes {self.noise:.3g}, sampling {self.sampling:.3g}, "
+            f"population {self.population:.3g}.",
+        ]
+        lines += [
+            f"{other.mechanism} would have cost rho {other.rho:.4g} and read {other.rows:,} rows."
+            for other in self.alternatives
+        ]
+        lines += [self.advice] if self.advice else []
+        return "\n".join(lines)
+
+    def explain(self) -> str:
+        """What was chosen, and why, in plain words."""
+        return self.explanation
+
+    def __str__(self) -> str:
+        return self.explanation
+
+    def _reading(self) -> str:
+        if self.rows_read >= self.rows:
+            return f"all {self.rows:,} rows"
+        return f"{self.rows_read:,} of {self.rows:,} rows"
+
+    def _noise(self) -> str:
+        size = float(self.recipe.noise)
+        return {
+            "gaussian": f"discrete Gaussian noise of standard deviation {size**0.5:.4g}",
+            "laplace": f"discrete Laplace noise of scale {size:.4g}",
+            "subsampled-laplace": f"discrete Laplace noise of scale {size:.4g} to the sample",
+            "votes": f"a coin to each vote, which flips it with probability {self.recipe.flip}",
+            "exponential": f"three private selections of epsilon {size:.4g} each",
+        }[self.mechanism]
+
+
+def recipe_from_text(text: str) -> tuple[Recipe, Promise, float | None]:
+    """What `Plan.text` recorded: the recipe, the promise, and the half-width asked for."""
+    record = json.loads(text)
+    mechanism, noise, rows, flip, per_span = record["recipe"]
+    target, allowance, population, slack, most_rho = record["promise"]
+    recipe = Recipe(mechanism, Fraction(noise), rows, None if flip is None else Fraction(flip), per_span)
+    return recipe, Promise(target, allowance, population, slack, most_rho), record["within"]

@@ -1,0 +1,121 @@
+"""What an interval is promised to cover, and what that leaves for the noise.
+
+Two targets. The *table*: every answer is within its half-width of the value on the rows, all answers at once,
+with probability 1 - beta; each answer gets a share w of beta. The *population*: the same for the law that the
+rows were drawn from, however the questions were chosen.
+
+For the population (docs/theorems.md, "Levels"): let rho_l = 2^l/(8n) and beta_l = beta/((l+1)(l+2)). An answer
+given while the table's total loss, its own included, is at most rho_l is promised within
+
+    h + o_l + alpha_l,    alpha_l = T1° at (rho_l, beta_l),    o_l = alpha_l/20,
+
+where h satisfies E(|error on the table| - h)_+ <= w beta_l o_l and the shares w of all answers sum to at most 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.errors import BudgetError
+from holdfast.privacy.conversion import pure_to_zcdp
+from holdfast.privacy.filter import UNITS
+from holdfast.validity.transfer import concentrated_term
+
+if TYPE_CHECKING:
+    from holdfast.ledger import Moment
+    from holdfast.planning.terms import Terms
+
+_MOST_LEVELS = 64
+_SLACK = 1 / 20
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """How an answer's half-width is to be computed.
+
+    `population` and `slack` are widths on the scale of a mean of numbers in [0,1]. With `population` 0 and
+    `slack` 0 the target is the table and `allowance` is the chance of a miss on it; otherwise `allowance` is
+    the expected overshoot that the noise may have, on the same scale.
+    """
+
+    target: str
+    allowance: float
+    population: float = 0.0
+    slack: float = 0.0
+    most_rho: float = math.inf
+    """The table's total loss, this answer included, up to which the promise holds."""
+
+
+def share(queries: int | None, place: int) -> float:
+    """The part of beta for the answer in this place (from 1): 1/queries, or an unbounded series of epochs.
+
+    In epoch e the places 2^e .. 2^(e+1)-1 share 1/((e+1)(e+2)) equally; the sum over all places is 1.
+    """
+    if queries is not None:
+        return 1 / queries
+    epoch = place.bit_length() - 1
+    return 1 / ((1 << epoch) * (epoch + 1) * (epoch + 2))
+
+
+def shares(queries: int | None, place: int, count: int) -> float:
+    """The sum of `share` over `count` places from `place` on."""
+    if queries is not None:
+        return count / queries
+    total, end = 0.0, place + count
+    while place < end:
+        following = min(end, 1 << place.bit_length())
+        total += (following - place) * share(None, place)
+        place = following
+    return total
+
+
+def answered(moment: Moment, terms: Terms) -> int:
+    """How many places of the promise are taken: by the session's answers, or by all on the table."""
+    own = terms.target == "table" or terms.fixed is not None
+    return (moment.session if own else moment.table).answers
+
+
+def total_rho(units: int, terms: Terms) -> float:
+    """The table's loss so far as zCDP, from the units of its own currency."""
+    amount = units / UNITS
+    return amount if terms.table.currency == "zcdp" else pure_to_zcdp(amount) if units else 0.0
+
+
+def next_promises(
+    moment: Moment, terms: Terms, *, place: int | None = None, count: int = 1, spent: float | None = None
+) -> Iterator[Promise]:
+    """What the next answer may promise, the narrowest first; or `count` answers together, from `place` on.
+
+    `spent` is the table's loss before them; if it is not given, what the ledger knew at that moment.
+    """
+    weight = shares(terms.queries, answered(moment, terms) + 1 if place is None else place, count)
+    rho = total_rho(moment.table.units, terms) if spent is None else spent
+    return promises(terms.target, terms.rows, 1 - terms.confidence, weight, rho)
+
+
+def refuse_beyond_the_promise(asked: int, taken: int, terms: Terms) -> None:
+    """BudgetError if the intervals were promised for fewer answers than those taken and those asked for."""
+    if asked and terms.queries is not None and taken + asked > terms.queries:
+        raise BudgetError(
+            f"the intervals were promised for {terms.queries:,} queries on these rows; {taken:,} are answered and "
+            f"this needs {asked:,}. Open a session for more queries.",
+            requested=asked,
+            remaining=terms.queries - taken,
+        )
+
+
+def promises(target: str, rows: int, beta: float, weight: float, rho: float) -> Iterator[Promise]:
+    """The promises that may be made when the table's loss so far is `rho`, the narrowest first."""
+    if target == "table":
+        yield Promise(target, beta * weight)
+        return
+    for level in range(_MOST_LEVELS):
+        most_rho = 2.0**level / (8 * rows)
+        if most_rho > rho:
+            beta_level = beta / ((level + 1) * (level + 2))
+            population = concentrated_term(beta_level, most_rho)
+            slack = population * _SLACK
+            yield Promise(target, weight * beta_level * slack, population, slack, most_rho)

@@ -1,0 +1,144 @@
+"""How wide an answer will be, from a recipe and a promise. Public numbers only."""
+
+from __future__ import annotations
+
+import math
+
+from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach, sample_reach, votes_reach
+from holdfast.planning.mean import MARGIN, aims, least_rows, mean_width
+from holdfast.planning.plan import Recipe, Widths
+from holdfast.planning.promise import Promise
+from holdfast.planning.terms import Fixed, Terms
+from holdfast.query.statistic import Workload
+
+
+def spans(totals: Workload) -> tuple[int, ...]:
+    """For each measurement, how far apart the contributions of two rows can be."""
+    return tuple(max(1, m.high - m.low) for m in totals.measurements)
+
+
+def wished(totals: Workload, terms: Terms) -> float | None:
+    """The half-width that a session planned for validity was opened for, on the statistic's own scale."""
+    if terms.within is None:
+        return None
+    many = 1 if totals.statistic.kind == "mean" else terms.rows
+    return terms.within * many * spans(totals)[0] * totals.unit + totals.rounding
+
+
+def range_length(totals: Workload, rows: int) -> float:
+    """How far apart two answers can be, whatever the rows are, on the scale of `within`; of a quantile that is rank."""
+    if totals.statistic.kind == "quantile":
+        return 1.0
+    measurement, kind = totals.measurements[0], totals.statistic.kind
+    if kind == "mean":
+        assert measurement.grid is not None
+        return (measurement.grid.high - measurement.grid.low) * totals.unit
+    return rows * (measurement.high - measurement.low) * totals.unit
+
+
+def widths(
+    totals: Workload, recipe: Recipe, promise: Promise, rows: int, qualifying: int | None = None
+) -> Widths:
+    """The half-widths that a recipe keeps under a promise: of a mean, if so many rows qualify (None: all)."""
+    if recipe.mechanism == "exponential":
+        return _selection(totals, recipe, promise, rows)
+    reaches = [_reach(span, totals.size, recipe, promise, rows) for span in spans(totals)]
+    extra = promise.population + promise.slack
+    in_units = tuple(r + extra * rows * span for r, span in zip(reaches, spans(totals), strict=True))
+    shares = _shares(recipe, promise, reaches[0] / (rows * spans(totals)[0]))
+    return _printed(totals, in_units, shares, rows if qualifying is None else qualifying)
+
+
+def fixed_widths(totals: Workload, fixed: Fixed, rows: int, qualifying: int | None = None) -> Widths:
+    """The half-widths of a session whose every answer has the same noise, by its one theorem."""
+    in_units = tuple(fixed.width * rows * span for span in spans(totals))
+    population = fixed.population / fixed.width
+    if fixed.mechanism == "gaussian":
+        shares = (1 - population, 0.0, population)
+    else:
+        sampling = (1 - population) * (1 - 2 * float(fixed.flip)) ** 2
+        shares = (1 - population - sampling, sampling, population)
+    return _printed(totals, in_units, shares, rows if qualifying is None else qualifying)
+
+
+def stated(
+    totals: Workload, recipe: Recipe, promise: Promise, terms: Terms, within: float | None
+) -> tuple[Widths, int | None]:
+    """The half-widths to state, and for a mean how many rows must qualify for them: the fewest for which `within`
+    is certain, or a share of them where none was asked for. None where even all rows are too few."""
+
+    def at(qualifying: int) -> Widths:
+        if terms.fixed is not None:
+            return fixed_widths(totals, terms.fixed, terms.rows, qualifying)
+        return widths(totals, recipe, promise, terms.rows, qualifying)
+
+    aim = aims(totals, terms.rows)[0]
+    planned = at(aim)
+    if totals.statistic.kind != "mean":
+        return planned, None
+    if within is None:
+        return planned, aim
+    least = least_rows(totals, planned.totals, within, terms.rows)
+    return at(least or terms.rows), least
+
+
+def _reach(span: int, size: int, recipe: Recipe, promise: Promise, rows: int) -> float:
+    """What noise and sampling may move one total by, in its units."""
+    overshoot = promise.target == "population"
+    each = promise.allowance / size
+    match recipe.mechanism:
+        case "gaussian":
+            return gaussian_reach(recipe.noise, each * rows * span if overshoot else each, overshoot)
+        case "laplace":
+            return laplace_reach(recipe.noise, each * rows * span if overshoot else each, overshoot)
+        case "votes":
+            assert recipe.flip is not None
+            return rows * span * votes_reach(int(recipe.noise), recipe.flip, each, overshoot)
+        case "subsampled-laplace":
+            return rows * span * sample_reach(recipe.rows, rows, recipe.noise, each, overshoot, span)
+    raise AssertionError(recipe.mechanism)
+
+
+def _shares(recipe: Recipe, promise: Promise, reach: float) -> tuple[float, float, float]:
+    """How the half-width divides into noise, sampling and population."""
+    extra = promise.population + promise.slack
+    own = reach / (reach + extra) if reach else 0.0
+    if recipe.mechanism == "votes":
+        assert recipe.flip is not None
+        sampling = (1 - 2 * float(recipe.flip)) ** 2
+    elif recipe.mechanism == "subsampled-laplace":
+        sampling = 0.5
+    else:
+        sampling = 0.0
+    return own * (1 - sampling), own * sampling, 1 - own if extra else 0.0
+
+
+def _printed(
+    totals: Workload, in_units: tuple[float, ...], shares: tuple[float, float, float], qualifying: int
+) -> Widths:
+    """On the statistic's own scale; a mean is read as if so many rows qualified."""
+    if totals.statistic.kind == "mean":
+        whole = mean_width(totals, in_units, qualifying)
+    else:
+        whole = (in_units[0] * totals.unit + totals.rounding) * MARGIN
+    noise, sampling, population = (whole * share if share else 0.0 for share in shares)
+    return Widths(in_units, noise, sampling, population)
+
+
+def _selection(totals: Workload, recipe: Recipe, promise: Promise, rows: int) -> Widths:
+    """For a quantile: by how many rows the chosen bins may miss their rank.
+
+    Each end misses by more than d rows with chance at most bins*exp(-epsilon d/2) (Theorem 0.2 of the
+    lecture), so its expected overshoot is at most that times 2/epsilon.
+    """
+    epsilon = float(recipe.noise)
+    each = promise.allowance / 2
+    groups = 1 if totals.statistic.by is None else totals.statistic.by.size
+    candidates = totals.size + 2 * groups  # two outer bins for each group
+    if promise.target == "population":
+        log_tail = math.log(candidates * 2 / epsilon / (each * rows))
+    else:
+        log_tail = math.log(candidates / each)
+    distance = math.ceil(max(1.0, 2 * log_tail / epsilon * MARGIN))
+    extra = math.ceil((promise.population + promise.slack) * rows)
+    return Widths((distance + extra,), 2 * distance / rows, 0.0, 2 * extra / rows)

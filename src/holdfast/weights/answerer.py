@@ -1,0 +1,367 @@
+"""Private multiplicative weights: a number of questions that is exponential in what is paid for."""
+
+from __future__ import annotations
+
+import json
+import math
+import uuid
+from collections.abc import Mapping, Sequence
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from holdfast.errors import BudgetError, InputError
+from holdfast.ledger import Stale
+from holdfast.mechanisms.sparse_vector import SparseVector
+from holdfast.noise.gaussian import gaussian
+from holdfast.noise.laplace import laplace
+from holdfast.planning.request import one_of, positive, printable, whole
+from holdfast.privacy.event import Nothing
+from holdfast.query.calling import fitting
+from holdfast.query.region import GRID, Region, factors, region
+from holdfast.query.universe import MAX_CELLS, Universe, universe
+from holdfast.session.answer import Answer
+from holdfast.weights.array_module import array_module
+from holdfast.weights.cell_counts import CellCounts
+from holdfast.weights.choice import VERSIONS, plan_weights
+from holdfast.weights.distribution import Weights
+from holdfast.weights.versions import WeightsTerms
+
+if TYPE_CHECKING:
+    from holdfast.desk import Paid
+    from holdfast.session.session import Session
+
+_REMEMBERED, _REGIONS = 1 << 16, 1 << 13
+_INSIDE = " (and in the weights' universe)"
+_SHORT = 500
+"""Longer conditions are not remembered: who writes them is anybody."""
+
+
+class MultiplicativeWeights:
+    """`fraction(where)`, any number of times up to `queries`; only updates are paid for.
+
+    Guarantee: privacy as charged, whatever is asked: each update is one run of a sparse vector and one noisy
+    answer, paid before the run's first question. Accuracy: with the session's confidence all answers are
+    within `within` of the table (and within `within` plus the population part of the population), at once.
+    Once the potential is used up (`settled`) the weights alone answer everything within that promise, for
+    ever and for nothing.
+    The secret histogram is counted once, at the opening. What was released, and the noisy threshold of the
+    run under way, stand in the ledger (secret, beside the rows): coming back to the same name goes on from
+    there and draws nothing again.
+    Several holders may share a name. Each comparison, above or below alike, is committed as the next one of a
+    common sequence before it is told, and one that was overtaken is forgotten, whatever it was: so a run tells
+    one hit, and a ledger that cannot be written tells nothing.
+    Reference: `holdfast.weights.versions`.
+    Cost: besides the charge, one ledger entry for each question that is compared.
+    """
+
+    @fitting
+    def __init__(
+        self,
+        session: Session,
+        columns: Sequence[str],
+        *,
+        queries: int,
+        within: float | None = None,
+        rho: float | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        edges: Mapping[str, Sequence[Any]] | None = None,
+        nulls: Sequence[str] | None = None,
+        version: str = "best",
+        name: str = "weights",
+        device: str = "numpy",
+    ) -> None:
+        self._session, self._name, self._lock = session, printable("name", name), RLock()
+        self._holder, arrays = uuid.uuid4().hex, array_module(device)
+        self.universe: Universe = universe(
+            session._schema, columns, edges, nulls=nulls, most=MAX_CELLS if device == "numpy" else 2**32
+        )
+        self.queries = whole("queries", queries)
+        amounts = {"within": within, "rho": rho, "epsilon": epsilon, "delta": delta}
+        wanted: dict[str, Any] = {"version": one_of("version", version, VERSIONS)} | {
+            given: None if amount is None else positive(given, amount) for given, amount in amounts.items()
+        }
+        asked = {"universe": self.universe.identity(), "queries": self.queries} | wanted
+        self._opening = json.loads(json.dumps(asked))
+        self.weights = Weights(self.universe, arrays)
+        first = self._open(**wanted)
+        self.terms = self._opened(first)
+        self._run: SparseVector | None = None
+        self._updates, self._asked = 0, 0
+        self.potential = math.log(self.weights.support)
+        self._released: dict[str, float] = {}
+        self._lazy: dict[str, float] = {}
+        self._regions: dict[str, Region] = {}
+        if first.outcome is None:
+            self._open_run()
+        self._secret = CellCounts(first, self.universe)
+        self._catch_up()
+
+    def __repr__(self) -> str:
+        return weights_text(self._name, self.universe, self.queries, self.within)
+
+    @property
+    def within(self) -> float:
+        """The certified half-width on the table."""
+        return self.terms.within
+
+    @property
+    def updates(self) -> int:
+        """How many updates happened."""
+        return self._updates
+
+    @property
+    def updates_left(self) -> int:
+        """How many more may happen."""
+        return self.terms.updates - self._updates
+
+    @property
+    def asked(self) -> int:
+        """How many questions were compared with the rows, by all holders of the name together."""
+        return self._asked
+
+    @property
+    def settled(self) -> bool:
+        """Whether no question can be wrong by more than `within` any more: the rows are not looked at again.
+
+        A gap d means a potential of at least 2 d^2 (Pinsker), and the potential that is left is known.
+        """
+        return self.terms.eta is None and (
+            self.potential <= 2 * self.terms.within**2 or self._updates == self.terms.updates
+        )
+
+    def fraction(self, where: str) -> Answer:
+        """The fraction of all rows that satisfy the condition; those outside the universe satisfy none."""
+        known = self._regions.get(where) if isinstance(where, str) else None
+        if known is None:
+            known = region(self.universe, where)
+            if _is_small(where, known) and len(self._regions) < _REGIONS:
+                self._regions[where] = known
+        return self._ask(known)
+
+    def product(self, values: Mapping[str, Sequence[float]]) -> Answer:
+        """The mean over all rows of a product of numbers in [0,1], given bin by bin for each column named."""
+        return self._ask(factors(self.universe, values))
+
+    def rows(self, count: int) -> dict[str, list[object]]:
+        """Synthetic rows drawn from the weights; costs nothing. See `holdfast.synthesis.SyntheticTable`."""
+        from holdfast.weights.weighted_rows import sample
+
+        return sample(self.weights, count)
+
+    def _ask(self, query: Region) -> Answer:
+        with self._lock:
+            answer = self._free(query)
+            while answer is None:
+                self._catch_up()
+                answer = self._free(query)
+                if answer is None:
+                    answer = self._compare(query)
+            return answer
+
+    def _free(self, query: Region) -> Answer | None:
+        """An answer that follows from what was told already."""
+        known = self._released.get(query.text)
+        if known is not None:
+            return self._answer(query, known, "the released answer, repeated", 0.0)
+        if self.settled:
+            return self._answer(query, self.weights.fraction(query), "answered by the settled weights", 0.0)
+        known = self._lazy.get(query.text)
+        if known is not None:
+            return self._answer(query, known, "answered by the weights, repeated", 0.0)
+        return None
+
+    def _compare(self, query: Region) -> Answer | None:
+        """One round of the sparse vector: the weights' answer, or an update; None if another holder's
+        question was committed first, which says nothing about this one."""
+        if self._asked >= self.terms.questions:
+            raise BudgetError(
+                f"the weights were opened for {self.terms.questions:,} questions, all of which were asked; "
+                "open others",
+                requested=1,
+                remaining=0,
+            )
+        # Unless "below" is committed, the run is read again from the ledger: what was not told did not happen.
+        run, self._run = self._open_run(), None
+        guess = self.weights.fraction(query)
+        unit = self._session._terms.rows * GRID
+        above = run.above(abs(self._total(query) - round(guess * unit)))
+        # 0 or 1: an entry is as long for "above" as for "below".
+        told = {"by": self._holder, "above": int(above), "query": query.text, "factors": query.factors}
+        key = self._key("question", self._asked)
+        turn = self._session.pay(
+            "weights", f"weights {self._name!r}: {query.text}", Nothing(), note=told, key=key
+        )
+        if turn.entry.note != told:
+            return None
+        if not above:
+            self._asked, self._run = self._asked + 1, run
+            if len(query.text) <= _SHORT and len(self._lazy) < _REMEMBERED:
+                self._lazy[query.text] = guess
+            return self._answer(query, guess, "answered by the weights; nothing new was paid", 0.0)
+        # Counted when it is complete: a draw that fails is left to the next _catch_up.
+        steps = self._draw(query, turn)
+        self._update(query, steps)
+        self._asked += 1
+        value = min(1.0, max(0.0, steps / unit))
+        return self._answer(
+            query, value, "an update: a noisy answer, already paid", self.terms.rho / self.terms.updates
+        )
+
+    def _draw(self, query: Region, turn: Paid) -> int:
+        """The noisy answer of an update, drawn once: what the ledger has stands."""
+        noise = gaussian if self.terms.answer == "gaussian" else laplace
+        drawn = self._total(query) + noise(self.terms.answer_noise)
+        return int(json.loads(turn.record(json.dumps(drawn))))
+
+    def _update(self, query: Region, steps: int) -> None:
+        """Tilt the weights towards a released answer. A function of public numbers only."""
+        terms, unit = self.terms, self._session._terms.rows * GRID
+        p = self.weights.fraction(query)
+        gap = steps / unit - p
+        sign = 1.0 if gap > 0 else -1.0
+        eta = terms.eta
+        if eta is None:
+            moved = max(terms.least_gap, abs(gap) - (terms.answer_reach + 1) / unit)
+            eta = projection(p, sign * moved, counting=query.is_counting)
+            self.potential -= 2 * moved**2 if not query.is_counting else _kl(p, sign * moved)
+        self.weights.tilt(query, sign * abs(eta))
+        self._updates += 1
+        self._run = None
+        self._released[query.text] = min(1.0, max(0.0, steps / unit))
+        self._lazy.clear()
+
+    def _open(self, **wanted: Any) -> Paid:
+        """The opening of this name that stands, or a new one, charged with its first run.
+
+        It takes the next places of the session's promise. If others took them meanwhile it is planned again,
+        with ever more room for them, so that a busy table does not keep it waiting for ever.
+        """
+        session, key, room = self._session, self._key("round", 0), 0
+        while (standing := session._desk.find(key)) is None:
+            after = session._answered + (room if session.queries is None else 0)
+            terms = plan_weights(session, self.universe.points, self.queries, after=after, **wanted)
+            try:
+                return session.pay(
+                    "weights",
+                    f"weights {self._name!r} open",
+                    terms.event,
+                    note={"asked": self._opening, "terms": terms.to_json()},
+                    queries=self.queries,
+                    key=key,
+                    last=after + self.queries,
+                )
+            except Stale:
+                room = 2 * room + 4
+        return standing
+
+    def _open_run(self) -> SparseVector:
+        """The run under way, or the next one, which is charged first. BudgetError when none is left."""
+        if self._run is not None:
+            return self._run
+        terms, session = self.terms, self._session
+        if self._updates >= terms.updates:
+            raise BudgetError(
+                f"all {terms.updates:,} updates of these weights are used up; open others with more budget",
+                requested=1,
+                remaining=0,
+            )
+        key = self._key("round", self._updates)
+        paid = session.pay("weights", f"weights {self._name!r} run", terms.event, key=key)
+        if paid.outcome is None:
+            vector = SparseVector(
+                terms.threshold,
+                sensitivity=GRID,
+                epsilon=terms.run_epsilon,
+                hits=1,
+                version="lecture" if terms.version == "textbook" else "best",
+            )
+            text = paid.record(json.dumps(vector.to_json()), secret=True)
+        else:
+            text = paid.outcome
+        self._run = SparseVector.from_json(json.loads(text))
+        return self._run
+
+    def _opened(self, paid: Paid) -> WeightsTerms:
+        """The terms of the opening that stands. InputError if it is not the one that is asked for here."""
+        saved = paid.entry.note
+        if saved["asked"] != self._opening:
+            raise InputError(f"the weights {self._name!r} were opened on other terms; choose another name")
+        return WeightsTerms.from_json(saved["terms"])
+
+    def _catch_up(self) -> None:
+        """Go through what was told since, in order; finish an update that was begun; draw nothing else."""
+        find = self._session._desk.find
+        while (turn := find(self._key("question", self._asked))) is not None:
+            told = turn.entry.note
+            if told["above"]:
+                text = told["query"]
+                query = (
+                    region(self.universe, text)
+                    if told["factors"] is None
+                    else factors(self.universe, json.loads(text))
+                )
+                steps = self._draw(query, turn) if turn.outcome is None else json.loads(turn.outcome)
+                self._update(query, int(steps))
+            self._asked += 1
+
+    def _answer(self, query: Region, value: float, words: str, rho: float) -> Answer:
+        # The numbers of a product, and the product after each of them but the first, move by half a step.
+        session, within = self._session, self.terms.within + (query.factors or 0) / GRID
+        promise = session.promise()
+        population = promise.population + promise.slack
+        half = within + population
+        return Answer(
+            question=f"fraction where {query.text}{'' if self.universe.is_complete else _INSIDE}",
+            value=value,
+            low=max(0.0, value - half),
+            high=min(1.0, value + half),
+            confidence=session.confidence,
+            noise=within,
+            sampling=0.0,
+            population=population,
+            target=promise.target,
+            rho=rho,
+            epsilon=None,
+            rows_read=0 if self.settled else session._terms.rows,
+            mechanism="multiplicative-weights",
+            explanation=f"{words} ({self.terms.version} version, {self._updates} of at most "
+            f"{self.terms.updates} updates, {self.universe.size:,} cells)",
+        )
+
+    def _total(self, query: Region) -> int:
+        """The exact sum over the rows, in steps. Secret."""
+        return self._secret.steps(query)
+
+    def _key(self, kind: str, number: int) -> str:
+        return f"weights {self._name} {kind} {number}"
+
+
+def weights_text(name: str, over: Universe, queries: int, within: float) -> str:
+    """Weights in one line."""
+    return f"weights {name!r} over {', '.join(over.columns)}: {queries:,} questions within {within:.3g}"
+
+
+def _is_small(where: object, known: Region) -> bool:
+    """Whether a condition may be kept; one with a value for each cell is as large as the weights."""
+    return (
+        isinstance(where, str) and len(where) <= _SHORT and known.boxes is not None and len(known.boxes) <= 8
+    )
+
+
+def projection(p: float, move: float, *, counting: bool) -> float:
+    """The step |eta| that moves the mean of a 0/1 query from p to p + move; 4 |move| for other queries.
+
+    Where p + move is no probability, which happens with the failure probability only, the second is taken.
+    """
+    if counting and 0 < p < 1 and 0 < p + move < 1:
+        return abs(math.log((p + move) / (1 - p - move)) - math.log(p / (1 - p)))
+    return 4 * abs(move)
+
+
+def _kl(p: float, move: float) -> float:
+    """A lower bound on the fall of the potential: kl(p + move || p), at least 2 move^2."""
+    q = p + move
+    if not (0 < p < 1 and 0 < q < 1):
+        return 2 * move**2
+    return max(2 * move**2, q * math.log(q / p) + (1 - q) * math.log((1 - q) / (1 - p)))

@@ -1,0 +1,100 @@
+"""Synthetic data: released weights, rows drawn from them, and files that hold the rows."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from holdfast.errors import InputError
+from holdfast.noise.bits import Bits
+from holdfast.query.region import region
+from holdfast.query.schema import Boolean, Category, ColumnType, Date, Integer, Schema
+from holdfast.query.universe import Universe
+from holdfast.weights.distribution import Weights
+from holdfast.weights.weighted_rows import sample
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticTable:
+    """What was released. Everything in it is public; using it costs nothing.
+
+    `rho` is what it cost; `explanation` says which theorem covers it and what it promises.
+    """
+
+    weights: Weights
+    method: str
+    rho: float
+    explanation: str
+
+    @property
+    def universe(self) -> Universe:
+        return self.weights.universe
+
+    @property
+    def schema(self) -> Schema:
+        """The declared types of the synthetic columns."""
+        full = self.universe.schema
+        return Schema.from_mapping({name: full[name] for name in self.universe.columns})
+
+    def fraction(self, where: str) -> float:
+        """The fraction of the synthetic population that satisfies a condition."""
+        return self.weights.fraction(region(self.universe, where))
+
+    def rows(self, count: int, *, bits: Bits | None = None) -> dict[str, list[object]]:
+        """Synthetic rows, as lists of values by column."""
+        return sample(self.weights, count, bits)
+
+    def write(self, path: str | Path, count: int, *, bits: Bits | None = None) -> Path:
+        """Write `count` synthetic rows as .csv or .parquet; beside it, the schema as .toml."""
+        target = Path(path)
+        if target.suffix not in (".csv", ".parquet"):
+            raise InputError(f"expected a path that ends in .csv or .parquet, got {target.name!r}")
+        rows = self.rows(count, bits=bits)
+        if target.suffix == ".csv":
+            write_csv(target, rows)
+        else:
+            _write_parquet(target, rows, self.schema)
+        target.with_suffix(".toml").write_text(self.schema.to_toml(), encoding="utf-8")
+        return target
+
+
+def write_csv(path: Path, rows: dict[str, list[Any]]) -> None:
+    """Rows with a header; NULL is empty, truth values are true and false."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(rows)
+        for row in zip(*rows.values(), strict=True):
+            writer.writerow([str(v).lower() if isinstance(v, bool) else v for v in row])
+
+
+def _write_parquet(path: Path, rows: dict[str, list[Any]], schema: Schema) -> None:
+    """Through a CSV file, which DuckDB reads with the declared types."""
+    import tempfile
+
+    import duckdb
+
+    types = {name: _sql_type(kind) for name, kind in schema.items()}
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as engine:
+        source = Path(folder) / "rows.csv"
+        write_csv(source, rows)
+        given = ", ".join(f"{_text(name)}: {_text(kind)}" for name, kind in types.items())
+        engine.execute(
+            f"COPY (SELECT * FROM read_csv({_text(str(source))}, header = true, columns = {{{given}}})) "
+            f"TO {_text(str(path))} (FORMAT parquet)"
+        )
+
+
+def _sql_type(kind: ColumnType) -> str:
+    if isinstance(kind, Boolean):
+        return "BOOLEAN"
+    if isinstance(kind, Integer):
+        return "BIGINT"
+    if isinstance(kind, Date):
+        return "DATE"
+    return "VARCHAR" if isinstance(kind, Category) else "DOUBLE"
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

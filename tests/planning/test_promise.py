@@ -1,0 +1,128 @@
+"""The next promise is the same for whoever makes it, and answers beyond it are refused in the same words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+
+import pytest
+
+import holdfast as hf
+from holdfast import learn
+from holdfast.errors import BudgetError
+from holdfast.learn.finite_class import FiniteClass
+from holdfast.planning.promise import answered, next_promises, promises, share, total_rho
+from holdfast.session.footing import footing_after
+from holdfast.validity.transfer import concentrated_term
+from holdfast.weights.choice import plan_weights
+
+CLASS = FiniteClass(learn.Thresholds([30.0, 60.0]))
+LOSS = learn.logistic(
+    hf.Schema(age=hf.Integer(0, 99), insured=hf.Boolean()), ["age"], "insured = true", radius=2.0
+)
+SAID = re.compile(
+    r"the intervals were promised for 4 queries on these rows; (\d) are answered and this needs ([\d,]+)\."
+)
+
+Asker = Callable[[hf.Session], object]
+ASKERS: dict[str, tuple[int, Asker]] = {
+    "a question": (1, lambda session: session.fraction("age < 50", rho=1e-5)),
+    "an estimate": (1, lambda session: session.estimate.fraction("age < 50", rho=1e-5)),
+    "minimize": (1, lambda session: session.minimize(LOSS, rho=1e-4, iterations=2)),
+    "a learner": (2, lambda session: CLASS.learn_in(session, ["age"], "insured", epsilon=0.01)),
+    "weights": (
+        1000,
+        lambda session: session.multiplicative_weights(["insured"], queries=1000, rho=0.1),
+    ),
+}
+
+
+def asked_three_times(table: hf.Table, target: str) -> hf.Session:
+    session = table.session(rho=1.0, queries=4, target=target)
+    for limit in (10, 20, 30):
+        session.fraction(f"age < {limit}", rho=1e-5)
+    return session
+
+
+@pytest.mark.parametrize("target", ["table", "population"])
+@pytest.mark.parametrize("name", ASKERS)
+def test_answers_beyond_the_promise_are_refused_in_the_same_words(
+    table: hf.Table, name: str, target: str
+) -> None:
+    needed, ask = ASKERS[name]
+    session = asked_three_times(table, target)
+    if needed == 1:
+        session.fraction("age < 40", rho=1e-5)
+    spent = session.spent
+    with pytest.raises(BudgetError) as refused:
+        ask(session)
+    taken = 4 if needed == 1 else 3
+    found = SAID.search(str(refused.value))
+    assert found is not None
+    assert found.groups() == (str(taken), f"{needed:,}")
+    assert (refused.value.requested, refused.value.remaining) == (needed, 4 - taken)
+    assert session.spent == spent
+
+
+@pytest.mark.parametrize("target", ["table", "population"])
+@pytest.mark.parametrize("queries", [4, None])
+def test_everybody_derives_the_same_promise(table: hf.Table, target: str, queries: int | None) -> None:
+    """By hand: the share of the place, at the levels that the table's loss leaves."""
+    session = table.session(rho=1.0, queries=queries, target=target)
+    session.fraction("age < 10", rho=1e-4)
+    moment, terms = session._moment(), session._terms
+    spent = total_rho(moment.table.units, terms)
+    assert spent == pytest.approx(1e-4, rel=1e-3)
+    assert answered(moment, terms) == session._answered == 1
+
+    def by_hand(place: int, rho: float) -> list[object]:
+        beta = 1 - terms.confidence
+        return list(promises(target, terms.rows, beta, share(queries, place), rho))
+
+    assert list(next_promises(moment, terms)) == by_hand(2, spent)
+    assert session.promise() == by_hand(2, spent)[0]
+    assert session.estimate.fraction("age < 20", rho=1e-5).promise in by_hand(2, spent)
+    assert footing_after(session, fresh=False).promise == by_hand(1, spent)[0]
+    assert next(next_promises(moment, terms, place=3, spent=0.01)) == by_hand(3, 0.01)[0]
+    together = next(next_promises(moment, terms, count=2))
+    apart = next(next_promises(moment, terms)), next(next_promises(moment, terms, place=3))
+    assert together.allowance == pytest.approx(sum(promise.allowance for promise in apart))
+
+
+def test_weights_stand_on_the_places_after_those_taken(table: hf.Table) -> None:
+    """The twin plans for the first places of an unbounded promise, whose shares are larger, and certifies less."""
+    how = {"version": "best", "within": None, "rho": 0.5, "epsilon": None, "delta": None}
+    session = table.session(rho=1.0, target="table")
+    for limit in range(1, 9):
+        session.fraction(f"age < {limit}", rho=1e-5)
+    honest = plan_weights(session, 3, 100, **how)
+    assert honest == plan_weights(session, 3, 100, after=8, **how)
+    assert plan_weights(session, 3, 100, after=0, **how).within < honest.within
+
+
+def test_shares_sum_to_at_most_one() -> None:
+    total = Fraction(0)
+    for place in range(1, 5000):
+        total += Fraction(share(None, place))
+    assert total < 1
+    epoch_sums = [sum(share(None, p) for p in range(2**e, 2 ** (e + 1))) for e in range(12)]
+    assert epoch_sums == pytest.approx([1 / ((e + 1) * (e + 2)) for e in range(12)])
+    assert sum(share(40, place) for place in range(1, 41)) == pytest.approx(1)
+
+
+def test_levels_spend_beta_once() -> None:
+    n, beta, weight = 10_000, 0.05, 0.01
+    levels = list(promises("population", n, beta, weight, 0.0))
+    spent = 0.0
+    for level, promise in enumerate(levels):
+        beta_level = beta / ((level + 1) * (level + 2))
+        spent += beta_level
+        assert promise.most_rho == 2.0**level / (8 * n)
+        assert promise.population == concentrated_term(beta_level, promise.most_rho)
+        assert promise.allowance == pytest.approx(weight * beta_level * promise.slack)
+    assert spent <= beta
+    assert [p.population for p in levels] == sorted(p.population for p in levels)
+    later = next(promises("population", n, beta, weight, levels[4].most_rho))
+    assert later == levels[5]
+    assert [p.target for p in promises("table", n, beta, weight, 1e9)] == ["table"]

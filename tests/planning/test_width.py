@@ -1,0 +1,156 @@
+"""Half-widths from a recipe and a promise, each against the sum of its parts written down once more."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+
+import holdfast as hf
+from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach, sample_reach, votes_reach
+from holdfast.planning.plan import Recipe
+from holdfast.planning.promise import Promise, promises, share
+from holdfast.planning.terms import Fixed
+from holdfast.planning.width import fixed_widths, widths
+from holdfast.query.expression import Column
+from holdfast.query.grouping import grouping
+from holdfast.query.predicate import Always
+from holdfast.query.statistic import Statistic, workload
+from holdfast.validity.transfer import concentrated_term
+
+SCHEMA = hf.Schema(age=hf.Integer(-10, 120), kind=hf.Category("a", "b", "c"))
+ROWS = 50_000
+TABLE = Promise("table", 0.003)
+POPULATION = Promise("population", 2e-5, population=0.01, slack=0.0005, most_rho=1e-5)
+QUARTER = Fraction(1, 4)
+RECIPES = [
+    Recipe("gaussian", Fraction(400), ROWS),
+    Recipe("laplace", Fraction(30), ROWS),
+    Recipe("votes", Fraction(9000), 9000, QUARTER),
+    Recipe("subsampled-laplace", Fraction(3), 6000),
+]
+
+
+def reach(recipe: Recipe, promise: Promise, span: int, totals: int) -> float:
+    """What noise and sampling may move one of so many totals by, in units of the total."""
+    over = promise.target == "population"
+    each = promise.allowance / totals
+    in_counts = each * ROWS * span if over else each
+    if recipe.mechanism == "gaussian":
+        return gaussian_reach(recipe.noise, in_counts, over)
+    if recipe.mechanism == "laplace":
+        return laplace_reach(recipe.noise, in_counts, over)
+    if recipe.mechanism == "votes":
+        return ROWS * span * votes_reach(9000, QUARTER, each, over)
+    return ROWS * span * sample_reach(6000, ROWS, recipe.noise, each, over, span)
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: r.mechanism)
+@pytest.mark.parametrize("promise", [TABLE, POPULATION], ids=lambda p: p.target)
+@pytest.mark.parametrize("groups", [1, 3])
+def test_a_fraction_is_as_wide_as_its_parts(recipe: Recipe, promise: Promise, groups: int) -> None:
+    by = grouping(SCHEMA, "kind") if groups == 3 else None
+    totals = workload(Statistic("fraction", Always(), by=by), SCHEMA, ROWS)
+    found = widths(totals, recipe, promise, ROWS)
+    noise = reach(recipe, promise, 1, groups)
+    extra = promise.population + promise.slack
+    assert found.totals == (pytest.approx(noise + extra * ROWS, rel=1e-12),)
+    assert found.whole == pytest.approx(noise / ROWS + extra, rel=1e-9)
+    assert found.whole >= noise / ROWS + extra
+    assert found.population == pytest.approx(extra, rel=1e-9)
+    sampled = {"votes": 1 / 4, "subsampled-laplace": 1 / 2}.get(recipe.mechanism, 0.0)
+    assert found.sampling == pytest.approx(noise / ROWS * sampled, rel=1e-9)
+    assert found.noise == pytest.approx(noise / ROWS * (1 - sampled), rel=1e-9)
+
+
+@pytest.mark.parametrize("promise", [TABLE, POPULATION], ids=lambda p: p.target)
+def test_a_sum_is_as_wide_as_its_span_and_its_grid(promise: Promise) -> None:
+    totals = workload(Statistic("sum", Always(), value=Column("age")), SCHEMA, ROWS)
+    found = widths(totals, RECIPES[0], promise, ROWS)
+    noise = reach(RECIPES[0], promise, 130, 1)
+    extra = (promise.population + promise.slack) * ROWS * 130
+    assert found.whole == pytest.approx((noise + extra) * totals.unit, rel=1e-9)
+
+
+@pytest.mark.parametrize("promise", [TABLE, POPULATION], ids=lambda p: p.target)
+def test_a_mean_is_as_wide_as_if_every_row_qualified(promise: Promise) -> None:
+    totals = workload(Statistic("mean", Always(), value=Column("age")), SCHEMA, ROWS)
+    high = totals.measurements[0].grid.high  # type: ignore[union-attr]
+    low = totals.measurements[0].grid.low  # type: ignore[union-attr]
+    recipe = Recipe("gaussian", Fraction(10**6), ROWS)
+    found = widths(totals, recipe, promise, ROWS)
+    extra = (promise.population + promise.slack) * ROWS
+    top = reach(recipe, promise, high - low, 2) + extra * (high - low)
+    count = reach(recipe, promise, totals.measurements[1].high, 2) + extra * totals.measurements[1].high
+    missing = count / totals.measurements[1].high
+    expected = (top + max(high, -low) * missing) / (ROWS - missing) * totals.unit + totals.rounding
+    assert expected <= found.whole <= expected * (1 + 1e-9)
+
+
+def test_a_mean_whose_rows_may_all_be_noise_has_no_width() -> None:
+    totals = workload(Statistic("mean", Always(), value=Column("age")), SCHEMA, 20)
+    found = widths(totals, Recipe("gaussian", Fraction(10**8), 20), TABLE, 20)
+    assert found.whole == math.inf and found.sampling == 0
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+@pytest.mark.parametrize("promise", [TABLE, POPULATION], ids=lambda p: p.target)
+def test_a_quantile_misses_its_rank_by_what_the_selection_may_lose(promise: Promise, groups: int) -> None:
+    """Each end: bins e^{-epsilon d/2} is its chance of missing by more than d rows; times 2/epsilon in the mean."""
+    bins = grouping(SCHEMA, "age", [0, 30, 60, 90])
+    by = grouping(SCHEMA, "kind") if groups == 3 else None
+    statistic = Statistic("quantile", Always(), by=by, rank=Fraction(1, 2), bins=bins)
+    epsilon = 0.05
+    found = widths(
+        workload(statistic, SCHEMA, ROWS), Recipe("exponential", Fraction(1, 20), ROWS), promise, ROWS
+    )
+    candidates = groups * (bins.size + 2)
+    each = promise.allowance / 2
+    chance = each if promise.target == "table" else each * ROWS * epsilon / 2
+    distance = 2 / epsilon * math.log(candidates / chance)
+    extra = (promise.population + promise.slack) * ROWS
+    assert distance <= found.totals[0] - math.ceil(extra) <= distance + 1.001
+    assert found.noise == pytest.approx(2 * math.ceil(distance) / ROWS)
+    assert found.population == pytest.approx(2 * math.ceil(extra) / ROWS) and found.sampling == 0
+
+
+def test_a_quantile_of_very_little_noise_misses_by_one_row_at_least() -> None:
+    bins = grouping(SCHEMA, "age", [0, 30, 60, 90])
+    statistic = Statistic("quantile", Always(), rank=Fraction(1, 2), bins=bins)
+    found = widths(
+        workload(statistic, SCHEMA, ROWS), Recipe("exponential", Fraction(10**6), ROWS), TABLE, ROWS
+    )
+    assert found.totals == (1,)
+
+
+@pytest.mark.parametrize(("mechanism", "sampled"), [("gaussian", 0.0), ("votes", 1 / 4)])
+def test_a_planned_session_divides_its_one_width(mechanism: str, sampled: float) -> None:
+    fixed = Fixed(mechanism, Fraction(900), QUARTER, 0.05, 0.02, False)
+    found = fixed_widths(workload(Statistic("fraction", Always()), SCHEMA, ROWS), fixed, ROWS)
+    assert found.totals == (pytest.approx(0.05 * ROWS),)
+    parts = (0.03 * (1 - sampled), 0.03 * sampled, 0.02)
+    assert (found.noise, found.sampling, found.population) == pytest.approx(parts, rel=1e-9)
+    total = fixed_widths(workload(Statistic("sum", Always(), value=Column("age")), SCHEMA, ROWS), fixed, ROWS)
+    assert total.totals == (pytest.approx(0.05 * ROWS * 130),)
+
+
+def test_levels_double_and_share_the_chance_of_a_miss() -> None:
+    n, beta, weight = 10_000, 0.05, 0.125
+    for level, promise in zip(range(30), promises("population", n, beta, weight, 0.0), strict=False):
+        chance = beta / ((level + 1) * (level + 2))
+        assert promise.most_rho == 2.0**level / (8 * n)
+        assert promise.population == concentrated_term(chance, promise.most_rho)
+        assert promise.slack == pytest.approx(promise.population / 20)
+        assert promise.allowance == pytest.approx(weight * chance * promise.slack, rel=1e-12)
+    start = next(promises("population", n, beta, weight, 4 / (8 * n)))
+    assert start.most_rho == 8 / (8 * n), "a level that is used up exactly is over"
+    assert len(list(promises("population", n, beta, weight, 0.0))) == 64
+    assert next(promises("table", n, beta, weight, 0.0)) == Promise("table", beta * weight)
+
+
+def test_shares_add_up_to_one_over_all_places() -> None:
+    assert share(8, 3) == 1 / 8
+    assert share(None, 1) == 1 / 2
+    assert [share(None, place) for place in (2, 3, 4, 7, 8)] == [1 / 12, 1 / 12, 1 / 48, 1 / 48, 1 / 160]
+    assert math.fsum(share(None, place) for place in range(1, 1 << 14)) == pytest.approx(1 - 1 / 15)
