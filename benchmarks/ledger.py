@@ -1,7 +1,7 @@
 """What a charged answer costs on disk: SQLite with full sync, beside its bare rate of one-row commits.
 
 An answer is two commits (the reservation, then the answer), chained, anchored outside and told after the sync.
-Threads that come at the same time share a commit; so do wishes that one thread puts together, as the gateway does.
+Threads that come at the same time share a commit; so do charges that one thread puts together, as the gateway does.
 The goal is 70% of the bare rate or more, with 16 at once. Bare commits and answers take turns, several times; medians
 are shown. Latencies are of whole answers, in milliseconds.
 """
@@ -86,8 +86,8 @@ def _together(ledger: SqliteLedger, at_once: int, answers: int) -> tuple[float, 
     first, started = ledger.totals().entries, time.perf_counter()
     for start in range(first, first + answers, at_once):
         begun = time.perf_counter()
-        wishes = [Reserve("s", str(key), PLAN, "{}", Charge(1, 1)) for key in range(start, start + at_once)]
-        entries = [entry for entry in ledger.together(wishes) if isinstance(entry, Entry)]
+        commits = [Reserve("s", str(key), PLAN, "{}", Charge(1, 1)) for key in range(start, start + at_once)]
+        entries = [entry for entry in ledger.together(commits) if isinstance(entry, Entry)]
         ledger.together([Record(entry.id, ANSWER) for entry in entries])
         taken += [time.perf_counter() - begun] * len(entries)
     return len(taken) / (time.perf_counter() - started), taken

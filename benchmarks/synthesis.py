@@ -26,8 +26,8 @@ from holdfast.query.universe import universe
 from holdfast.synthesis import Workload, mwem
 from holdfast.weights.answerer import MultiplicativeWeights
 from holdfast.weights.cell_counts import CellCounts
-from holdfast.weights.choice import compare
 from holdfast.weights.distribution import Weights
+from holdfast.weights.terms_choice import compare
 
 RHO = approx_to_zcdp(1, 1e-6)
 ROUNDS = 30

@@ -12,7 +12,7 @@ import numpy as np
 from holdfast.audit.overfitting import ANSWERERS, ATTACKS, Answerer, play
 from holdfast.audit.overfitting.holdouts import thresholdout_with
 from holdfast.noise.bits import Bits, ReplayedBits
-from holdfast.validity.gaussian import gaussian_noise
+from holdfast.validity.gaussian_answers import gaussian_noise
 from holdfast.validity.search import most
 
 BETA = 0.05

@@ -21,8 +21,8 @@ RECORD = ROOT / "evidence" / "diffprivlib.md"
 
 def main() -> int:
     """Write the record; exit status 1 if diffprivlib is not here."""
+    from holdfast.audit.audit_report import run_all
     from holdfast.audit.peer_cases import peers
-    from holdfast.audit.report import run_all
 
     warnings.simplefilter("ignore")  # of the peer
     cases = [case for case in peers() if case.origin == "diffprivlib"]

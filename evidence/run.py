@@ -98,7 +98,7 @@ def _audit(effort: float, output: Path) -> tuple[str, bool]:
         return "Not run this time.\n", False
     from rich.progress import Progress
 
-    from holdfast.audit.report import run_all
+    from holdfast.audit.audit_report import run_all
 
     with Progress() as progress:
         task = progress.add_task("audit", total=None)

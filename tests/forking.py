@@ -42,7 +42,7 @@ def ledger_with(ledger: Any) -> Any:
 
 
 def raised(outcomes: list[Any]) -> None:
-    """Raise the first error among the outcomes of wishes."""
+    """Raise the first error among the outcomes of commits."""
     for outcome in outcomes:
         if isinstance(outcome, Exception):
             raise outcome

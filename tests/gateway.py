@@ -18,8 +18,8 @@ from fastapi import FastAPI
 
 import holdfast as hf
 from holdfast.service import Settings, create_app
+from holdfast.service.admission import Connection
 from holdfast.service.catalog import Person
-from holdfast.service.connection import Connection
 from holdfast.service.gateway import Gateway
 
 ROWS = 20_000

@@ -114,17 +114,24 @@ GUARDED = {
 }  # fmt: skip
 """Classes with a Home of their own."""
 
-DROPPED = {"noise.SystemBits", "noise._Stream", "noise.Stock", "noise.Stocks", "data.Pool", "data._Supply"}
+DROPPED = {
+    "noise.SystemBits",
+    "noise._Stream",
+    "noise.KeptDraws",
+    "noise.DrawCache",
+    "data.Pool",
+    "data._Supply",
+}
 """What these hold was drawn ahead and told to nobody, so a child drops it (tests/noise/test_fork.py,
 tests/data/test_pool.py)."""
 
 INSIDE = {
     "stream.Tree": "Counter", "stream.SquareRoot": "Counter", "stream.HistogramCounter": "Counter",
     "desk.Paid": "a ledger",
-    "session.Session": "a ledger", "session.Table": "a ledger", "session.Watch": "SparseVector, a ledger",
+    "session.Session": "a ledger", "session.Table": "a ledger", "session.AboveThreshold": "SparseVector, a ledger",
     "weights.MultiplicativeWeights": "SparseVector, a ledger", "holdout.Asker": "SparseVector, a ledger",
     "holdout.Looks": "a ledger",
-    "ledger.Pen": "ChainedLedger", "ledger.Batches": "ChainedLedger", "ledger.Ticket": "ChainedLedger",
+    "ledger.Writer": "ChainedLedger", "ledger.Batches": "ChainedLedger", "ledger.Ticket": "ChainedLedger",
     "ledger.Call": "ChainedLedger",
     "ledger.Anchor": "ChainedLedger", "ledger.PostgresDatabase": "ChainedLedger",
     "ledger.SqliteDatabase": "ChainedLedger", "ledger.Readers": "ChainedLedger",

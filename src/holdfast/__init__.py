@@ -42,7 +42,7 @@ _HOME = {
 _ROOMS = ("audit", "holdout", "learn", "local", "mechanisms", "privacy", "stream", "synthesis", "validity")
 
 _offer("multiplicative_weights", lambda: _import_module("holdfast.weights.answerer").MultiplicativeWeights)
-_offer("price_weights", lambda: _import_module("holdfast.weights.choice").price_weights)
+_offer("price_weights", lambda: _import_module("holdfast.weights.terms_choice").price_weights)
 _offer("minimize", lambda: _import_module("holdfast.optimize").minimize)
 _offer("plan_minimize", lambda: _import_module("holdfast.optimize").plan_minimize)
 _offer("synthesize", lambda: _import_module("holdfast.synthesis").synthesize)

@@ -16,7 +16,7 @@ from holdfast.audit.overfitting.naive_bayes import single_adaptive_analyst
 from holdfast.audit.overfitting.population import coins
 from holdfast.errors import BudgetError, InputError
 from holdfast.noise.bits import ReplayedBits
-from holdfast.validity.gaussian import gaussian_noise
+from holdfast.validity.gaussian_answers import gaussian_noise
 
 SMALL = {
     "boosting": (1000, 400),

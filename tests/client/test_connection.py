@@ -12,7 +12,7 @@ from gateway import LABELS, ROWS, Running, labels, people, running
 
 import holdfast as hf
 from holdfast.client.address import address, token_for
-from holdfast.client.refusal import refusal
+from holdfast.client.problem_errors import refusal
 from holdfast.service.problem import CODES, Problem
 
 TOKEN = "hf_0123456789ab_" + "c" * 64

@@ -11,9 +11,9 @@ import pytest
 
 import holdfast as hf
 from holdfast.data.open import open_source
-from holdfast.desk import Desk, Paid, performed
+from holdfast.desk import Desk, Paid, run
 from holdfast.errors import BudgetError, LedgerError
-from holdfast.ledger import Account, Charge, MemoryLedger, Reserve, Stale, While
+from holdfast.ledger import Account, Charge, MemoryLedger, Precondition, Reserve, Stale
 from holdfast.noise._replay import replayed
 from holdfast.noise.bits import ReplayedBits
 from holdfast.privacy.event import Nothing, PureMechanism, to_json
@@ -40,7 +40,7 @@ def desk() -> Desk:
 
 
 def pay(desk: Desk, key: str | None = None, event: str = EVENT, units: int = 1) -> Paid:
-    return desk.paid(key, '{"question": "a test"}', event, Charge(units, units, 0), While())
+    return desk.paid(key, '{"question": "a test"}', event, Charge(units, units, 0), Precondition())
 
 
 @pytest.mark.parametrize("way", READS)
@@ -83,11 +83,11 @@ def test_a_charge_without_an_outcome_is_found_again_and_goes_on(desk: Desk) -> N
 
 
 def test_a_step_commits_before_it_gives_anything(desk: Desk) -> None:
-    steps = desk.pay("k", "{}", EVENT, Charge(1, 1, 0), While())
-    wish = next(steps)
-    assert isinstance(wish, Reserve) and wish.event == EVENT
+    steps = desk.pay("k", "{}", EVENT, Charge(1, 1, 0), Precondition())
+    commit = next(steps)
+    assert isinstance(commit, Reserve) and commit.event == EVENT
     assert desk.find("k") is None  # whoever takes the steps has not put it yet
-    entry = wish.put(desk._ledger)
+    entry = commit.put(desk._ledger)
     with pytest.raises(StopIteration) as done:
         steps.send(entry)
     assert READS["totals"](done.value.value) == [4]
@@ -97,7 +97,7 @@ def test_who_cannot_pay_gets_nothing(desk: Desk) -> None:
     with pytest.raises(BudgetError):
         pay(desk, units=11)
     with pytest.raises(BudgetError):
-        performed(desk.pay("k", "{}", EVENT, Charge(11, 11, 0), While()), desk._ledger)
+        run(desk.pay("k", "{}", EVENT, Charge(11, 11, 0), Precondition()), desk._ledger)
     assert desk.find("k") is None
 
 

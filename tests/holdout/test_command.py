@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from holdfast.errors import DataError, HoldfastError, InputError, MechanismError
-from holdfast.holdout.column import read_column
 from holdfast.holdout.command import NOT_CLEARED, REFUSED, demo_leaderboard, holdout
+from holdfast.holdout.file_column import read_column
 
 LABELS = np.random.default_rng(1).integers(0, 2, 3000)
 

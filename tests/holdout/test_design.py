@@ -18,8 +18,8 @@ from holdfast.holdout.design import MODES
 from holdfast.holdout.metric import GRID
 from holdfast.mechanisms.votes import FLIP
 from holdfast.privacy import event, rule
+from holdfast.validity.noise_planner import choose
 from holdfast.validity.option import Request
-from holdfast.validity.planner import choose
 
 
 def answered(guarded: ReusableHoldout, labels: np.ndarray, queries: int) -> int:
@@ -138,7 +138,7 @@ def test_a_saved_holdout_that_is_not_private_is_not_opened_as_one(tmp_path: Path
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_named_mode_is_planned_alone(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    table, names = sys.modules["holdfast.validity.planner"]._OPTIONS, []  # type: ignore[attr-defined]
+    table, names = sys.modules["holdfast.validity.noise_planner"]._OPTIONS, []  # type: ignore[attr-defined]
     for name, make in list(table.items()):
         monkeypatch.setitem(
             table, name, lambda asked, name=name, make=make: (names.append(name), make(asked))[1]

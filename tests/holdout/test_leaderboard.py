@@ -17,7 +17,7 @@ from holdfast.errors import BudgetError, InputError, LedgerError
 from holdfast.holdout import Leaderboard, ReusableHoldout
 from holdfast.holdout.ladder import climb, free_ladder, proven_ladder
 from holdfast.holdout.metric import GRID, METRICS, Metric, log_loss
-from holdfast.holdout.standing import Standing, ranked
+from holdfast.holdout.ranking import Standing, ranked
 from holdfast.holdout.summary import Summary
 from holdfast.ledger import LOOKS, Account
 from holdfast.session.answer import Answer

@@ -20,7 +20,7 @@ import pytest
 from holdfast.errors import BudgetError, LedgerError
 from holdfast.holdout import Leaderboard, ReusableHoldout
 from holdfast.holdout import looks as looks_module
-from holdfast.holdout.rungs import Rungs
+from holdfast.holdout.ladder_board import LadderBoard
 from holdfast.ledger import (
     LOOKS,
     Account,
@@ -303,9 +303,9 @@ def test_whether_a_guess_stood_is_a_fact_and_no_sentence(mode: str, monkeypatch:
 
 
 def test_whether_a_ladder_moved_is_a_fact_and_no_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    read = Rungs._read
+    read = LadderBoard._read
     monkeypatch.setattr(
-        Rungs, "_read", lambda self, *part: replace(read(self, *part), explanation="in other words")
+        LadderBoard, "_read", lambda self, *part: replace(read(self, *part), explanation="in other words")
     )
     board = Leaderboard(LABELS, queries=9, mode="ladder")
     for team, said in (("strong", LABELS), ("weak", 1 - LABELS)):

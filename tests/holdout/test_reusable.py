@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.errors import BudgetError, HoldfastError, InputError, LedgerError, MechanismError
-from holdfast.holdout import Leaderboard, ReusableHoldout, design, row_loss
-from holdfast.holdout import release as release_module
+from holdfast.holdout import Leaderboard, ReusableHoldout, design, label_release, row_loss
 from holdfast.holdout.design import MODES, Design
 
 pytestmark = pytest.mark.usefixtures("replayed_noise")
@@ -198,8 +197,8 @@ def test_half_the_noise_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> Non
         return float(np.std(values) / wanted)
 
     assert 0.8 < spread() < 1.2
-    original = release_module.add_gaussian
-    monkeypatch.setattr(release_module, "add_gaussian", lambda value, variance: original(value, variance / 4))
+    original = label_release.add_gaussian
+    monkeypatch.setattr(label_release, "add_gaussian", lambda value, variance: original(value, variance / 4))
     assert not 0.8 < spread() < 1.2
 
 

@@ -11,7 +11,7 @@ import pytest
 HOUSE = Path(__file__).resolve().parents[2] / "src" / "holdfast"
 SOURCES = sorted(HOUSE.rglob("*.py"))
 
-THEOREMS = {"gaussian", "votes", "discretised", "splitting"}
+THEOREMS = {"gaussian_answers", "vote_answers", "discretised", "splitting"}
 """The files of `validity` whose functions turn noise into widths; whoever imports one plans by himself."""
 TUNERS = {
     "gaussian_noise", "gaussian_width", "population_term", "votes_noise", "votes_width", "votes_term", "fewest_votes",
@@ -58,10 +58,10 @@ def test_noise_for_adaptive_answers_is_planned_in_one_room() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "from holdfast.validity.gaussian import gaussian_noise as best",
+        "from holdfast.validity.gaussian_answers import gaussian_noise as best",
         "from holdfast.validity import votes_noise",
-        "from holdfast.validity import gaussian",
-        "import holdfast.validity.votes",
+        "from holdfast.validity import gaussian_answers",
+        "import holdfast.validity.vote_answers",
         "def f():\n    from holdfast import validity\n    return validity.gaussian_width(1, 1, 0.5, 9.0)",
     ],
 )

@@ -98,7 +98,7 @@ def test_the_documents_use_enough_to_be_compared() -> None:
 @pytest.mark.parametrize(
     ("code", "found"),
     [
-        ("from holdfast.weights.choice import compare", "holdfast.weights.choice.compare"),
+        ("from holdfast.weights.terms_choice import compare", "holdfast.weights.terms_choice.compare"),
         ("from holdfast.privacy import filter", "holdfast.privacy.filter"),
         ("import holdfast as hf\nhf.session.Terms", "holdfast.session"),
         ("from holdfast import learn\nlearn.decode(1)", "holdfast.learn.decode"),

@@ -17,19 +17,19 @@ from mypy import api
 
 import holdfast as hf
 from holdfast.client import Connection, RemoteHoldout, RemoteLeaderboard, RemoteSession, RemoteTable
+from holdfast.client.above_threshold import RemoteAboveThreshold
 from holdfast.client.session import RemoteEstimate
-from holdfast.client.watch import RemoteWatch
 from holdfast.client.weights import RemoteWeights
 from holdfast.learn import linear_loss
 from holdfast.mechanisms import SparseVector
 from holdfast.optimize import Minimum, plan_minimize
 from holdfast.planning import keywords
 from holdfast.planning.request import Request
+from holdfast.session.above_threshold import AboveThreshold
 from holdfast.session.estimate import Estimate, Known
 from holdfast.session.price import Price
+from holdfast.session.private_choice import choice_of
 from holdfast.session.report import Report
-from holdfast.session.selection import choice_of
-from holdfast.session.watch import Watch
 from holdfast.synthesis import SyntheticTable, mwem, small_database
 from holdfast.weights.answerer import MultiplicativeWeights
 
@@ -102,8 +102,8 @@ def test_mypy_knows_every_keyword(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 ASKED = (hf.Session, Estimate, Known, RemoteSession, RemoteEstimate)
 PUBLIC = (
-    *ASKED, hf.Table, hf.Answer, hf.Plan, Price, Report, Watch, MultiplicativeWeights, Minimum, SyntheticTable,
-    Connection, RemoteTable, RemoteWatch, RemoteWeights, RemoteHoldout, RemoteLeaderboard,
+    *ASKED, hf.Table, hf.Answer, hf.Plan, Price, Report, AboveThreshold, MultiplicativeWeights, Minimum, SyntheticTable,
+    Connection, RemoteTable, RemoteAboveThreshold, RemoteWeights, RemoteHoldout, RemoteLeaderboard,
 )  # fmt: skip
 
 

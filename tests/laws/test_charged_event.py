@@ -22,7 +22,7 @@ from oracles.tape import DOORS, LawBroken, Tape, doors, playing
 from holdfast.errors import MechanismError
 from holdfast.mechanisms.selection import exponential
 from holdfast.mechanisms.sparse_vector import SparseVector
-from holdfast.mechanisms.terms import Version
+from holdfast.mechanisms.sparse_vector_terms import Version
 from holdfast.noise import bernoulli, laplace
 from holdfast.noise.subset import with_replacement
 from holdfast.optimize import descent
@@ -33,7 +33,7 @@ from holdfast.query.measurement import Measurement
 from holdfast.query.statistic import Kind, Sensitivity, Workload
 from holdfast.session import release
 from holdfast.session import session as session_room
-from holdfast.weights import choice
+from holdfast.weights import terms_choice
 from holdfast.weights.versions import WeightsTerms
 
 mwem, quality, small_database = (
@@ -111,7 +111,7 @@ def test_every_version_has_a_release() -> None:
     names = " ".join(releases.OTHERS)
     for version in {*get_args(Version)} - {"gaussian"}:
         assert f"sparse vector, {version}" in names
-    for version in choice.VERSIONS:
+    for version in terms_choice.VERSIONS:
         assert f"weights, {version}" in names
     for way in small_database._SEARCHES:
         assert f"small database, {way}" in names

@@ -20,7 +20,7 @@ from holdfast import learn
 from holdfast.errors import BudgetError, InputError
 from holdfast.learn import finite_class as room
 from holdfast.learn.finite_class import FiniteClass, Listed
-from holdfast.ledger import MemoryLedger, While
+from holdfast.ledger import MemoryLedger, Precondition
 from holdfast.noise.bits import ReplayedBits
 from holdfast.planning.promise import Promise, promises
 from holdfast.session.footing import Footing, footing_after
@@ -322,7 +322,7 @@ def test_an_answer_that_slips_in_ends_the_claim_for_the_whole_class(
             late = slipping_in(table, other.session(rho=1.0, queries=4))
             monkeypatch.setattr(table.ledger, "reserve", late)
         if case == "careless":
-            monkeypatch.setattr(While, "check", lambda *_: None)
+            monkeypatch.setattr(Precondition, "check", lambda *_: None)
         found = hypotheses.learn_in(session, ["id"], "label", epsilon=0.3)
         assert table.ledger.totals().entries == (1 if case == "alone" else 2)
         widths[case] = found.error_bound - found.error

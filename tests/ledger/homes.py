@@ -13,7 +13,7 @@ import psycopg
 from services import postgres
 
 from holdfast.ledger import ChainedLedger, PostgresLedger, SqliteLedger
-from holdfast.ledger.tables import FACTS
+from holdfast.ledger.sql_schema import FACTS
 
 TABLES = (*FACTS, "tip")
 

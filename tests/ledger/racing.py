@@ -11,8 +11,8 @@ from pathlib import Path
 
 from holdfast.errors import BudgetError, LedgerError
 from holdfast.ledger import Account, ChainedLedger, Charge, open_ledger, verify
-from holdfast.ledger.pen import Pen
 from holdfast.ledger.sqlite import SqliteDatabase
+from holdfast.ledger.writer import Writer
 
 THREADS = 32
 
@@ -85,10 +85,10 @@ def race(ledger: ChainedLedger, turn: int) -> tuple[int, int]:
     return len(won), len(broken)
 
 
-def trusts_memory(pen: Pen) -> bool:
+def trusts_memory(writer: Writer) -> bool:
     """Takes the new tip, and keeps the old totals."""
-    pen.ledger, pen.place, pen._head = pen.tip()
-    pen.begun = pen.place
+    writer.ledger, writer.place, writer._head = writer.tip()
+    writer.begun = writer.place
     return True
 
 
@@ -99,7 +99,7 @@ def main(address: str, anchors: str, mutant: str) -> None:
     if mutant == "no lock":  # totals are read before the lock is taken
         SqliteDatabase.BEGIN = "BEGIN DEFERRED"
     if mutant == "trusts memory":
-        Pen.goes_on = trusts_memory  # type: ignore[method-assign]
+        Writer.goes_on = trusts_memory  # type: ignore[method-assign]
     print("ready", flush=True)
     for line in sys.stdin:
         print(*race(ledger, int(line)), flush=True)

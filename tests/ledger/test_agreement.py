@@ -12,14 +12,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.errors import HoldfastError
-from holdfast.ledger import ALWAYS, Account, Charge, Entry, Ledger, MemoryLedger, SqliteLedger, While, verify
+from holdfast.ledger import (
+    ALWAYS,
+    Account,
+    Charge,
+    Entry,
+    Ledger,
+    MemoryLedger,
+    Precondition,
+    SqliteLedger,
+    verify,
+)
 from ledger.homes import HOMES, Home, SqliteHome
 
 names = st.sampled_from(["a", "b", "it's", "ψ"])
 keys = st.sampled_from(["1", "2", "3"])
 units = st.integers(0, 12)
 holds = st.builds(
-    While,
+    Precondition,
     session_answers=st.none() | units,
     table_answers=st.none() | units,
     table_units=st.none() | st.integers(0, 30),
@@ -95,7 +105,7 @@ class Careless(SqliteLedger):
     """The broken twin: charges whether or not the plan still holds."""
 
     def reserve(
-        self, session: str, key: str, plan: str, event: str, charge: Charge, holds: While = ALWAYS
+        self, session: str, key: str, plan: str, event: str, charge: Charge, holds: Precondition = ALWAYS
     ) -> Entry:
         return super().reserve(session, key, plan, event, charge)
 
@@ -105,6 +115,6 @@ class CarelessHome(SqliteHome):
 
 
 def test_a_careless_ledger_does_not_agree(tmp_path: Path) -> None:
-    asked = [("open", "a", "zcdp", 9), ("reserve", "a", "1", Charge(1, 1), While(session_answers=0))]
+    asked = [("open", "a", "zcdp", 9), ("reserve", "a", "1", Charge(1, 1), Precondition(session_answers=0))]
     assert agrees(SqliteHome, tmp_path, asked)
     assert not agrees(CarelessHome, tmp_path, asked)

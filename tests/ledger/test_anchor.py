@@ -21,7 +21,7 @@ from holdfast.cli import main
 from holdfast.errors import BudgetError, LedgerError
 from holdfast.ledger import Account, ChainedLedger, Charge, SqliteLedger, Totals, acknowledge, chained, verify
 from holdfast.ledger.anchor import Anchor, Mark, anchors_folder
-from holdfast.ledger.pen import Pen
+from holdfast.ledger.writer import Writer
 from ledger.homes import HOMES, Home, SqliteHome
 
 
@@ -85,7 +85,7 @@ def refuses_at_writing(home: Home) -> bool:
 class TrustsAnyCopy(SqliteLedger):
     """The broken twin: nobody asks the anchor."""
 
-    def _refuse_older(self, book: object, mark: Mark) -> None: ...
+    def _refuse_older(self, reader: object, mark: Mark) -> None: ...
 
 
 class TrustingHome(SqliteHome):
@@ -249,11 +249,11 @@ def test_a_copy_that_went_another_way_pays_for_both(
     assert counts_both_ways(tmp_path / "it", here, there)
     charge_lost = chained._charge_what_was_lost
 
-    def the_difference(pen: Pen, mark: Mark | None) -> None:
+    def the_difference(writer: Writer, mark: Mark | None) -> None:
         """The broken twin takes a shorter copy for the past of what the anchor saw."""
         assert mark is not None
-        less = Totals(0, mark.totals.answers - pen.total.answers, mark.totals.units - pen.total.units)
-        charge_lost(pen, replace(mark, totals=less) if mark.place > pen.place else mark)
+        less = Totals(0, mark.totals.answers - writer.total.answers, mark.totals.units - writer.total.units)
+        charge_lost(writer, replace(mark, totals=less) if mark.place > writer.place else mark)
 
     monkeypatch.setattr(chained, "_charge_what_was_lost", the_difference)
     assert counts_both_ways(tmp_path / "mutant", here, there) == (there >= here or there == 0)

@@ -23,7 +23,7 @@ def at_once(ledger: ChainedLedger, operations: list[Callable[[], Any]]) -> list[
     outcomes: list[Any] = [None] * len(operations)
     held, go = threading.Event(), threading.Event()
 
-    def hold(pen: object) -> None:
+    def hold(writer: object) -> None:
         held.set()
         go.wait(30)
 
@@ -94,8 +94,8 @@ def test_a_write_that_breaks_in_the_middle_is_taken_back(tmp_path: Path) -> None
     ledger = SqliteLedger(tmp_path / "ledger.sqlite")
     ledger.open(Account("s", "zcdp", 20))
 
-    def broken(pen: Any) -> None:
-        pen.charge("s", "half", "{}", "{}", Charge(1, 1))
+    def broken(writer: Any) -> None:
+        writer.charge("s", "half", "{}", "{}", Charge(1, 1))
         raise LedgerError("broken in the middle")
 
     good = [lambda n=n: ledger.reserve("s", f"key {n}", "{}", "{}", Charge(1, 1)) for n in range(3)]  # type: ignore[misc]
@@ -151,7 +151,7 @@ def tells_after_commit(batches: type[Batches[Any]]) -> bool:
 
     def ask() -> None:
         committed = threading.Event()
-        queue.put(lambda pen: committed)
+        queue.put(lambda writer: committed)
         heard.append(committed.is_set())
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
@@ -281,7 +281,7 @@ def many_put(
         if closes:
             assert told["closer"] == order.log
         else:
-            assert queue.put(lambda pen: "next") == "next"
+            assert queue.put(lambda writer: "next") == "next"
 
     def scenario(order: Order, make: Callable[..., Batches[Any]]) -> None:
         under_way: list[str] = []
@@ -304,7 +304,7 @@ def many_put(
         queue = make(run)
 
         def put(name: str) -> tuple[list[str], bool]:
-            tickets = queue.put_all([lambda pen: f"{name}a", lambda pen: f"{name}b"])
+            tickets = queue.put_all([lambda writer: f"{name}a", lambda writer: f"{name}b"])
             results, errors = [t.result for t in tickets], [t.error for t in tickets]
             if errors[0] is not None:
                 assert errors[1] is not None
@@ -376,15 +376,15 @@ def test_an_interrupted_leader_leaves_a_working_queue() -> None:
 
     queue: Batches[Any] = Batches(run)
     with pytest.raises(KeyboardInterrupt):
-        queue.put(lambda pen: 1)
-    assert queue.put(lambda pen: 2) == 2
+        queue.put(lambda writer: 1)
+    assert queue.put(lambda writer: 2) == 2
 
 
 def test_a_waiter_that_is_interrupted_stops_nobody() -> None:
     """The main thread waits in the queue and is told to stop; its turn to lead goes to the next."""
     held, go, done = threading.Event(), threading.Event(), []
 
-    def slow(pen: object) -> None:
+    def slow(writer: object) -> None:
         held.set()
         go.wait(30)
 
@@ -396,7 +396,7 @@ def test_a_waiter_that_is_interrupted_stops_nobody() -> None:
     def late() -> None:
         while not queue._waiting:  # behind the main thread, which would lead next
             threading.Event().wait(0.001)
-        queue.put(lambda pen: done.append("late"))
+        queue.put(lambda writer: done.append("late"))
 
     second = threading.Thread(target=late)
     second.start()
@@ -408,14 +408,14 @@ def test_a_waiter_that_is_interrupted_stops_nobody() -> None:
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.2)
         with pytest.raises(KeyboardInterrupt):
-            queue.put(lambda pen: done.append("interrupted"))
+            queue.put(lambda writer: done.append("interrupted"))
     finally:
         signal.signal(signal.SIGALRM, before)
     go.set()
     for thread in (first, second):
         thread.join(30)
     assert done == ["late"]
-    assert queue.put(lambda pen: "next") == "next"
+    assert queue.put(lambda writer: "next") == "next"
 
 
 @pytest.mark.parametrize("kind", sorted(HOMES))
@@ -425,11 +425,11 @@ def test_closing_waits_for_what_is_under_way_and_refuses_the_rest(kind: str, tmp
     ledger.open(Account("s", "zcdp", 20))
     closer = threading.Thread(target=ledger.close)
 
-    def slow(pen: Any) -> None:
+    def slow(writer: Any) -> None:
         closer.start()
         while not ledger._batches._closed:
             threading.Event().wait(0.001)
-        pen.charge("s", "under way", "{}", "{}", Charge(1, 1))
+        writer.charge("s", "under way", "{}", "{}", Charge(1, 1))
 
     ledger.adopt(slow)
     closer.join()

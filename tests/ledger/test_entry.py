@@ -5,33 +5,35 @@ from __future__ import annotations
 import pytest
 
 from holdfast.errors import BudgetError, InputError, LedgerError
-from holdfast.ledger import Account, Charge, Stale, Totals, While
+from holdfast.ledger import Account, Charge, Precondition, Stale, Totals
 from holdfast.ledger.entry import MOST, refuse_overspending
 
 
 def test_a_plan_counted_in_another_currency_is_refused_for_good() -> None:
     cap = Account("the table", "pure", 100)
     with pytest.raises(LedgerError, match="counted in pure now, not in zcdp"):
-        While(currency="zcdp").check(Totals(), Totals(), cap)
+        Precondition(currency="zcdp").check(Totals(), Totals(), cap)
     for currency in (None, "pure"):
-        While(currency=currency).check(Totals(), Totals(), cap)
-    While(currency="zcdp").check(Totals(), Totals(), None)
+        Precondition(currency=currency).check(Totals(), Totals(), cap)
+    Precondition(currency="zcdp").check(Totals(), Totals(), None)
 
 
 @pytest.mark.parametrize(
     ("holds", "session", "table"),
     [
-        (While(session_answers=3), Totals(9, 4, 9), Totals()),
-        (While(table_answers=3), Totals(), Totals(9, 4, 9)),
-        (While(table_units=3), Totals(), Totals(1, 1, 4)),
-        (While(alone=True), Totals(1, 1, 1), Totals(2, 1, 1)),
-        (While(fresh=True), Totals(1, 0, 0), Totals(2, 0, 0)),
+        (Precondition(session_answers=3), Totals(9, 4, 9), Totals()),
+        (Precondition(table_answers=3), Totals(), Totals(9, 4, 9)),
+        (Precondition(table_units=3), Totals(), Totals(1, 1, 4)),
+        (Precondition(alone=True), Totals(1, 1, 1), Totals(2, 1, 1)),
+        (Precondition(fresh=True), Totals(1, 0, 0), Totals(2, 0, 0)),
     ],
 )
-def test_a_plan_holds_up_to_its_numbers_and_no_further(holds: While, session: Totals, table: Totals) -> None:
+def test_a_plan_holds_up_to_its_numbers_and_no_further(
+    holds: Precondition, session: Totals, table: Totals
+) -> None:
     with pytest.raises(Stale):
         holds.check(session, table)
-    While(3, 3, 3, True, fresh=True).check(Totals(1, 3, 3), Totals(1, 3, 3))
+    Precondition(3, 3, 3, True, fresh=True).check(Totals(1, 3, 3), Totals(1, 3, 3))
 
 
 def test_a_refusal_says_what_was_wanted_and_what_was_left() -> None:

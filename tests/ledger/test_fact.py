@@ -11,9 +11,9 @@ import psycopg
 import pytest
 
 from holdfast.errors import LedgerError
-from holdfast.ledger import Account, ChainedLedger, Charge, audit, pen, verify
+from holdfast.ledger import Account, ChainedLedger, Charge, audit, verify, writer
 from holdfast.ledger.fact import FIELDS, Value, link
-from holdfast.ledger.tables import FACTS
+from holdfast.ledger.sql_schema import FACTS
 from ledger.homes import HOMES, TABLES, Home
 
 
@@ -41,7 +41,7 @@ def fill(ledger: ChainedLedger) -> None:
         ledger.record(entry.id, '{"value": 0.5}', secret=key == "second")
     ledger.reserve("b", "third", "{}", "{}", Charge(1, 1, 0))
     ledger.expect("0" * 32)
-    ledger.adopt(lambda pen: pen.write_note("arrived", source="0" * 32, source_head="f" * 64))
+    ledger.adopt(lambda writer: writer.write_note("arrived", source="0" * 32, source_head="f" * 64))
 
 
 def flips(home: Home) -> Iterator[tuple[str, int, str]]:
@@ -111,7 +111,7 @@ def test_a_chain_that_leaves_out_a_field_is_caught(
     def forgetful(head: str, place: int, kind: str, fields: dict[str, Value]) -> str:
         return link(head, place, kind, {name: value for name, value in fields.items() if name != field})
 
-    monkeypatch.setattr(pen, "link", forgetful)
+    monkeypatch.setattr(writer, "link", forgetful)
     monkeypatch.setattr(audit, "link", forgetful)
     home = HOMES["sqlite"](tmp_path)
     ledger = home.open()

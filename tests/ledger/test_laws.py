@@ -24,10 +24,10 @@ from holdfast.ledger import (
     Charge,
     Ledger,
     MemoryLedger,
+    Precondition,
     SqliteLedger,
     Stale,
     Totals,
-    While,
     copy_ledger,
     export,
     verify,
@@ -115,27 +115,27 @@ def test_a_plan_is_reserved_only_while_it_holds(ledger: Ledger) -> None:
         ledger.open(Account(name, "zcdp", 100))
     charge(ledger, 1)
     one = Charge(1, 1)
-    for over in (While(session_answers=3), While(table_answers=3), While(table_units=2)):
+    for over in (Precondition(session_answers=3), Precondition(table_answers=3), Precondition(table_units=2)):
         with pytest.raises(Stale):
             ledger.reserve("s", "another", "{}", "{}", one, over)
     with pytest.raises(Stale):
         ledger.reserve("s", "key 0", "{}", "{}", one)
     assert ledger.totals("s").entries == 1
-    just = While(session_answers=4, table_answers=4, table_units=3, alone=True)
+    just = Precondition(session_answers=4, table_answers=4, table_units=3, alone=True)
     ledger.reserve("s", "another", "{}", "{}", one, just)
     charge(ledger, 1, "other")
     with pytest.raises(Stale):
-        ledger.reserve("s", "a third", "{}", "{}", one, While(alone=True))
+        ledger.reserve("s", "a third", "{}", "{}", one, Precondition(alone=True))
 
 
 def test_a_plan_for_a_fresh_table_is_reserved_first_or_not_at_all(ledger: Ledger) -> None:
     """Before anybody else, charged or not: an entry that costs nothing tells something as well."""
     for name in ("s", "other"):
         ledger.open(Account(name, "zcdp", 100))
-    ledger.reserve("s", "first", "{}", "{}", Charge(1, 1), While(fresh=True))
+    ledger.reserve("s", "first", "{}", "{}", Charge(1, 1), Precondition(fresh=True))
     for name in ("s", "other"):
         with pytest.raises(Stale):
-            ledger.reserve(name, "second", "{}", "{}", Charge(0, 0, 0), While(fresh=True))
+            ledger.reserve(name, "second", "{}", "{}", Charge(0, 0, 0), Precondition(fresh=True))
     assert ledger.totals() == Totals(1, 1, 1)
 
 
@@ -143,7 +143,7 @@ def test_an_entry_that_costs_nothing_ends_a_fresh_table(ledger: Ledger) -> None:
     ledger.open(Account("s", "zcdp", 100))
     ledger.reserve("s", "free", "{}", "{}", Charge(0, 0, 0))
     with pytest.raises(Stale):
-        ledger.reserve("s", "second", "{}", "{}", Charge(1, 1), While(fresh=True))
+        ledger.reserve("s", "second", "{}", "{}", Charge(1, 1), Precondition(fresh=True))
 
 
 def test_the_first_answer_stands(ledger: Ledger) -> None:

@@ -72,7 +72,7 @@ def test_sketches_given_the_rows(client: Client) -> None:
     """Given the public functions: base + (p - base) * (share of rows that join item and value)."""
     oracle, items = client.oracle, np.array(client.values)
     rows = np.arange(oracle.hashes)[:, np.newaxis]
-    places = oracle._rows.places(rows, items[np.newaxis, :])
+    places = oracle._functions.places(rows, items[np.newaxis, :])
     p, share = oracle.support.p, oracle.support.hashing.share
     base = (oracle.support.q - share * p) / (1 - share)
     met = [
@@ -87,7 +87,7 @@ def test_sketches_given_the_rows(client: Client) -> None:
 def test_rappor_given_the_cohorts(client: Client) -> None:
     """Given the public functions: p* + (q* - p*) * (share of the item's bits that the value sets)."""
     oracle, items = client.oracle, np.array(client.values)
-    places = oracle._rows.places(
+    places = oracle._functions.places(
         np.arange(oracle.cohorts * oracle.hashes)[:, np.newaxis], items[np.newaxis, :]
     )
     by_cohort = places.reshape(oracle.cohorts, oracle.hashes, items.size)
@@ -119,7 +119,7 @@ def test_sketch_is_the_published_estimator() -> None:
     table = np.zeros((oracle.hashes, m))
     np.add.at(table, reports["row"], oracle.hashes * (c / 2 * (2 * bits - 1) + 0.5))
     item = np.array([4])
-    cells = table[np.arange(8), oracle._rows.places(np.arange(8), np.repeat(item, 8))]
+    cells = table[np.arange(8), oracle._functions.places(np.arange(8), np.repeat(item, 8))]
     published = m / (m - 1) * (cells.mean() - n / m) / n
     assert oracle.estimate(reports, items=item).value[0] == pytest.approx(published, rel=1e-9)
 

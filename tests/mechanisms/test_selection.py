@@ -23,8 +23,8 @@ from holdfast.audit.choice_tree import walk
 from holdfast.errors import InputError
 from holdfast.mechanisms import selection
 from holdfast.mechanisms.flips import flips
+from holdfast.mechanisms.grid_scores import STEPS, scores
 from holdfast.mechanisms.noisy_max import report_noisy_max
-from holdfast.mechanisms.scores import STEPS, scores
 from holdfast.mechanisms.selection import exponential, permute_and_flip, selection_loss
 from holdfast.noise.bits import ReplayedBits
 

@@ -1,6 +1,6 @@
 """Run alone, in a process without threads: forks children and prints what parent and children drew.
 
-Argument: the defence to leave out ("none", "stream" or "stock"), so that the test can see that it is needed.
+Argument: the defence to leave out ("none", "stream" or "draws"), so that the test can see that it is needed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from fractions import Fraction
 
 from holdfast import process
-from holdfast.noise import stock
+from holdfast.noise import kept_draws
 from holdfast.noise.bits import SystemBits, system_bits
 from holdfast.noise.gaussian import gaussian
 from holdfast.noise.laplace import laplace
@@ -26,13 +26,13 @@ def main(broken: str) -> None:
         laplace(SCALE), gaussian(SCALE**2), own.below(2**60), system_bits().below(2**60)
     if broken == "stream":
         SystemBits._own = lambda self: self._stream  # type: ignore[method-assign]
-    if broken == "stock":
-        stock.Stock.forget = lambda self: None  # type: ignore[method-assign]
+    if broken == "draws":
+        kept_draws.KeptDraws.forget = lambda self: None  # type: ignore[method-assign]
     if broken == "id":  # only the hook is left
         here = os.getpid()
         os.getpid = lambda: here
     if broken == "hook":  # only the process id is left
-        stock.Stocks.forget = lambda self: None  # type: ignore[method-assign]
+        kept_draws.DrawCache.forget = lambda self: None  # type: ignore[method-assign]
         process._count_fork.__code__ = (lambda: None).__code__
     # One bound method was registered when the family was made; patched classes reach it through self.
     pipes = []

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from holdfast import process
+from holdfast.noise.kept_draws import KeptDraws
 from holdfast.noise.law import Law
-from holdfast.noise.stock import Stock
 
 SCRIPT = Path(__file__).with_name("forked.py")
 
@@ -46,11 +46,11 @@ def test_a_stream_that_survives_the_fork_is_caught() -> None:
     assert {"own", "system", "words"} <= repeated("stream")
 
 
-def test_a_stock_that_survives_the_fork_is_caught() -> None:
-    assert repeated("stock") == {"laplace", "gaussian"}
+def test_kept_draws_that_survive_the_fork_are_caught() -> None:
+    assert repeated("draws") == {"laplace", "gaussian"}
 
 
-class Interrupted(Stock):
+class Interrupted(KeptDraws):
     """Before each step of forgetting, another thread asks for a draw."""
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -64,14 +64,14 @@ def test_no_thread_of_a_child_finds_a_draw_of_the_parent_while_they_are_dropped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """In a fork that skips Python's hooks, every thread forgets for itself; the sign of the process comes last."""
-    stock = Interrupted(Law.of(Fraction(1, 2**50), Fraction(0), two_sided=True))
-    stock.ready_for = None  # type: ignore[attr-defined]
+    kept = Interrupted(Law.of(Fraction(1, 2**50), Fraction(0), two_sided=True))
+    kept.ready_for = None  # type: ignore[attr-defined]
     for _ in range(50):
-        stock.one()
-    assert stock._ready
+        kept.one()
+    assert kept._ready
     found: list[int] = []
-    stock.ready_for = found  # type: ignore[attr-defined]
+    kept.ready_for = found  # type: ignore[attr-defined]
     monkeypatch.setattr("os.getpid", lambda: -1)
-    stock.forget()
-    stock._drawn = stock._drawn  # one step more, as another thread comes after the last
+    kept.forget()
+    kept._drawn = kept._drawn  # one step more, as another thread comes after the last
     assert found == []

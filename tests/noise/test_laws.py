@@ -135,7 +135,7 @@ def test_types_and_sizes() -> None:
     "wrong", [0, -1, 1.5, float("nan"), float("inf"), True, None, "1", Fraction(-1, 3), Fraction(0)]
 )
 def test_bad_parameters_are_refused(call: Callable[..., int], wrong: object) -> None:
-    call(Fraction(1))  # a parameter that equals True is already in stock
+    call(Fraction(1))  # a parameter that equals True is kept already
     with pytest.raises(InputError, match="expected"):
         call(wrong)
     with pytest.raises(InputError, match="expected"):

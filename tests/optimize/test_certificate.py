@@ -19,7 +19,7 @@ from scipy import stats
 
 import holdfast as hf
 from holdfast import learn
-from holdfast.ledger import While
+from holdfast.ledger import Precondition
 from holdfast.optimize import minimize, minimum, plan_minimize
 from holdfast.optimize.certificate import (
     SCORE,
@@ -161,7 +161,7 @@ def test_an_answer_that_slips_in_ends_the_claim_for_the_whole_region(
             late = slipping_in(opened, other.session(rho=1.0, queries=4))
             monkeypatch.setattr(opened.ledger, "reserve", late)
         if case == "careless":
-            monkeypatch.setattr(While, "check", lambda *_: None)
+            monkeypatch.setattr(Precondition, "check", lambda *_: None)
         found = minimize(session, loss, **how)
         assert (found.plan == planned) is (case != "raced")
         assert planned.fresh and found.plan.fresh is (case != "raced")

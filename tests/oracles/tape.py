@@ -31,7 +31,7 @@ from holdfast.data.frame import FrameSource
 from holdfast.mechanisms import selection
 from holdfast.mechanisms.flips import flips
 from holdfast.mechanisms.sparse_vector import SparseVector
-from holdfast.mechanisms.terms import units as in_units
+from holdfast.mechanisms.sparse_vector_terms import units as in_units
 from holdfast.mechanisms.votes import FLIP, vote, votes
 from holdfast.noise import bits, choice, gaussian, laplace, subset
 

@@ -12,8 +12,8 @@ import holdfast as hf
 from holdfast import validity
 from holdfast.errors import MechanismError
 from holdfast.planning.fixed import fixed_noise, odds_noise
+from holdfast.validity.noise_planner import choose
 from holdfast.validity.option import Request
-from holdfast.validity.planner import choose
 
 QUARTER = Fraction(1, 4)
 

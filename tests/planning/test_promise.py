@@ -15,7 +15,7 @@ from holdfast.learn.finite_class import FiniteClass
 from holdfast.planning.promise import answered, next_promises, promises, share, total_rho
 from holdfast.session.footing import footing_after
 from holdfast.validity.transfer import concentrated_term
-from holdfast.weights.choice import plan_weights
+from holdfast.weights.terms_choice import plan_weights
 
 CLASS = FiniteClass(learn.Thresholds([30.0, 60.0]))
 LOSS = learn.logistic(

@@ -21,7 +21,7 @@ from holdfast.privacy import (
     zcdp_delta,
     zcdp_to_approx,
 )
-from holdfast.privacy.normal import mills, mills_slope
+from holdfast.privacy.normal_tail import mills, mills_slope
 
 RHOS = (1e-12, 1e-6, 1e-3, 0.0244, 0.5, 5.0, 100.0)
 DELTAS = (1e-30, 1e-9, 1e-6, 0.01, 0.5)

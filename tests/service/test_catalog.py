@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from gateway import people
 
-from holdfast.desk.steps import Done, Next, taken
+from holdfast.desk.steps import Done, Next, advance
 from holdfast.errors import LedgerError
-from holdfast.ledger import Reserve, Wish
+from holdfast.ledger import Commit, Reserve
 from holdfast.ledger.chained import ChainedLedger
 from holdfast.service.catalog import Catalog
+from holdfast.service.fast_route import question_of
 from holdfast.service.problem import Problem
-from holdfast.service.short import question_of
 from service.at_once import DATABASES, Pair, Request, code_of, two_gateways
 from service.site import Site, site
 
@@ -67,11 +67,11 @@ def test_one_question_many_times_at_once_under_one_key_has_one_reply(pair: Pair,
     assert _charges(pair) == before + 1
 
 
-def _next_wish(steps: Any) -> Wish | Done[str]:
+def _next_commit(steps: Any) -> Commit | Done[str]:
     """What a question does next that anybody else could notice."""
-    step = taken(steps, None)
+    step = advance(steps, None)
     while isinstance(step, Next):
-        step = taken(steps, None)
+        step = advance(steps, None)
     return step
 
 
@@ -82,9 +82,9 @@ def second_is_refused(here: Site) -> bool:
         gateway.asking(analyst, "people", question_of(json.dumps(KINDS["fraction"](n)).encode()), "k")
         for n in (1, 2)
     )
-    assert isinstance(_next_wish(first), Reserve)
+    assert isinstance(_next_commit(first), Reserve)
     try:
-        return not isinstance(_next_wish(second), Reserve)
+        return not isinstance(_next_commit(second), Reserve)
     except Problem as refusal:
         return refusal.code == "idempotency"
 
@@ -100,7 +100,7 @@ def test_a_key_is_taken_before_the_charge(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_key_whose_question_broke_before_the_charge_waits_for_that_question(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def broken(self: object, wishes: object) -> None:
+    def broken(self: object, commits: object) -> None:
         raise LedgerError("the disk is full")
 
     with site({"people": people(2_000)}) as here:

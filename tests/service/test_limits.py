@@ -17,7 +17,7 @@ from services import postgres
 from holdfast.service import api, catalog, clock
 from holdfast.service import work as service_work
 from holdfast.service.clock import Release
-from holdfast.service.held import HeldLedger
+from holdfast.service.public_times import PublicTimesLedger
 from service.site import Site, site
 
 QUESTION = {"kind": "fraction", "where": "age > 40", "rho": 1e-5}
@@ -100,7 +100,9 @@ def test_every_answer_waits_before_a_list_can_show_it(
 
 
 def test_a_ledger_that_does_not_wait_is_noticed(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(HeldLedger, "record", lambda self, *how, **more: self._ledger.record(*how, **more))
+    monkeypatch.setattr(
+        PublicTimesLedger, "record", lambda self, *how, **more: self._ledger.record(*how, **more)
+    )
     assert _recorded(here, monkeypatch, QUESTIONS[3][0]) == []
     monkeypatch.setattr(service_work, "Record", type("Never", (), {}))
     assert _recorded(here, monkeypatch, QUESTION) == []

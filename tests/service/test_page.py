@@ -23,7 +23,7 @@ import holdfast as hf
 from holdfast.errors import DataError
 from holdfast.service import auth, create_app, envelope
 from holdfast.service.gateway import Gateway
-from holdfast.service.page import boards, demo, forms, look, owner, routes, visits
+from holdfast.service.page import board_pages, forms, live_attack, look, owner, routes, visits
 from holdfast.service.page import shell as page_shell
 from holdfast.service.problem import Problem
 from service.site import Site, site, write_csv
@@ -31,7 +31,7 @@ from service.site import Site, site, write_csv
 VENDOR = page_shell.FILES / "vendor"
 ROUTES = [
     route
-    for part in (routes, boards, owner, demo)
+    for part in (routes, board_pages, owner, live_attack)
     for route in part.router.routes
     if isinstance(route, APIRoute)
 ]
@@ -778,8 +778,8 @@ def test_the_demo_is_run_whole_without_scripts_and_by_few_at_a_time(here: Site) 
     }
     assert shown["ordinary"] > 0.6
     assert shown["guarded"] < shown["ordinary"]
-    races = demo.Races()
-    tickets = [races.start(f"visitor {n}") for n in range(demo.MOST)]
+    races = live_attack.Races()
+    tickets = [races.start(f"visitor {n}") for n in range(live_attack.MOST)]
     with pytest.raises(Problem, match="rate"):
         races.start("one more")
     newer = races.start("visitor 0")

@@ -14,7 +14,7 @@ from browser import chromium, visit
 from gateway import Running, labels, people, running
 from playwright.sync_api import Browser, Page
 
-from holdfast.service.page import demo, shell
+from holdfast.service.page import live_attack, shell
 
 HOSTILE = '"><img src=x onerror=alert(1)>{{7*7}}<script>alert(2)</script>'
 PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 740}}
@@ -211,7 +211,7 @@ def test_an_owner_adds_an_analyst_who_then_signs_in(browser: Browser, here: Runn
 
 
 def test_the_demo_runs_and_reveals(browser: Browser, here: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "SECONDS", 0.02)
+    monkeypatch.setattr(live_attack, "SECONDS", 0.02)
     with visit(browser, here.url) as visitor:
         page = visitor.go("/demo")
         page.click("#start")

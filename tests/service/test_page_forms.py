@@ -19,13 +19,13 @@ from fastapi.routing import APIRoute
 from gateway import Running, labels, people, running
 from playwright.sync_api import Browser, ElementHandle, Page, Response
 
-from holdfast.service.page import boards, demo, owner, routes, visits
+from holdfast.service.page import board_pages, live_attack, owner, routes, visits
 from holdfast.service.page.forms import KINDS
 
 ROLES = ("owner", "analyst", "auditor", "nobody")
 ROUTES = [
     route
-    for part in (routes, boards, owner, demo)
+    for part in (routes, board_pages, owner, live_attack)
     for route in part.router.routes
     if isinstance(route, APIRoute)
 ]
@@ -292,7 +292,7 @@ def test_a_form_that_refuses_its_defaults_or_forgets_is_caught(
 ) -> None:
     """The broken twins: whole numbers that are read as decimals, and a page that shows the form empty again."""
     forms = [form for form in walks["owner"].forms if form.action in ("/register", "/boards")]
-    for part in (owner, boards):
+    for part in (owner, board_pages):
         monkeypatch.setattr(part, "whole", visits.number)
         monkeypatch.setattr(part, "typed_in", lambda form: {})
     assert len(refused(browser, here, "owner", forms)) == 2

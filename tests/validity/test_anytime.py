@@ -17,8 +17,8 @@ from holdfast.validity.anytime import (
     epoch_width,
     step,
 )
-from holdfast.validity.gaussian import gaussian, gaussian_width, population_term
-from holdfast.validity.normal import upper_quantile
+from holdfast.validity.gaussian_answers import gaussian, gaussian_width, population_term
+from holdfast.validity.normal_quantile import upper_quantile
 
 
 def test_a_capacity_is_all_that_the_cap_allows() -> None:

@@ -11,9 +11,9 @@ from oracles.abstract_game import interval_miss, odds_excess
 from oracles.adaptive_dp import votes_law
 
 from holdfast.privacy import gdp_delta
-from holdfast.validity.normal import two_sided_quantile, upper_tail
+from holdfast.validity.normal_quantile import two_sided_quantile, upper_tail
 from holdfast.validity.odds import GaussianOdds, VotesOdds, gaussian_odds, gaussian_odds_noise, votes_odds
-from holdfast.validity.votes import votes_width
+from holdfast.validity.vote_answers import votes_width
 from holdfast.validity.wilson import overshoot, wilson_low
 
 

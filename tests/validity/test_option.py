@@ -12,9 +12,9 @@ from holdfast import validity
 from holdfast.errors import InputError
 from holdfast.privacy import event, rule
 from holdfast.validity import Epoch, Option, Request
-from holdfast.validity.gaussian import population_term
-from holdfast.validity.planner import choose
-from holdfast.validity.votes import votes_term
+from holdfast.validity.gaussian_answers import population_term
+from holdfast.validity.noise_planner import choose
+from holdfast.validity.vote_answers import votes_term
 
 ASKED = Request(20_000, 100, 0.95, 0.1, grid=8)
 BETA = ASKED.beta

@@ -20,8 +20,8 @@ from holdfast.validity.guess_and_check import (
 from holdfast.validity.hoeffding import hoeffding
 from holdfast.validity.information import blanc, gaussian_information, rogers, russo_zou, second_moment
 from holdfast.validity.jlnrss import jlnrss, jlnrss_exact
-from holdfast.validity.ladder import _log_transcripts, ladder
-from holdfast.validity.normal import two_sided_quantile, upper_tail
+from holdfast.validity.ladder_bound import _log_transcripts, ladder
+from holdfast.validity.normal_quantile import two_sided_quantile, upper_tail
 from holdfast.validity.splitting import known_rounds, splitting
 
 

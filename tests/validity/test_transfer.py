@@ -13,7 +13,7 @@ from oracles.random_channel import Channel, conditional_tail, sharp_transfer
 from holdfast.privacy import gdp_delta, zcdp_delta
 from holdfast.validity.average_kl import information_term
 from holdfast.validity.martingale import cosh_constant, posterior_term
-from holdfast.validity.normal import hazard, log_upper_tail, profile_at, upper_quantile, upper_tail
+from holdfast.validity.normal_quantile import hazard, log_upper_tail, profile_at, upper_quantile, upper_tail
 from holdfast.validity.transfer import (
     approximate_term,
     classic_term,

@@ -21,8 +21,8 @@ from holdfast.privacy.filter import UNITS, Filter
 from holdfast.query.region import GRID, Region, factors, region
 from holdfast.query.universe import universe
 from holdfast.weights.answerer import projection
-from holdfast.weights.choice import compare
 from holdfast.weights.distribution import Weights
+from holdfast.weights.terms_choice import compare
 from holdfast.weights.versions import (
     WeightsTerms,
     best,

@@ -5,22 +5,22 @@ finite, `run_all` audits every mechanism of the package. `play` lets an adaptive
 answering mechanism (`ANSWERERS`) and keeps the score.
 """
 
+from holdfast.audit.audit_report import Report, Row, registry, run_all
 from holdfast.audit.binomial import proportion_interval
 from holdfast.audit.case import Case
 from holdfast.audit.epsilon import Audit, epsilon_lower_bound
 from holdfast.audit.exact import ExactAudit, exact_epsilon
 from holdfast.audit.overfitting import ANSWERERS, ATTACKS, Answerer, Attack, Outcome, Referee, play
-from holdfast.audit.overfitting.boosting import boosting_attack
 from holdfast.audit.overfitting.fingerprinting import fingerprinting_analyst
 from holdfast.audit.overfitting.freedman import feature_selection_analyst, trained_selection_analyst
 from holdfast.audit.overfitting.hill_climbing import hill_climbing_analyst
+from holdfast.audit.overfitting.majority_vote import boosting_attack
 from holdfast.audit.overfitting.membership import membership_analyst
 from holdfast.audit.overfitting.naive_bayes import (
     quadratic_adaptive_analyst,
     repeating_analyst,
     single_adaptive_analyst,
 )
-from holdfast.audit.report import Report, Row, registry, run_all
 
 __all__ = [
     "ANSWERERS",

@@ -14,7 +14,7 @@ from holdfast.audit.case import DELTA, Case, one_by_one
 from holdfast.mechanisms.gaussian import gaussian
 from holdfast.mechanisms.laplace import laplace
 from holdfast.mechanisms.noisy_max import report_noisy_max
-from holdfast.mechanisms.rejection import lecture_rejection_sampler
+from holdfast.mechanisms.rejection_sampling import lecture_rejection_sampler
 from holdfast.mechanisms.response import randomized_response, response_epsilon
 from holdfast.mechanisms.selection import exponential, permute_and_flip
 from holdfast.mechanisms.sparse_vector import SparseVector

@@ -11,7 +11,7 @@ from holdfast.audit.case import Case
 from holdfast.audit.session_cases import HIGH, LOW, SCHEMA, case
 from holdfast.learn.finite_class import FiniteClass
 from holdfast.learn.own_loss import OwnLoss
-from holdfast.learn.region import Ball
+from holdfast.learn.parameter_set import Ball
 from holdfast.learn.thresholds import Thresholds
 from holdfast.planning.keywords import Descent, Many, Synthesis, Threshold
 from holdfast.session import Session
@@ -65,8 +65,8 @@ def _chosen(session: Session, mechanism: str) -> int:
 
 def _watched(session: Session, **terms: Unpack[Threshold]) -> list[bool]:
     """Six answers, False after the halt: four questions that one row raises, and two that it lowers."""
-    watch = session.sparse_vector(0.9, 1, **terms)
-    return [not watch.halted and watch.above(where) for where in ["a"] * 4 + ["NOT a"] * 2]
+    vector = session.sparse_vector(0.9, 1, **terms)
+    return [not vector.halted and vector.above(where) for where in ["a"] * 4 + ["NOT a"] * 2]
 
 
 def _weighed(session: Session, **terms: Unpack[Many]) -> list[float]:

@@ -1,7 +1,7 @@
 """Ask a gateway as if its tables were here: `connect(url, token)` gives the same sessions and answers."""
 
-from holdfast.client.boards import RemoteHoldout, RemoteLeaderboard
 from holdfast.client.connection import Connection, connect
+from holdfast.client.remote_boards import RemoteHoldout, RemoteLeaderboard
 from holdfast.client.session import RemoteSession
 from holdfast.client.table import RemoteTable
 

@@ -6,7 +6,7 @@ from typing import Any, Self, overload
 from urllib.parse import quote
 
 from holdfast.client.address import address, token_for
-from holdfast.client.boards import RemoteHoldout, RemoteLeaderboard
+from holdfast.client.remote_boards import RemoteHoldout, RemoteLeaderboard
 from holdfast.client.session import RemoteSession
 from holdfast.client.table import RemoteTable, table_of
 from holdfast.client.wire import Wire

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
-from holdfast.client.plain import key_of
-from holdfast.client.plan import RemotePlan, plan_of, price_of
+from holdfast.client.above_threshold import RemoteAboveThreshold
+from holdfast.client.json_values import key_of
 from holdfast.client.questions import RemoteQuestions, refuse_code
-from holdfast.client.watch import RemoteWatch
+from holdfast.client.remote_plan import RemotePlan, plan_of, price_of
 from holdfast.client.weights import RemoteWeights, weights_terms
 from holdfast.client.wire import Wire
 from holdfast.errors import InputError, MechanismError
@@ -24,8 +24,8 @@ from holdfast.query.parse import parse_predicate
 from holdfast.query.schema import Schema
 from holdfast.session import Answer
 from holdfast.session.price import Price
+from holdfast.session.private_choice import Candidate, Selection, refuse_no_list
 from holdfast.session.report import Report
-from holdfast.session.selection import Candidate, Selection, refuse_no_list
 
 if TYPE_CHECKING:
     from holdfast.client.table import RemoteTable
@@ -136,12 +136,12 @@ class RemoteSession(RemoteQuestions[Answer]):
     @fitting
     def sparse_vector(
         self, threshold: float, hits: int, *, name: str = "watch", **how: Unpack[Threshold]
-    ) -> RemoteWatch:
+    ) -> RemoteAboveThreshold:
         """Open (or come back to) a sparse vector: `.above(where)` tells whether a fraction is above.
 
         It is charged once, now: epsilon (pure, or with delta), or rho. `hits` answers may be "above".
         """
-        return RemoteWatch(self, name, threshold, hits, **how)
+        return RemoteAboveThreshold(self, name, threshold, hits, **how)
 
     @fitting
     def multiplicative_weights(

@@ -17,8 +17,8 @@ from typing import Any
 
 from holdfast import __version__
 from holdfast.client.address import Address
-from holdfast.client.plain import to_json
-from holdfast.client.refusal import refusal
+from holdfast.client.json_values import to_json
+from holdfast.client.problem_errors import refusal
 from holdfast.errors import GatewayError
 
 _AGAIN = (429, 502, 503, 504)

@@ -2,6 +2,6 @@
 
 from holdfast.desk.desk import Desk
 from holdfast.desk.paid import Paid, RowAccess
-from holdfast.desk.steps import Next, Steps, performed
+from holdfast.desk.steps import Next, Steps, run
 
-__all__ = ["Desk", "Next", "Paid", "RowAccess", "Steps", "performed"]
+__all__ = ["Desk", "Next", "Paid", "RowAccess", "Steps", "run"]

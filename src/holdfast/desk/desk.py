@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from holdfast.desk.paid import Paid, RowAccess
 from holdfast.desk.replayed import noted
 from holdfast.desk.steps import Steps
-from holdfast.ledger import Charge, Entry, Ledger, Reserve, While
+from holdfast.ledger import Charge, Entry, Ledger, Precondition, Reserve
 
 if TYPE_CHECKING:
     from holdfast.data.source import Source
@@ -25,14 +25,14 @@ class Desk:
         self._source, self._ledger, self._account = source, ledger, account
         self._keys = map(f"once {uuid.uuid4().hex} {{}}".format, count())
 
-    def pay(self, key: str | None, plan: str, event: str, charge: Charge, holds: While) -> Steps[Paid]:
+    def pay(self, key: str | None, plan: str, event: str, charge: Charge, holds: Precondition) -> Steps[Paid]:
         """Commit a charge: a step, so that many can be committed together. Without a key it is paid once, for ever.
 
         BudgetError before it would overspend; Stale if the plan holds no longer, or the key is taken.
         """
         return self._paid((yield self._reserve(key, plan, event, charge, holds)))
 
-    def paid(self, key: str | None, plan: str, event: str, charge: Charge, holds: While) -> Paid:
+    def paid(self, key: str | None, plan: str, event: str, charge: Charge, holds: Precondition) -> Paid:
         """`pay`, at once and in this thread."""
         return self._paid(self._reserve(key, plan, event, charge, holds).put(self._ledger))
 
@@ -45,7 +45,9 @@ class Desk:
         """The rows themselves, uncharged: for what is shown to their owner and to nobody else."""
         return RowAccess(self._source)
 
-    def _reserve(self, key: str | None, plan: str, event: str, charge: Charge, holds: While) -> Reserve:
+    def _reserve(
+        self, key: str | None, plan: str, event: str, charge: Charge, holds: Precondition
+    ) -> Reserve:
         """A charge. There is no other way to one, so that none can forget what it has to say."""
         return Reserve(self._account, key or next(self._keys), noted(plan), event, charge, holds)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from holdfast.data.frame import FrameSource
 from holdfast.data.store import StoreSource
 from holdfast.desk.replayed import refuse_to_replay
-from holdfast.desk.steps import Steps, performed
+from holdfast.desk.steps import Steps, run
 from holdfast.errors import LedgerError
 from holdfast.ledger import Entry, Ledger, Record
 from holdfast.noise.bits import system_bits
@@ -77,7 +77,7 @@ class Paid(RowAccess):
 
     def record(self, outcome: str, *, secret: bool = False) -> str:
         """Commit the outcome, once; returns the one that stands. A `secret` one is left out of exports."""
-        return performed(self.recording(outcome, secret=secret), self._ledger)
+        return run(self.recording(outcome, secret=secret), self._ledger)
 
     def recording(self, outcome: str, *, secret: bool = False) -> Steps[str]:
         """`record`, as a step."""

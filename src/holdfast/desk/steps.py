@@ -6,7 +6,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from holdfast.ledger import Ledger, Outcome, Wish, outcome
+from holdfast.ledger import Commit, Ledger, Outcome, outcome
 
 Result = TypeVar("Result")
 
@@ -19,16 +19,16 @@ class Next:
     work: float
 
 
-Steps = Generator[Wish | Next, Any, Result]
+Steps = Generator[Commit | Next, Any, Result]
 """Yields what the ledger has to commit before the next step, and gets what the ledger says to it; before a long step
 it says so."""
 
 
-def performed(steps: Steps[Result], ledger: Ledger) -> Result:
+def run(steps: Steps[Result], ledger: Ledger) -> Result:
     """Take all steps, one after the other, in this thread."""
-    step = taken(steps, None)
+    step = advance(steps, None)
     while not isinstance(step, Done):
-        step = taken(steps, None if isinstance(step, Next) else outcome(step, ledger))
+        step = advance(steps, None if isinstance(step, Next) else outcome(step, ledger))
     return step.result
 
 
@@ -39,8 +39,8 @@ class Done(Generic[Result]):
     result: Result
 
 
-def taken(steps: Steps[Result], said: Outcome | None) -> Wish | Next | Done[Result]:
-    """Take one step, with what the ledger said to the wish before it."""
+def advance(steps: Steps[Result], said: Outcome | None) -> Commit | Next | Done[Result]:
+    """Take one step, with what the ledger said to the commit before it."""
     try:
         return steps.throw(said) if isinstance(said, Exception) else steps.send(said)
     except StopIteration as done:

@@ -40,7 +40,7 @@ def _open(
     labels: Path, column: str | None, ledger: str | None, anchors: Path | None, **terms: Any
 ) -> ReusableHoldout:
     """The holdout of these labels; without `ledger`, counted in the user's own files, under their fingerprint."""
-    from holdfast.holdout.column import read_column
+    from holdfast.holdout.file_column import read_column
     from holdfast.holdout.fingerprint import fingerprint, labels_array
     from holdfast.holdout.reusable import ReusableHoldout
 
@@ -124,7 +124,7 @@ def score(
     anchors: Path | None,
 ) -> None:
     """Score PREDICTIONS against LABELS; takes one look (precision and recall take two)."""
-    from holdfast.holdout.column import read_column
+    from holdfast.holdout.file_column import read_column
 
     with _open(labels, column, ledger, anchors) as opened:
         said = read_column(predictions, predictions_column)

@@ -11,8 +11,8 @@ from holdfast.holdout.metric import GRID
 from holdfast.holdout.thresholdout import Thresholds, thresholds
 from holdfast.privacy import rule
 from holdfast.privacy.rounding import up
+from holdfast.validity.noise_planner import choose, needs
 from holdfast.validity.option import Option, Request
-from holdfast.validity.planner import choose, needs
 
 MODES = ("votes", "gaussian", "discretised", "guess-and-check", "thresholdout")
 _PRIVATE, _EITHER = MODES[:2], MODES[:3]

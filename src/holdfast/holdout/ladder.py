@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from holdfast.holdout.metric import GRID
 from holdfast.validity.argument import miss, whole
-from holdfast.validity.ladder import ladder as ladder_width
+from holdfast.validity.ladder_bound import ladder as ladder_width
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 
 from holdfast.errors import InputError
 from holdfast.holdout.design import not_private
+from holdfast.holdout.ladder_board import LadderBoard
 from holdfast.holdout.left import Left
 from holdfast.holdout.looks import Place
 from holdfast.holdout.predictions import Predictions
+from holdfast.holdout.ranking import Standing, ranked
 from holdfast.holdout.reusable import AnyMetric, ReusableHoldout
-from holdfast.holdout.rungs import Rungs
-from holdfast.holdout.standing import Standing, ranked
 from holdfast.holdout.summary import Summary
 from holdfast.ledger import Ledger
 from holdfast.session.answer import Answer
@@ -52,13 +52,13 @@ class Leaderboard:
         anchors: Path | str | None = None,
     ) -> None:
         self.per_team = None if per_team is None else whole("per_team", per_team)
-        self._holdout: ReusableHoldout | Rungs
+        self._holdout: ReusableHoldout | LadderBoard
         if mode in LADDERS:
             if private:
                 raise not_private(mode)
             if within is not None or failures is not None:
                 raise InputError(f"mode={mode!r} takes no within= or failures=; leave them out")
-            self._holdout = Rungs(
+            self._holdout = LadderBoard(
                 labels, metric=metric, queries=queries, confidence=confidence, proven=mode == "ladder",
                 ledger=ledger, anchors=anchors,
             )  # fmt: skip

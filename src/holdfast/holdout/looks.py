@@ -25,8 +25,8 @@ from holdfast.ledger import (
     Entry,
     Ledger,
     MemoryLedger,
+    Precondition,
     Stale,
-    While,
     open_ledger,
     verify,
 )
@@ -173,7 +173,7 @@ class Looks:
                     self._limits[name] = self.ledger.open(Account(name, LOOKS, limit)).limit
                 return self.ledger.reserve(
                     name, secrets.token_hex(16) if key is None else key, plan, "{}", Charge(looks, looks, looks),
-                    While(session_answers=team_most),
+                    Precondition(session_answers=team_most),
                 )  # fmt: skip
             except Stale:
                 continue

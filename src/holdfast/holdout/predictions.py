@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.errors import InputError
+from holdfast.holdout.label_release import Rows
 from holdfast.holdout.labels import Labels
 from holdfast.holdout.metric import GRID, Metric, RowValues, on_grid
-from holdfast.holdout.release import Rows
 
 Predictions = ArrayLike | Callable[[NDArray[np.int64]], ArrayLike]
 """One prediction for each row of the holdout, or a function from row numbers to their predictions."""

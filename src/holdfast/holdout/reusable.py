@@ -17,15 +17,15 @@ from holdfast.errors import InputError
 from holdfast.holdout import guess as guessing
 from holdfast.holdout import thresholdout
 from holdfast.holdout.design import Design, design, not_private
+from holdfast.holdout.label_release import Rows, mean, total
 from holdfast.holdout.labels import Labels
 from holdfast.holdout.left import Left
 from holdfast.holdout.looks import Looks, Place, Transcript
 from holdfast.holdout.metric import GRID, METRICS, Metric, RowValues, metric_named
 from holdfast.holdout.outcome import Outcome
 from holdfast.holdout.predictions import Predictions, half_difference, refuse_labels, row_values
-from holdfast.holdout.reading import difference, ratio, single
 from holdfast.holdout.refusal import exhausted, forgotten
-from holdfast.holdout.release import Rows, mean, total
+from holdfast.holdout.scores import difference, ratio, single
 from holdfast.ledger import Ledger
 from holdfast.privacy.rounding import up
 from holdfast.session.answer import Answer

@@ -18,7 +18,7 @@ from holdfast.learn.linear_loss import LinearLoss, hinge, huber, linear, logisti
 from holdfast.learn.margin_distribution import MarginBound, Margins, margins
 from holdfast.learn.monitor import Monitor, Verdict
 from holdfast.learn.own_loss import OwnLoss
-from holdfast.learn.region import Ball, Box
+from holdfast.learn.parameter_set import Ball, Box
 from holdfast.learn.sample_size import agnostic_rows, realisable_rows
 from holdfast.learn.stumps import Stumps
 from holdfast.learn.thresholds import Thresholds

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from holdfast.learn.rows import Labels, Matrix, labels, matrix
+from holdfast.learn.labelled_rows import Labels, Matrix, labels, matrix
 from holdfast.learn.stumps import Stumps
 from holdfast.noise.parameter import natural
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.errors import InputError
-from holdfast.learn.rows import Labels, Matrix, edges
+from holdfast.learn.labelled_rows import Labels, Matrix, edges
 
 _MOST = 1 << 27
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.learn.rows import Labels, Matrix
+from holdfast.learn.labelled_rows import Labels, Matrix
 from holdfast.noise.parameter import natural
 
 _MOST_FEATURES = 14

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.errors import InputError
-from holdfast.learn.rows import Matrix, labels, matrix
+from holdfast.learn.labelled_rows import Matrix, labels, matrix
 
 Vector = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.errors import InputError
-from holdfast.learn.rows import Labels, Matrix, decode, known_columns, labels, matrix
+from holdfast.learn.labelled_rows import Labels, Matrix, decode, known_columns, labels, matrix
 from holdfast.learn.sample_size import excess_by_union, realisable_error
 from holdfast.ledger import Stale
 from holdfast.mechanisms.accuracy import laplace_reach

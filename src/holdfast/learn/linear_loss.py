@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from holdfast.errors import InputError
 from holdfast.learn import link as links
+from holdfast.learn.labelled_rows import decode, known_columns
 from holdfast.learn.link import Link
-from holdfast.learn.region import Ball
-from holdfast.learn.rows import decode, known_columns
+from holdfast.learn.parameter_set import Ball
 from holdfast.planning.request import positive
 from holdfast.query.calling import fitting
 from holdfast.query.evaluate import compile_predicate

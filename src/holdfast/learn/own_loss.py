@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.learn.labelled_rows import Matrix, decode, known_columns
 from holdfast.learn.linear_loss import on_grid
-from holdfast.learn.rows import Matrix, decode, known_columns
 from holdfast.planning.request import positive
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.errors import InputError
-from holdfast.learn.rows import Labels, Matrix
+from holdfast.learn.labelled_rows import Labels, Matrix
 from holdfast.learn.thresholds import Thresholds
 
 

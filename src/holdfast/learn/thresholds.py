@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from holdfast.learn.rows import Labels, Matrix, edges
+from holdfast.learn.labelled_rows import Labels, Matrix, edges
 from holdfast.noise.parameter import natural
 
 

@@ -8,7 +8,7 @@ chained by SHA-256 and anchored outside (docs/ledger.md).
 
 from holdfast.ledger.audit import Verified, verify
 from holdfast.ledger.chained import ChainedLedger
-from holdfast.ledger.copy import copy_ledger, move_ledger
+from holdfast.ledger.commit import Commit, Outcome, Record, Reserve, outcome
 from holdfast.ledger.entry import (
     ALWAYS,
     BEGINNING,
@@ -17,17 +17,17 @@ from holdfast.ledger.entry import (
     Charge,
     Entry,
     Moment,
+    Precondition,
     Stale,
     Totals,
-    While,
 )
+from holdfast.ledger.export import export, verify_export
 from holdfast.ledger.memory import MemoryLedger
-from holdfast.ledger.ndjson import export, verify_export
+from holdfast.ledger.move import copy_ledger, move_ledger
 from holdfast.ledger.open import LEDGER_FILE, acknowledge, open_ledger
 from holdfast.ledger.postgres import PostgresLedger
 from holdfast.ledger.protocol import Ledger
 from holdfast.ledger.sqlite import SqliteLedger
-from holdfast.ledger.wish import Outcome, Record, Reserve, Wish, outcome
 
 __all__ = [
     "ALWAYS",
@@ -37,20 +37,20 @@ __all__ = [
     "Account",
     "ChainedLedger",
     "Charge",
+    "Commit",
     "Entry",
     "Ledger",
     "MemoryLedger",
     "Moment",
     "Outcome",
     "PostgresLedger",
+    "Precondition",
     "Record",
     "Reserve",
     "SqliteLedger",
     "Stale",
     "Totals",
     "Verified",
-    "While",
-    "Wish",
     "acknowledge",
     "copy_ledger",
     "export",

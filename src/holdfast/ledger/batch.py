@@ -8,37 +8,37 @@ from typing import Any, Generic, TypeVar
 
 from holdfast.errors import LedgerError
 
-Pen = TypeVar("Pen")
+Writer = TypeVar("Writer")
 Result = TypeVar("Result")
 
 
-class Ticket(Generic[Pen]):
+class Ticket(Generic[Writer]):
     """An operation that waits for its turn, and then its outcome."""
 
     __slots__ = ("error", "operation", "result")
 
-    def __init__(self, operation: Callable[[Pen], Any]) -> None:
+    def __init__(self, operation: Callable[[Writer], Any]) -> None:
         self.operation = operation
         self.error: Exception | None = None
         self.result: Any = None
 
-    def attempt(self, pen: Pen) -> bool:
+    def attempt(self, writer: Writer) -> bool:
         """Run the operation; whether it succeeded. What it raises is for the one who asked."""
         self.error = None
         try:
-            self.result = self.operation(pen)
+            self.result = self.operation(writer)
         except Exception as error:
             self.error = error
         return self.error is None
 
 
-class Call(Generic[Pen]):
+class Call(Generic[Writer]):
     """The tickets of one thread, and the lock on which it sleeps until they are done or it has to lead."""
 
     __slots__ = ("leads", "tickets", "woken")
 
-    def __init__(self, operations: Sequence[Callable[[Pen], Any]]) -> None:
-        self.tickets: list[Ticket[Pen]] = [Ticket(operation) for operation in operations]
+    def __init__(self, operations: Sequence[Callable[[Writer], Any]]) -> None:
+        self.tickets: list[Ticket[Writer]] = [Ticket(operation) for operation in operations]
         self.leads = False
         self.woken = Lock()
         self.woken.acquire()
@@ -56,7 +56,7 @@ class Call(Generic[Pen]):
             self.woken.release()
 
 
-class Batches(Generic[Pen]):
+class Batches(Generic[Writer]):
     """A queue of operations. Whoever comes while nobody works runs all that wait; the others sleep meanwhile.
     The first that came in between runs the next batch.
 
@@ -69,19 +69,19 @@ class Batches(Generic[Pen]):
     leaving may be taken twice: an interrupt in its midst has all of it taken again.
     """
 
-    def __init__(self, run: Callable[[list[Ticket[Pen]]], None]) -> None:
+    def __init__(self, run: Callable[[list[Ticket[Writer]]], None]) -> None:
         self._run = run
         self._lock = Lock()
         self._idle = Condition(self._lock)
-        self._waiting: list[Call[Pen]] = []
-        self._leader: Call[Pen] | None = None
-        self._batch: list[Call[Pen]] = []
+        self._waiting: list[Call[Writer]] = []
+        self._leader: Call[Writer] | None = None
+        self._batch: list[Call[Writer]] = []
         """What the leader has taken, its own call among them."""
         self._failure: tuple[Any, ...] | None = None
         """Why none of the batch is committed."""
         self._closed = False
 
-    def put(self, operation: Callable[[Pen], Result]) -> Result:
+    def put(self, operation: Callable[[Writer], Result]) -> Result:
         """Have an operation run and committed; returns its result, or raises its error."""
         (ticket,) = self.put_all([operation])
         if ticket.error is not None:
@@ -89,7 +89,7 @@ class Batches(Generic[Pen]):
         result: Result = ticket.result
         return result
 
-    def put_all(self, operations: Sequence[Callable[[Pen], Any]]) -> list[Ticket[Pen]]:
+    def put_all(self, operations: Sequence[Callable[[Writer], Any]]) -> list[Ticket[Writer]]:
         """Have several operations run in one batch; returns their outcomes, in their order."""
         call = Call(operations)
         try:
@@ -112,7 +112,7 @@ class Batches(Generic[Pen]):
             while self._leader is not None:
                 self._idle.wait()
 
-    def _enter(self, call: Call[Pen]) -> None:
+    def _enter(self, call: Call[Writer]) -> None:
         with self._lock:
             if self._closed:
                 raise LedgerError("expected an open ledger, got a closed one; open it again")
@@ -130,7 +130,7 @@ class Batches(Generic[Pen]):
         except LedgerError as error:
             self._failure = error.args
 
-    def _settle(self, call: Call[Pen]) -> None:
+    def _settle(self, call: Call[Writer]) -> None:
         """Have a call wait no longer; if it led, tell its batch, and give the turn away."""
         with self._lock:
             if call in self._waiting:  # it was interrupted

@@ -11,7 +11,7 @@ from typing import TypeVar
 from holdfast.errors import BudgetError, InputError, LedgerError
 from holdfast.ledger.anchor import Anchor, Mark, anchors_folder
 from holdfast.ledger.batch import Batches, Ticket
-from holdfast.ledger.book import Book, history
+from holdfast.ledger.commit import Commit, Outcome, Reserve
 from holdfast.ledger.database import Database
 from holdfast.ledger.entry import (
     ALWAYS,
@@ -20,14 +20,14 @@ from holdfast.ledger.entry import (
     Charge,
     Entry,
     Moment,
+    Precondition,
     Stale,
     Totals,
-    While,
 )
 from holdfast.ledger.fact import Fact, Value, is_hex
 from holdfast.ledger.failpoint import reached
-from holdfast.ledger.pen import Pen
-from holdfast.ledger.wish import Outcome, Reserve, Wish
+from holdfast.ledger.reader import Reader, history
+from holdfast.ledger.writer import Writer
 from holdfast.process import Home
 
 Result = TypeVar("Result")
@@ -50,20 +50,20 @@ class ChainedLedger:
         self._database = database
         # A fork shares the parent's connections and locks, so these keep nobody out.
         self._home = Home("a ledger", "open it again", LedgerError)
-        self._book = Book(database.read)
-        self._batches: Batches[Pen] = Batches(self._commit)
-        self._pen: Pen | None = None
+        self._reader = Reader(database.read)
+        self._batches: Batches[Writer] = Batches(self._commit)
+        self._writer: Writer | None = None
         self._turn = Lock()
         try:
-            self.id, place, head = self._book.tip()
+            self.id, place, head = self._reader.tip()
             if not is_hex(self.id):  # it names a file
                 raise LedgerError("the ledger was changed: its id is none; put the right one back")
             folder = anchors_folder(anchors, beside)
-            first = Mark(place, head, self._book.totals())
+            first = Mark(place, head, self._reader.totals())
             self._anchor = Anchor.open(folder / f"{self.id}.anchor", first)
             if acknowledged:
                 self._acknowledge()
-            self._refuse_older(self._book, self.anchored())
+            self._refuse_older(self._reader, self.anchored())
         except BaseException:
             database.close()
             raise
@@ -79,53 +79,53 @@ class ChainedLedger:
         return self._anchor.path.parent
 
     def limit(self) -> Account | None:
-        return self._book.limit()
+        return self._reader.limit()
 
     def set_limit(self, account: Account) -> None:
-        self._write(lambda pen: pen.set_limit(account))
+        self._write(lambda writer: writer.set_limit(account))
 
     def open(self, account: Account) -> Account:
-        return self._write(lambda pen: pen.open(account))
+        return self._write(lambda writer: writer.open(account))
 
     def accounts(self) -> Iterator[Account]:
-        return self._book.accounts()
+        return self._reader.accounts()
 
     def reserve(
-        self, session: str, key: str, plan: str, event: str, charge: Charge, holds: While = ALWAYS
+        self, session: str, key: str, plan: str, event: str, charge: Charge, holds: Precondition = ALWAYS
     ) -> Entry:
         reached("before reserve")
-        return self._write(lambda pen: pen.reserve(session, key, plan, event, charge, holds))
+        return self._write(lambda writer: writer.reserve(session, key, plan, event, charge, holds))
 
     def record(self, entry: int, answer: str, *, secret: bool = False, after: int | None = None) -> str:
-        return self._write(lambda pen: pen.record(entry, answer, secret, after))
+        return self._write(lambda writer: writer.record(entry, answer, secret, after))
 
-    def together(self, wishes: Sequence[Wish]) -> list[Outcome]:
+    def together(self, commits: Sequence[Commit]) -> list[Outcome]:
         self._home.check()
-        if any(isinstance(wish, Reserve) for wish in wishes):
+        if any(isinstance(commit, Reserve) for commit in commits):
             reached("before reserve")
-        tickets = self._batches.put_all([_open_only(_written(wish)) for wish in wishes])
+        tickets = self._batches.put_all([_open_only(_written(commit)) for commit in commits])
         return [ticket.result if ticket.error is None else ticket.error for ticket in tickets]
 
     def find(self, session: str, key: str) -> Entry | None:
         self._home.check()
-        return self._book.find(session, key)
+        return self._reader.find(session, key)
 
     def firsts(self, session: str, beginnings: Sequence[str]) -> list[Entry]:
-        return self._book.firsts(session, beginnings)
+        return self._reader.firsts(session, beginnings)
 
     def totals(self, session: str | None = None) -> Totals:
-        return self._book.totals(session)
+        return self._reader.totals(session)
 
     def moment(self, session: str) -> Moment:
         self._home.check()
-        return self._book.moment(session)
+        return self._reader.moment(session)
 
     def entries(self, session: str | None = None, *, last: int | None = None) -> Iterator[Entry]:
-        return self._book.entries(session, last=last)
+        return self._reader.entries(session, last=last)
 
     def answered(self, after: int = 0) -> Iterator[tuple[int, Entry]]:
         self._home.check()
-        return self._book.answered(after)
+        return self._reader.answered(after)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -134,7 +134,7 @@ class ChainedLedger:
             yield
 
     def course(self, session: str, every: int) -> list[tuple[int, int]]:
-        return self._book.course(session, every)
+        return self._reader.course(session, every)
 
     def history(self) -> Iterator[Fact]:
         """Every fact in order, from one snapshot."""
@@ -147,32 +147,32 @@ class ChainedLedger:
 
     def moved(self) -> str | None:
         """Where this ledger was moved to, if it was."""
-        note = self._book.note()
+        note = self._reader.note()
         return str(note[1]["target"]) if note is not None and note[0] == "moved" else None
 
     def arrived(self, source: str) -> bool:
         """Whether the ledger with this id was moved here, completely."""
-        note = self._book.note()
+        note = self._reader.note()
         return note is not None and note[0] == "arrived" and note[1]["source"] == source
 
     def expect(self, source: str) -> None:
         """Accept no charges until the facts of another ledger have arrived."""
-        self._write(lambda pen: _note_once(pen, "arriving", source=source), closed=True)
+        self._write(lambda writer: _note_once(writer, "arriving", source=source), closed=True)
 
     def retire(self, target: str, *, unless_charged: bool = False) -> None:
         """Accept no further charges: the ledger at `target` counts from now on."""
 
-        def write(pen: Pen) -> None:
-            if unless_charged and pen.total.entries:
+        def write(writer: Writer) -> None:
+            if unless_charged and writer.total.entries:
                 raise LedgerError(
-                    f"the ledger {self.address} has answered {pen.total.entries} questions; move it, so that they "
+                    f"the ledger {self.address} has answered {writer.total.entries} questions; move it, so that they "
                     "still count: `holdfast ledger move` (docs/ledger.md)"
                 )
-            _note_once(pen, "moved", target=target)
+            _note_once(writer, "moved", target=target)
 
         self._write(write, closed=True)
 
-    def adopt(self, write: Callable[[Pen], None]) -> None:
+    def adopt(self, write: Callable[[Writer], None]) -> None:
         """Write facts of another ledger here, all or none."""
         self._write(write, closed=True)
 
@@ -182,12 +182,12 @@ class ChainedLedger:
         self._database.close()
         self._anchor.close()
 
-    def _write(self, operation: Callable[[Pen], Result], *, closed: bool = False) -> Result:
+    def _write(self, operation: Callable[[Writer], Result], *, closed: bool = False) -> Result:
         """Commit an operation; on a ledger that counts no longer (`closed`) only where that is its purpose."""
         self._home.check()
         return self._batches.put(operation if closed else _open_only(operation))
 
-    def _commit(self, tickets: list[Ticket[Pen]]) -> None:
+    def _commit(self, tickets: list[Ticket[Writer]]) -> None:
         """One transaction for all operations that wait; each succeeds or fails by itself.
 
         An operation is refused before it writes. Should one break later, its rows are taken back with those of all
@@ -201,42 +201,44 @@ class ChainedLedger:
             except LedgerError as error:
                 ticket.error = error
 
-    def _transaction(self, tickets: list[Ticket[Pen]]) -> bool:
+    def _transaction(self, tickets: list[Ticket[Writer]]) -> bool:
         """Run operations and commit them; False if one of them broke, and nothing was committed.
 
         The anchor is held all the while. It comes first: processes queue up for it, where SQLite would poll.
         """
         with self._anchor.held():
-            rows, known, self._pen = self._database.begin(), self._pen, None
+            rows, known, self._writer = self._database.begin(), self._writer, None
             try:
-                pen = known if known is not None and known.goes_on() else Pen(rows)
+                writer = known if known is not None and known.goes_on() else Writer(rows)
                 mark = self._anchor.read()
-                self._refuse_older(pen, mark)
+                self._refuse_older(writer, mark)
                 for ticket in tickets:
-                    place = pen.place
-                    if not ticket.attempt(pen) and not (
-                        pen.place == place and isinstance(ticket.error, _REFUSALS)
+                    place = writer.place
+                    if not ticket.attempt(writer) and not (
+                        writer.place == place and isinstance(ticket.error, _REFUSALS)
                     ):
                         self._database.rollback()
                         return False
-                pen.sign()
+                writer.sign()
                 reached("inside the transaction")
                 self._database.commit()
                 reached("after commit")
-                if pen.place != mark.place:
-                    self._anchor.advance(Mark(pen.place, pen.last, pen.total))
-                self._pen = pen
+                if writer.place != mark.place:
+                    self._anchor.advance(Mark(writer.place, writer.last, writer.total))
+                self._writer = writer
                 reached("after anchor")
                 return True
             except BaseException:
                 self._database.rollback()
                 raise
 
-    def _refuse_older(self, book: Book, mark: Mark) -> None:
+    def _refuse_older(self, reader: Reader, mark: Mark) -> None:
         """LedgerError unless the anchor's place and head are in this database."""
-        ledger, place, head = (book.ledger, book.begun, book.last) if isinstance(book, Pen) else book.tip()
+        ledger, place, head = (
+            (reader.ledger, reader.begun, reader.last) if isinstance(reader, Writer) else reader.tip()
+        )
         at_mark = (
-            head if mark.place == place else book.head(ledger, mark.place) if mark.place < place else None
+            head if mark.place == place else reader.head(ledger, mark.place) if mark.place < place else None
         )
         if at_mark != mark.head:
             raise LedgerError(
@@ -249,17 +251,17 @@ class ChainedLedger:
         """Go on from this copy: charge what was lost, and note it in the chain; see `acknowledge`."""
         with self._anchor.held():
             try:
-                pen, mark = Pen(self._database.begin()), self._last_mark()
+                writer, mark = Writer(self._database.begin()), self._last_mark()
                 if (
                     mark is not None
-                    and mark.place <= pen.place
-                    and pen.head(pen.ledger, mark.place) == mark.head
+                    and mark.place <= writer.place
+                    and writer.head(writer.ledger, mark.place) == mark.head
                 ):
                     return
-                _charge_what_was_lost(pen, mark)
-                pen.sign()
+                _charge_what_was_lost(writer, mark)
+                writer.sign()
                 self._database.commit()
-                self._anchor.renew(Mark(pen.place, pen.last, pen.total))
+                self._anchor.renew(Mark(writer.place, writer.last, writer.total))
             finally:
                 self._database.rollback()
 
@@ -271,50 +273,52 @@ class ChainedLedger:
             return None
 
 
-def _written(wish: Wish) -> Callable[[Pen], Entry | str]:
-    if isinstance(wish, Reserve):
-        return lambda pen: pen.reserve(wish.session, wish.key, wish.plan, wish.event, wish.charge, wish.holds)
-    return lambda pen: pen.record(wish.entry, wish.answer, wish.secret)
+def _written(commit: Commit) -> Callable[[Writer], Entry | str]:
+    if isinstance(commit, Reserve):
+        return lambda writer: writer.reserve(
+            commit.session, commit.key, commit.plan, commit.event, commit.charge, commit.holds
+        )
+    return lambda writer: writer.record(commit.entry, commit.answer, commit.secret)
 
 
-def _open_only(operation: Callable[[Pen], Result]) -> Callable[[Pen], Result]:
+def _open_only(operation: Callable[[Writer], Result]) -> Callable[[Writer], Result]:
     """The same, unless another ledger counts for these rows."""
 
-    def checked(pen: Pen) -> Result:
-        pen.refuse_unless_open()
-        return operation(pen)
+    def checked(writer: Writer) -> Result:
+        writer.refuse_unless_open()
+        return operation(writer)
 
     return checked
 
 
-def _note_once(pen: Pen, kind: str, **fields: Value) -> None:
+def _note_once(writer: Writer, kind: str, **fields: Value) -> None:
     """A second call does nothing; another note on a closed ledger is refused."""
-    if pen.last_note != (kind, fields):
-        pen.refuse_unless_open()
-        pen.write_note(kind, **fields)
+    if writer.last_note != (kind, fields):
+        writer.refuse_unless_open()
+        writer.write_note(kind, **fields)
 
 
-def _charge_what_was_lost(pen: Pen, mark: Mark | None) -> None:
+def _charge_what_was_lost(writer: Writer, mark: Mark | None) -> None:
     """Count as spent all that the anchor has seen, on top of what this copy has; and all that each session had
     left, because the anchor does not know which of them was charged.
 
     What both have is counted twice. That this copy is the past of what the anchor saw, and was not charged
     elsewhere since, cannot be proved: a hash says nothing of the heads before it, and those are lost.
     """
-    cap = pen.cap
+    cap = writer.cap
     if mark is None:
-        units, queries = (0 if cap is None else cap.limit - pen.total.units), 0
+        units, queries = (0 if cap is None else cap.limit - writer.total.units), 0
     else:
         units, queries = mark.totals.units, mark.totals.answers
-    standing = list(pen.accounts())
+    standing = list(writer.accounts())
     lost_place, lost_head = (-1, "") if mark is None else (mark.place, mark.head)
-    pen.write_note(
+    writer.write_note(
         "restored", lost_place=lost_place, lost_head=lost_head, lost_units=units, lost_queries=queries
     )
-    key = f"restored {pen.place}"
+    key = f"restored {writer.place}"
     for account in standing:
         if account.name != LOST:
-            left = account.limit - pen.totals(account.name).units
-            pen.charge(account.name, key, LOST, "{}", Charge(max(0, left), 0, 0))
-    pen.open(Account(LOST, "zcdp" if cap is None else cap.currency, 0))
-    pen.charge(LOST, key, LOST, "{}", Charge(0, max(0, units), max(0, queries)))
+            left = account.limit - writer.totals(account.name).units
+            writer.charge(account.name, key, LOST, "{}", Charge(max(0, left), 0, 0))
+    writer.open(Account(LOST, "zcdp" if cap is None else cap.currency, 0))
+    writer.charge(LOST, key, LOST, "{}", Charge(0, max(0, units), max(0, queries)))

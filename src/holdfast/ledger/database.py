@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from holdfast.ledger.book import Rows, Stream
+from holdfast.ledger.reader import Rows, Stream
 
 
 class Database(Protocol):

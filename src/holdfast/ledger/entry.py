@@ -88,7 +88,7 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class While:
+class Precondition:
     """How long a plan holds: while the totals, its own charge included, are at most these, and (`alone`) no
     other session was charged, or (`fresh`) nobody was charged before. `currency` is the table's, in which the
     charge was counted."""
@@ -116,7 +116,7 @@ class While:
             raise Stale("the ledger has moved on since this was planned")
 
 
-ALWAYS = While()
+ALWAYS = Precondition()
 
 
 @dataclass(frozen=True, slots=True)

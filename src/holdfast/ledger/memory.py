@@ -12,6 +12,7 @@ from itertools import accumulate, islice
 from threading import Lock
 
 from holdfast.errors import BudgetError, LedgerError
+from holdfast.ledger.commit import Commit, Outcome, outcome
 from holdfast.ledger.entry import (
     ALWAYS,
     BEGINNING,
@@ -20,14 +21,13 @@ from holdfast.ledger.entry import (
     Charge,
     Entry,
     Moment,
+    Precondition,
     Stale,
     Totals,
-    While,
     refuse_mixture,
     refuse_overspending,
 )
 from holdfast.ledger.fact import FIELDS, Fact, Value, digest, genesis, link
-from holdfast.ledger.wish import Outcome, Wish, outcome
 from holdfast.process import Home
 
 _NOTHING = Totals()
@@ -86,7 +86,7 @@ class MemoryLedger:
         return iter(list(self._accounts.values()))
 
     def reserve(
-        self, session: str, key: str, plan: str, event: str, charge: Charge, holds: While = ALWAYS
+        self, session: str, key: str, plan: str, event: str, charge: Charge, holds: Precondition = ALWAYS
     ) -> Entry:
         self._home.check()
         with self._lock:
@@ -131,8 +131,8 @@ class MemoryLedger:
             self._log.append(("answered", entry))
             return answer
 
-    def together(self, wishes: Sequence[Wish]) -> list[Outcome]:
-        return [outcome(wish, self) for wish in wishes]
+    def together(self, commits: Sequence[Commit]) -> list[Outcome]:
+        return [outcome(commit, self) for commit in commits]
 
     def find(self, session: str, key: str) -> Entry | None:
         self._home.check()

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from holdfast.errors import LedgerError
-from holdfast.ledger.book import Rows, Stream
 from holdfast.ledger.chained import ChainedLedger
 from holdfast.ledger.migrate import start
-from holdfast.ledger.tables import FACTS, TABLES, VERSION
+from holdfast.ledger.reader import Rows, Stream
+from holdfast.ledger.sql_schema import FACTS, TABLES, VERSION
 
 if TYPE_CHECKING:
     from psycopg import Connection

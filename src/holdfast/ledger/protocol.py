@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from holdfast.ledger.anchor import Mark
-from holdfast.ledger.entry import ALWAYS, Account, Charge, Entry, Moment, Totals, While
+from holdfast.ledger.commit import Commit, Outcome
+from holdfast.ledger.entry import ALWAYS, Account, Charge, Entry, Moment, Precondition, Totals
 from holdfast.ledger.fact import Fact
-from holdfast.ledger.wish import Outcome, Wish
 
 
 class Ledger(Protocol):
@@ -33,7 +33,7 @@ class Ledger(Protocol):
         """Every session's account, as it stands."""
 
     def reserve(
-        self, session: str, key: str, plan: str, event: str, charge: Charge, holds: While = ALWAYS
+        self, session: str, key: str, plan: str, event: str, charge: Charge, holds: Precondition = ALWAYS
     ) -> Entry:
         """Commit a charge, if the plan still holds and the key is new; Stale otherwise."""
 
@@ -42,7 +42,7 @@ class Ledger(Protocol):
         threshold) is left out of exports. With `after`, Stale unless the ledger's last answer stands at this place,
         as `answered` tells it: for answers that depend on all before."""
 
-    def together(self, wishes: Sequence[Wish]) -> list[Outcome]:
+    def together(self, commits: Sequence[Commit]) -> list[Outcome]:
         """Commit several at once. Each succeeds or fails by itself: what `reserve` or `record` would have returned
         or raised for it, in their order."""
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from holdfast.errors import LedgerError
 from holdfast.ledger.anchor import flocked
-from holdfast.ledger.book import Rows, Stream
 from holdfast.ledger.chained import ChainedLedger
 from holdfast.ledger.migrate import from_version_1, start
-from holdfast.ledger.readers import Readers
-from holdfast.ledger.tables import FACTS, TABLES, VERSION
+from holdfast.ledger.reader import Rows, Stream
+from holdfast.ledger.sql_schema import FACTS, TABLES, VERSION
+from holdfast.ledger.sqlite_readers import Readers
 
 _BUSY_SECONDS = 60.0
 _FAILURES = (sqlite3.Error, OverflowError, UnicodeError)  # the last two: what SQLite cannot hold

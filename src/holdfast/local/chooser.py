@@ -9,7 +9,7 @@ from holdfast.local.hashing import LocalHashing
 from holdfast.local.kary import KaryResponse
 from holdfast.local.oracle import FrequencyOracle
 from holdfast.local.parameter import read_epsilon, read_size
-from holdfast.local.subset import SubsetSelection
+from holdfast.local.subset_selection import SubsetSelection
 from holdfast.local.unary import OptimisedUnary, SymmetricUnary
 from holdfast.privacy.number import whole
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.errors import InputError
-from holdfast.local.estimate import Estimate
+from holdfast.local.oracle_estimate import Estimate
 from holdfast.local.parameter import read_reports
 from holdfast.local.support import Support
 from holdfast.mechanisms.response import randomized_response, response_epsilon, response_truth

@@ -16,7 +16,7 @@ from holdfast.local.kary import KaryResponse
 from holdfast.local.onebit import OneBitMean
 from holdfast.local.rappor import Rappor
 from holdfast.local.sketch import CountMeanSketch, HadamardSketch
-from holdfast.local.subset import SubsetSelection
+from holdfast.local.subset_selection import SubsetSelection
 from holdfast.local.unary import OptimisedUnary, SymmetricUnary
 
 Oracle = (

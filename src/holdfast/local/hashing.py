@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from holdfast.local.affine import LARGEST_DOMAIN, TOP, bucket_edges, draw_words, top_bits, word_bits
 from holdfast.local.draw import truth_or_other
-from holdfast.local.estimate import Estimate
 from holdfast.local.oracle import estimate_items
+from holdfast.local.oracle_estimate import Estimate
 from holdfast.local.parameter import read_epsilon, read_reports, read_size, read_values, require_below
 from holdfast.local.probability import exp_below, keep_one_of
 from holdfast.local.support import Support

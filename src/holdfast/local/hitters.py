@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.errors import InputError
-from holdfast.local.estimate import Estimate
 from holdfast.local.hashing import LocalHashing
+from holdfast.local.oracle_estimate import Estimate
 from holdfast.local.parameter import read_epsilon, read_reports, read_size, read_values, require_below
 from holdfast.noise.bits import Bits, system_bits
 from holdfast.privacy.number import chance

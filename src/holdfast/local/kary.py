@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.local.draw import truth_or_other
-from holdfast.local.estimate import Estimate
 from holdfast.local.oracle import estimate_items
+from holdfast.local.oracle_estimate import Estimate
 from holdfast.local.parameter import (
     read_epsilon,
     read_reports,

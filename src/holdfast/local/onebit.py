@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from holdfast.errors import InputError
 from holdfast.local.draw import coins
-from holdfast.local.estimate import Estimate
+from holdfast.local.oracle_estimate import Estimate
 from holdfast.local.parameter import read_epsilon, read_reports, require_below
 from holdfast.local.probability import exp_below, keep_one_of
 from holdfast.local.support import Support

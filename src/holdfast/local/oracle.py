@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.errors import InputError
-from holdfast.local.estimate import Estimate
+from holdfast.local.oracle_estimate import Estimate
 from holdfast.local.parameter import read_items
 from holdfast.local.support import Support
 from holdfast.noise.bits import Bits

@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from holdfast.errors import InputError
 from holdfast.local.affine import LARGEST_DOMAIN
 from holdfast.local.draw import coins
-from holdfast.local.estimate import Estimate
+from holdfast.local.hash_functions import HashFunctions, read_functions
 from holdfast.local.oracle import estimate_items
-from holdfast.local.packed import blocks, column_counts_by, pack, row_bytes, unpack
+from holdfast.local.oracle_estimate import Estimate
+from holdfast.local.packed_bits import blocks, column_counts_by, pack, row_bytes, unpack
 from holdfast.local.parameter import (
     read_array,
     read_probability,
@@ -24,7 +25,6 @@ from holdfast.local.parameter import (
     read_values,
     require_below,
 )
-from holdfast.local.rows import Rows, read_rows
 from holdfast.local.support import Hashing, Support
 from holdfast.noise.bits import Bits, system_bits
 from holdfast.privacy.number import show
@@ -76,9 +76,9 @@ class Rappor:
             )
         object.__setattr__(self, "hashes", read_size("hashes", hashes, 1, 16))
         object.__setattr__(self, "cohorts", read_size("cohorts", cohorts, 1, 1 << 12))
-        rows = read_rows(width, self.hashes * self.cohorts, seed)
-        object.__setattr__(self, "width", rows.width)
-        object.__setattr__(self, "seed", rows.seed)
+        functions = read_functions(width, self.hashes * self.cohorts, seed)
+        object.__setattr__(self, "width", functions.width)
+        object.__setattr__(self, "seed", functions.seed)
 
     @property
     def domain(self) -> int:
@@ -138,7 +138,7 @@ class Rappor:
         told = read_reports(reports, self._report)
         require_below(told["cohort"], self.cohorts)
         table = column_counts_by(told["bits"], self.width, told["cohort"].astype(np.int64), self.cohorts)
-        return self._rows.sums(np.repeat(table, self.hashes, axis=0), items)
+        return self._functions.sums(np.repeat(table, self.hashes, axis=0), items)
 
     def estimate(self, reports: ArrayLike, *, items: ArrayLike, confidence: float = 0.95) -> Estimate:
         """The fraction of each of `items`, chosen before the reports were seen; one report per user.
@@ -154,9 +154,9 @@ class Rappor:
         return f * (p + q) / 2 + (1 - f) * p, f * (p + q) / 2 + (1 - f) * q
 
     @property
-    def _rows(self) -> Rows:
+    def _functions(self) -> HashFunctions:
         """Cohort c owns the functions c*hashes .. c*hashes + hashes - 1."""
-        return Rows(self.width, self.hashes * self.cohorts, self.seed)
+        return HashFunctions(self.width, self.hashes * self.cohorts, self.seed)
 
     @property
     def _report(self) -> np.dtype[Any]:
@@ -165,5 +165,5 @@ class Rappor:
     def _bloom(self, cohorts: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.bool_]:
         bloom = np.zeros((values.size, self.width), dtype=np.bool_)
         for j in range(self.hashes):
-            bloom[np.arange(values.size), self._rows.places(cohorts * self.hashes + j, values)] = True
+            bloom[np.arange(values.size), self._functions.places(cohorts * self.hashes + j, values)] = True
         return bloom

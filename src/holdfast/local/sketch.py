@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from holdfast.local.affine import LARGEST_DOMAIN
 from holdfast.local.draw import coins
-from holdfast.local.estimate import Estimate
+from holdfast.local.hash_functions import HashFunctions, read_functions
 from holdfast.local.oracle import estimate_items
-from holdfast.local.packed import column_counts_by, noisy_one_hot, row_bytes
+from holdfast.local.oracle_estimate import Estimate
+from holdfast.local.packed_bits import column_counts_by, noisy_one_hot, row_bytes
 from holdfast.local.parameter import read_epsilon, read_reports, read_values, require_below
 from holdfast.local.probability import exp_below, keep_one_of
-from holdfast.local.rows import Rows, read_rows
 from holdfast.local.support import Hashing, Support
 from holdfast.local.walsh import odd, transform
 from holdfast.noise.bits import Bits, system_bits
@@ -43,8 +43,8 @@ class CountMeanSketch:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
-        rows = read_rows(self.width, self.hashes, self.seed)
-        object.__setattr__(self, "seed", rows.seed)
+        functions = read_functions(self.width, self.hashes, self.seed)
+        object.__setattr__(self, "seed", functions.seed)
 
     @property
     def domain(self) -> int:
@@ -66,7 +66,7 @@ class CountMeanSketch:
         out = np.empty(mine.size, dtype=self._report)
         out["row"] = rows = bits.integers_below(self.hashes, mine.size)
         p = _keep(self.epsilon / 2)
-        out["bits"] = noisy_one_hot(self._rows.places(rows, mine), self.width, p, 1 - p, bits)
+        out["bits"] = noisy_one_hot(self._functions.places(rows, mine), self.width, p, 1 - p, bits)
         return out
 
     def counts(self, reports: ArrayLike, items: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -74,15 +74,15 @@ class CountMeanSketch:
         told = read_reports(reports, self._report)
         require_below(told["row"], self.hashes)
         table = column_counts_by(told["bits"], self.width, told["row"].astype(np.int64), self.hashes)
-        return self._rows.sums(table, items)
+        return self._functions.sums(table, items)
 
     def estimate(self, reports: ArrayLike, *, items: ArrayLike, confidence: float = 0.95) -> Estimate:
         """The fraction of each of `items`, which were chosen before the reports were seen."""
         return estimate_items(self, reports, items, confidence)
 
     @property
-    def _rows(self) -> Rows:
-        return read_rows(self.width, self.hashes, self.seed)
+    def _functions(self) -> HashFunctions:
+        return read_functions(self.width, self.hashes, self.seed)
 
     @property
     def _report(self) -> np.dtype[Any]:
@@ -107,8 +107,8 @@ class HadamardSketch:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
-        rows = read_rows(self.width, self.hashes, self.seed)
-        object.__setattr__(self, "seed", rows.seed)
+        functions = read_functions(self.width, self.hashes, self.seed)
+        object.__setattr__(self, "seed", functions.seed)
 
     @property
     def domain(self) -> int:
@@ -131,7 +131,7 @@ class HadamardSketch:
         out["row"] = rows = bits.integers_below(self.hashes, mine.size)
         out["column"] = columns = bits.integers_below(self.width, mine.size)
         lied = ~coins(_keep(self.epsilon), mine.size, bits)
-        out["minus"] = odd(self._rows.places(rows, mine) & columns) ^ lied
+        out["minus"] = odd(self._functions.places(rows, mine) & columns) ^ lied
         return out
 
     def counts(self, reports: ArrayLike, items: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -144,15 +144,17 @@ class HadamardSketch:
         signed = np.bincount(cell, minlength=cells) - 2 * np.bincount(
             cell[told["minus"] == 1], minlength=cells
         )
-        return (told.size + self._rows.sums(transform(signed.reshape(self.hashes, self.width)), items)) // 2
+        return (
+            told.size + self._functions.sums(transform(signed.reshape(self.hashes, self.width)), items)
+        ) // 2
 
     def estimate(self, reports: ArrayLike, *, items: ArrayLike, confidence: float = 0.95) -> Estimate:
         """The fraction of each of `items`, which were chosen before the reports were seen."""
         return estimate_items(self, reports, items, confidence)
 
     @property
-    def _rows(self) -> Rows:
-        return read_rows(self.width, self.hashes, self.seed)
+    def _functions(self) -> HashFunctions:
+        return read_functions(self.width, self.hashes, self.seed)
 
 
 _ENTRY = np.dtype([("row", "<u2"), ("column", "<u2"), ("minus", "u1")])

@@ -13,8 +13,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.local.estimate import Estimate
 from holdfast.local.interval import Floats, binomial_limits, bounded_limits, collision_slack
+from holdfast.local.oracle_estimate import Estimate
 from holdfast.privacy.number import chance, exact, whole
 from holdfast.privacy.rounding import up
 

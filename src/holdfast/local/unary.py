@@ -9,9 +9,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from holdfast.local.estimate import Estimate
 from holdfast.local.oracle import estimate_items
-from holdfast.local.packed import column_counts, noisy_one_hot, row_bytes
+from holdfast.local.oracle_estimate import Estimate
+from holdfast.local.packed_bits import column_counts, noisy_one_hot, row_bytes
 from holdfast.local.parameter import read_epsilon, read_reports, read_size, read_values
 from holdfast.local.probability import exp_below, grid_floor, keep_one_of
 from holdfast.local.support import Support

@@ -6,7 +6,7 @@ Integers in, integers out, a scalar or an array. Each is usable alone; a session
 from holdfast.mechanisms.gaussian import gaussian
 from holdfast.mechanisms.laplace import laplace
 from holdfast.mechanisms.noisy_max import report_noisy_max
-from holdfast.mechanisms.rejection import lecture_rejection_sampler
+from holdfast.mechanisms.rejection_sampling import lecture_rejection_sampler
 from holdfast.mechanisms.response import randomized_response
 from holdfast.mechanisms.selection import exponential, permute_and_flip, selection_loss
 from holdfast.mechanisms.sparse_vector import SparseVector

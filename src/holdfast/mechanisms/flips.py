@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.noise.bits import Bits, system_bits
-from holdfast.noise.comparison import is_below
 from holdfast.noise.exponential import exponential as bracket
+from holdfast.noise.uniform_comparison import is_below
 
 _FARTHEST = 64.0
 _MARGIN = 2.0**-40

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from holdfast.errors import InputError
-from holdfast.mechanisms.scores import scores as on_grid
+from holdfast.mechanisms.grid_scores import scores as on_grid
 from holdfast.mechanisms.values import positive
 from holdfast.noise.bits import Bits
 from holdfast.noise.geometric import geometric_vector

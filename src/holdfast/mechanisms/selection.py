@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from holdfast.errors import InputError
 from holdfast.mechanisms.flips import flips
-from holdfast.mechanisms.scores import STEPS
-from holdfast.mechanisms.scores import scores as on_grid
+from holdfast.mechanisms.grid_scores import STEPS
+from holdfast.mechanisms.grid_scores import scores as on_grid
 from holdfast.mechanisms.values import ROUND_UP, positive
 from holdfast.noise.bits import Bits, system_bits
 from holdfast.noise.choice import choice

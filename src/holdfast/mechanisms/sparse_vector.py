@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any, Self
 
 from holdfast.errors import BudgetError, InputError, MechanismError
-from holdfast.mechanisms import terms as declared
+from holdfast.mechanisms import sparse_vector_terms as declared
 from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach
-from holdfast.mechanisms.terms import Number, Terms, Version, is_int, is_number
-from holdfast.mechanisms.terms import units as in_units
+from holdfast.mechanisms.sparse_vector_terms import Number, Terms, Version, is_int, is_number
+from holdfast.mechanisms.sparse_vector_terms import units as in_units
 from holdfast.mechanisms.values import positive
 from holdfast.noise.bits import Bits
 from holdfast.noise.gaussian import gaussian as draw_gaussian

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.noise.bits import Bits, source
-from holdfast.noise.comparison import are_below
 from holdfast.noise.exponential import exponential
 from holdfast.noise.parameter import natural, rational
+from holdfast.noise.uniform_comparison import are_below
 
 
 def bernoulli(probability: Fraction | int, bits: Bits | None = None) -> bool:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.noise.bits import Bits
+from holdfast.noise.kept_draws import DrawCache
 from holdfast.noise.law import Law
 from holdfast.noise.parameter import LARGEST_SCALE, natural, rational
-from holdfast.noise.stock import Stocks
 
 
 def _law(variance: Fraction | int) -> Law:
@@ -18,7 +18,7 @@ def _law(variance: Fraction | int) -> Law:
     return Law.of(Fraction(0), 1 / (2 * v), two_sided=True)
 
 
-_stocks = Stocks(_law)
+_cache = DrawCache(_law)
 
 
 def gaussian(variance: Fraction | int, bits: Bits | None = None) -> int:
@@ -31,10 +31,10 @@ def gaussian(variance: Fraction | int, bits: Bits | None = None) -> int:
     Reference: Canonne, Kamath, Steinke, The discrete Gaussian for differential privacy (2020), Theorem 4.
     Cost: below a microsecond for a variance in use, under a millisecond for a new one.
     """
-    stock = _stocks.of(variance)
-    return stock.one() if bits is None else int(stock.many(1, bits)[0])
+    kept = _cache.of(variance)
+    return kept.one() if bits is None else int(kept.many(1, bits)[0])
 
 
 def gaussian_vector(variance: Fraction | int, count: int, bits: Bits | None = None) -> NDArray[np.int64]:
     """`count` independent draws of `gaussian(variance)`. Cost: some nanoseconds a draw."""
-    return _stocks.of(variance).many(natural("count", count), bits)
+    return _cache.of(variance).many(natural("count", count), bits)

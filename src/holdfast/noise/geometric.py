@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from holdfast.errors import InputError
 from holdfast.noise.bits import Bits
+from holdfast.noise.kept_draws import DrawCache
 from holdfast.noise.law import Law
 from holdfast.noise.parameter import LARGEST_SCALE, natural, rational
-from holdfast.noise.stock import Stocks
 
 
 def _law(rate: Fraction | int) -> Law:
@@ -21,7 +21,7 @@ def _law(rate: Fraction | int) -> Law:
     return Law.of(r, Fraction(0), two_sided=False)
 
 
-_stocks = Stocks(_law)
+_cache = DrawCache(_law)
 
 
 def geometric(rate: Fraction | int, bits: Bits | None = None) -> int:
@@ -31,10 +31,10 @@ def geometric(rate: Fraction | int, bits: Bits | None = None) -> int:
     Requires: rate >= 2**-52.
     Cost: below a microsecond for a rate in use, under a millisecond for a new one.
     """
-    stock = _stocks.of(rate)
-    return stock.one() if bits is None else int(stock.many(1, bits)[0])
+    kept = _cache.of(rate)
+    return kept.one() if bits is None else int(kept.many(1, bits)[0])
 
 
 def geometric_vector(rate: Fraction | int, count: int, bits: Bits | None = None) -> NDArray[np.int64]:
     """`count` independent draws of `geometric(rate)`. Cost: some nanoseconds a draw."""
-    return _stocks.of(rate).many(natural("count", count), bits)
+    return _cache.of(rate).many(natural("count", count), bits)

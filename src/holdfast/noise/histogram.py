@@ -1,6 +1,6 @@
 """Rejection under a histogram: one exact, fast sampler for every `Law`.
 
-The integers are cut into blocks of 2**shift. A proposal takes a block from a `Table`, then a member of it
+The integers are cut into blocks of 2**shift. A proposal takes a block from a `InversionTable`, then a member of it
 uniformly, and `Rejection` keeps it with probability exp(-(g(member) - g(edge))), at most 1 because the edge
 is the member nearest to 0. For small scales a block is one integer and everything is kept.
 """
@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.noise.bits import Bits
+from holdfast.noise.inversion_table import InversionTable
 from holdfast.noise.law import Law
 from holdfast.noise.rejection import Rejection
-from holdfast.noise.table import Table
 
 _BATCH = 1 << 15  # small enough for the intermediate arrays to stay in the cache
 
@@ -23,7 +23,7 @@ class Histogram:
 
     Guarantee: every draw has exactly the law if the bits are uniform, whatever the sizes. The time of a draw
     does not depend on its value, except through the few that need exact arithmetic.
-    Requires: what `Table` and `Rejection` require.
+    Requires: what `InversionTable` and `Rejection` require.
     Reference: Devroye, Non-uniform random variate generation (1986), II.3 (rejection).
     Cost: 4 ns a draw while blocks are single integers, 12 ns above. At most 3% are rejected at the default
     sizes. Building takes 10 ms at the default sizes, in proportion to `blocks`.
@@ -46,7 +46,7 @@ class Histogram:
         reach = law.reach(width)
         self.shift = max(0, -(-reach * sides // blocks) - 1).bit_length()
         self.blocks = count = sides * -(-reach >> self.shift)
-        self._table = Table(law, 1 << self.shift, count, width=width, guide=guide)
+        self._table = InversionTable(law, 1 << self.shift, count, width=width, guide=guide)
         self._first = np.array([self._least_member(i) for i in range(count)], dtype=np.int64)
         self._rejection = (
             Rejection(law, self.shift, count, gate=gate, fraction=fraction) if self.shift else None

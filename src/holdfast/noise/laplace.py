@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.noise.bits import Bits
+from holdfast.noise.kept_draws import DrawCache
 from holdfast.noise.law import Law
 from holdfast.noise.parameter import LARGEST_SCALE, natural, rational
-from holdfast.noise.stock import Stocks
 
 
 def _law(scale: Fraction | int) -> Law:
@@ -18,7 +18,7 @@ def _law(scale: Fraction | int) -> Law:
     return Law.of(1 / s, Fraction(0), two_sided=True)
 
 
-_stocks = Stocks(_law)
+_cache = DrawCache(_law)
 
 
 def laplace(scale: Fraction | int, bits: Bits | None = None) -> int:
@@ -30,10 +30,10 @@ def laplace(scale: Fraction | int, bits: Bits | None = None) -> int:
     Reference: Ghosh, Roughgarden, Sundararajan, Universally utility-maximizing privacy mechanisms (2012).
     Cost: below a microsecond for a scale in use, under a millisecond for a new one.
     """
-    stock = _stocks.of(scale)
-    return stock.one() if bits is None else int(stock.many(1, bits)[0])
+    kept = _cache.of(scale)
+    return kept.one() if bits is None else int(kept.many(1, bits)[0])
 
 
 def laplace_vector(scale: Fraction | int, count: int, bits: Bits | None = None) -> NDArray[np.int64]:
     """`count` independent draws of `laplace(scale)`. Cost: some nanoseconds a draw."""
-    return _stocks.of(scale).many(natural("count", count), bits)
+    return _cache.of(scale).many(natural("count", count), bits)

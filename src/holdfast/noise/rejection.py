@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.noise.bits import Bits
-from holdfast.noise.comparison import is_below
 from holdfast.noise.exponential import exponential
 from holdfast.noise.law import Law
+from holdfast.noise.uniform_comparison import is_below
 
 
 class Rejection:

@@ -6,8 +6,8 @@ exact Gaussian noise over all rows or by votes of a few drawn rows.
 
 from holdfast.optimize.certificate import table_excess
 from holdfast.optimize.descent_plan import DescentPlan
-from holdfast.optimize.loss import Loss, Region
 from holdfast.optimize.minimum import Minimum, minimize, plan_minimize
+from holdfast.optimize.objective import Loss, Region
 
 __all__ = [
     "DescentPlan",

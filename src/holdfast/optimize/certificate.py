@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from holdfast.mechanisms.values import ROUND_UP
-from holdfast.optimize.loss import Loss
+from holdfast.optimize.objective import Loss
 from holdfast.session.footing import Footing
 
 SCORE = 1 << 20

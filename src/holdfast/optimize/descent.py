@@ -14,7 +14,7 @@ from holdfast.mechanisms.selection import exponential
 from holdfast.mechanisms.votes import FLIP, unbiased, votes
 from holdfast.optimize.certificate import SCORE, noise_norm, score_unit, slope
 from holdfast.optimize.descent_plan import DescentPlan
-from holdfast.optimize.loss import Loss, Vector
+from holdfast.optimize.objective import Loss, Vector
 
 if TYPE_CHECKING:
     from holdfast.desk import Paid

@@ -8,7 +8,7 @@ from fractions import Fraction
 from holdfast.mechanisms.selection import selection_loss
 from holdfast.mechanisms.values import ROUND_UP
 from holdfast.optimize.certificate import SCORE, population_part, score_unit, table_excess
-from holdfast.optimize.loss import Loss
+from holdfast.optimize.objective import Loss
 from holdfast.privacy.event import Event
 from holdfast.session.footing import Footing
 

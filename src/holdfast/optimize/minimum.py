@@ -14,7 +14,7 @@ from holdfast.ledger import Stale
 from holdfast.optimize.certificate import population_part
 from holdfast.optimize.descent import blocks_of, choose, descend, steepness
 from holdfast.optimize.descent_plan import DescentPlan, certified
-from holdfast.optimize.loss import Loss, Vector
+from holdfast.optimize.objective import Loss, Vector
 from holdfast.optimize.plan_search import Search
 from holdfast.planning.keywords import Descent
 from holdfast.planning.request import one_of, positive, whole

@@ -19,7 +19,7 @@ from holdfast.optimize.certificate import (
     table_excess,
 )
 from holdfast.optimize.descent_plan import DescentPlan, certified
-from holdfast.optimize.loss import Loss
+from holdfast.optimize.objective import Loss
 from holdfast.planning.promise import Promise, next_promises, total_rho
 from holdfast.planning.request import whole
 from holdfast.privacy.event import BoundedRange, Event, Gaussian, Group, Repeat, Sequence, Votes

@@ -7,8 +7,8 @@ from fractions import Fraction
 from holdfast.errors import MechanismError
 from holdfast.planning.request import one_of
 from holdfast.planning.terms import Fixed
+from holdfast.validity.noise_planner import choose, needs
 from holdfast.validity.option import Option, Request
-from holdfast.validity.planner import choose, needs
 
 
 def odds_noise(rows: int, queries: int, confidence: float, only: str | None) -> Fixed:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from holdfast.mechanisms.terms import Version
+from holdfast.mechanisms.sparse_vector_terms import Version
 
 
 class Accuracy(TypedDict, total=False):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from holdfast.errors import InputError, MechanismError
-from holdfast.ledger import Charge, Moment, While
+from holdfast.ledger import Charge, Moment, Precondition
 from holdfast.mechanisms.accuracy import most_noise
 from holdfast.mechanisms.values import round_down, round_up
 from holdfast.mechanisms.votes import FLIP
@@ -262,17 +262,17 @@ def _queries(totals: Workload, terms: Terms) -> int:
     return totals.size if terms.fixed is not None else 1
 
 
-def holds(made: Plan, moment: Moment, terms: Terms) -> While:
+def holds(made: Plan, moment: Moment, terms: Terms) -> Precondition:
     """How far the ledger may move before this plan would have been another: to the end of its epoch, and of
     its level."""
     currency = terms.table.currency
     if terms.fixed is not None:
-        return While(session_answers=terms.queries, alone=True, currency=currency)
+        return Precondition(session_answers=terms.queries, alone=True, currency=currency)
     first = answered(moment, terms) + 1
     last = terms.queries if terms.queries is not None else 2 ** first.bit_length() - 1
     if terms.target == "table":
-        return While(session_answers=last, currency=currency)
-    return While(
+        return Precondition(session_answers=last, currency=currency)
+    return Precondition(
         table_answers=last, table_units=units_of_rho(made.promise.most_rho, terms), currency=currency
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from holdfast.privacy.normal import density, mills, mills_slope, tail
+from holdfast.privacy.normal_tail import density, mills, mills_slope, tail
 from holdfast.privacy.number import Number, chance, exact, positive
 from holdfast.privacy.rounding import MARGIN, down, float_up, up
 

@@ -1,6 +1,6 @@
 """SQL text into our own trees: sqlglot parses, a short list of node types is converted, all else is refused.
 
-Everyday conditions are read without sqlglot, into the same trees (`holdfast.query.plain`). NOT is pushed down on
+Everyday conditions are read without sqlglot, into the same trees (`holdfast.query.quick_parser`). NOT is pushed down on
 the way, so that the trees hold no negation. Refusals depend only on text and schema.
 """
 
@@ -16,8 +16,8 @@ from holdfast.query import expression as arithmetic
 from holdfast.query.column import INTEGER_LIMIT, Boolean
 from holdfast.query.comparison import NEGATED, Operand, comparison
 from holdfast.query.expression import Column, Expression, constant
-from holdfast.query.plain import plain_predicate
 from holdfast.query.predicate import Always, IsNull, Never, NotNull, Predicate, conjunction, disjunction
+from holdfast.query.quick_parser import plain_predicate
 from holdfast.query.scan import MAX_DEPTH, MAX_TERMS, MAX_TEXT, Token, scan
 from holdfast.query.schema import Schema
 from holdfast.query.wording import quoted

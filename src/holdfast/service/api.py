@@ -15,10 +15,10 @@ from holdfast.errors import InputError
 from holdfast.query.schema import Schema
 from holdfast.service.boards import Board
 from holdfast.service.catalog import Person, Token
+from holdfast.service.fast_route import ID, FastRoute, asker_of
 from holdfast.service.gateway import Gateway
 from holdfast.service.problem import CODES, Problem
 from holdfast.service.question import Amount, Chance, Column, Many, Name, Printable, Question
-from holdfast.service.short import ID, ShortRoute, asker_of
 
 Id = Annotated[str, Path(pattern=ID)]
 NewId = Annotated[str, Field(pattern=ID)]
@@ -224,7 +224,7 @@ for busiest in (estimate, ask):
         f"/datasets/{{dataset}}/{busiest.__name__}",
         busiest,
         methods=["POST"],
-        route_class_override=ShortRoute,
+        route_class_override=FastRoute,
     )
 
 

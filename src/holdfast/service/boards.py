@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from holdfast.errors import DataError, HoldfastError, InputError, LedgerError
 from holdfast.holdout import Leaderboard, ReusableHoldout
-from holdfast.holdout.column import read_column
+from holdfast.holdout.file_column import read_column
 from holdfast.holdout.fingerprint import fingerprint
 from holdfast.holdout.labels import Labels
 from holdfast.holdout.looks import open_looks
 from holdfast.holdout.metric import metric_named
 from holdfast.ledger import ChainedLedger, move_ledger
 from holdfast.service.catalog import Catalog
-from holdfast.service.held import HeldLedger
 from holdfast.service.problem import Problem
+from holdfast.service.public_times import PublicTimesLedger
 from holdfast.service.settings import Settings
 from holdfast.session import Answer
 
@@ -170,7 +170,7 @@ class Boards:
         terms: dict[str, Any] = {
             "metric": board.metric, "queries": board.queries, "within": board.within, "confidence": board.confidence,
             "mode": board.mode, "private": board.private,
-            "ledger": HeldLedger(ledger),
+            "ledger": PublicTimesLedger(ledger),
         }  # fmt: skip
         try:
             if board.ledger not in ("", ledger.id):

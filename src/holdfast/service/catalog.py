@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.errors import InputError, LedgerError
-from holdfast.service.database import Database
+from holdfast.service.gateway_database import Database
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS people (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, scope TEXT NOT NULL,"

@@ -14,7 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from holdfast.desk import Next, Steps, performed
+from holdfast.desk import Next, Steps, run
 from holdfast.errors import BudgetError, DataError, LedgerError
 from holdfast.ledger import Charge, Entry, Moment, export, verify
 from holdfast.planning.budget import Amount
@@ -24,7 +24,7 @@ from holdfast.query.schema import Schema
 from holdfast.service import auth
 from holdfast.service.boards import Board, Boards, as_array
 from holdfast.service.catalog import Catalog, Person, Token
-from holdfast.service.database import Database, PostgresDatabase, SqliteDatabase
+from holdfast.service.gateway_database import Database, PostgresDatabase, SqliteDatabase
 from holdfast.service.problem import Problem
 from holdfast.service.question import Asked, Released, released
 from holdfast.service.settings import Settings
@@ -177,7 +177,7 @@ class Gateway:
         before anything is charged.
         """
         steps = self.asking(asker, key, asked, call)  # refuses before a ledger is opened
-        return performed(steps, self.tables.ledger(key))
+        return run(steps, self.tables.ledger(key))
 
     def asking(
         self, asker: Person, key: str, asked: Asked, call: str | None = None, admitted: Admitted | None = None

@@ -17,9 +17,9 @@ from holdfast.query.select import parse_select
 from holdfast.query.universe import Universe, universe
 from holdfast.query.wording import quoted
 from holdfast.session import Answer, Plan, Session
+from holdfast.session.above_threshold import AboveThreshold
 from holdfast.session.asking import Agree, Asking
 from holdfast.session.price import Price
-from holdfast.session.watch import Watch
 
 
 def _printable(text: str) -> str:
@@ -242,7 +242,7 @@ class OpenSparseVector(Asked):
     """Open a sparse vector under a name, or come back to it. Charged once, at the opening."""
 
     kind: Literal["sparse-vector"]
-    name: Name = "watch"
+    name: Name = "vector"
     threshold: Annotated[float, Field(ge=1e-100, le=1)]
     hits: Annotated[int, Field(ge=1, le=100_000)]
     epsilon: Amount | None = None
@@ -256,7 +256,7 @@ class OpenSparseVector(Asked):
         return {name: getattr(self, name) for name in names}
 
     def put(self, session: Session, call: str) -> Released:
-        return {"kind": "sparse-vector", "name": self.name} | _state(self._watch(session))
+        return {"kind": "sparse-vector", "name": self.name} | _state(self._vector(session))
 
     def known(self, session: Session) -> bool:
         return session.opened("sparse vector", self.name)
@@ -264,7 +264,7 @@ class OpenSparseVector(Asked):
     def plans(self, session: Session) -> list[Plan | Price]:
         return [session.estimate.sparse_vector(self.threshold, self.hits, **self._how())]
 
-    def _watch(self, session: Session) -> Watch:
+    def _vector(self, session: Session) -> AboveThreshold:
         return session.sparse_vector(self.threshold, self.hits, name=self.name, **self._how())
 
 
@@ -280,8 +280,8 @@ class Above(OpenSparseVector):
 
     def put(self, session: Session, call: str) -> Released:
         parse_predicate(self.where, session.schema)  # before the opening is charged
-        watch = self._watch(session)
-        return {"kind": "above", "above": watch.above(self.where, call=call)} | _state(watch)
+        vector = self._vector(session)
+        return {"kind": "above", "above": vector.above(self.where, call=call)} | _state(vector)
 
 
 class OpenWeights(Asked):
@@ -346,9 +346,9 @@ def released(answers: list[Answer]) -> Released:
     return {"kind": "answers", "repeated": [answer.repeated for answer in answers], "answers": answers}
 
 
-def _state(watch: Watch) -> Released:
+def _state(vector: AboveThreshold) -> Released:
     """Where a sparse vector stands; all of it follows from its answers."""
-    return {"halted": watch.halted, "hits_left": watch.hits_left, "asked": watch.asked}
+    return {"halted": vector.halted, "hits_left": vector.hits_left, "asked": vector.asked}
 
 
 def _listed(results: Any) -> list[Any]:

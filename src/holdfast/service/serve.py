@@ -58,7 +58,7 @@ def serve(host: str, port: int, demo: bool, new_token: bool, log: Path | None, *
     config = uvicorn.Config(
         "holdfast.service.app:create_app", factory=True, workers=settings.workers, access_log=False,
         log_config=_logging(log), timeout_graceful_shutdown=_GRACE_SECONDS, server_header=False,
-        http="holdfast.service.connection:Connection", ws="none",
+        http="holdfast.service.admission:Connection", ws="none",
     )  # fmt: skip
     if settings.workers == 1:
         uvicorn.Server(config).run([listener])

@@ -16,8 +16,8 @@ from holdfast.ledger.chained import ChainedLedger
 from holdfast.planning.budget import budget
 from holdfast.query.schema import Schema
 from holdfast.service.catalog import Catalog, Person, same_rows
-from holdfast.service.held import HeldLedger
 from holdfast.service.problem import Problem
+from holdfast.service.public_times import PublicTimesLedger
 from holdfast.service.settings import Settings
 from holdfast.session import Session, Table
 
@@ -240,7 +240,7 @@ class Tables:
 
     def _table(self, dataset: Dataset, ledger: ChainedLedger) -> Table:
         source = DeferredSource(dataset.schema, dataset.rows, dataset.path, dataset.relation)
-        return Table(source, HeldLedger(ledger), dataset.rows_per_unit)
+        return Table(source, PublicTimesLedger(ledger), dataset.rows_per_unit)
 
     def place(self, path: str) -> str:
         """A path below one of the roots, or a database's address."""

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from fastapi import Request
 
-from holdfast.desk.steps import Done, Next, Steps, taken
-from holdfast.ledger import Ledger, Outcome, Record, Wish
+from holdfast.desk.steps import Done, Next, Steps, advance
+from holdfast.ledger import Commit, Ledger, Outcome, Record
 from holdfast.service.clock import Release
 
 Result = TypeVar("Result")
@@ -52,7 +52,7 @@ class Work:
     async def stepwise(self, request: Request, steps: Steps[Result], ledger: Ledger) -> Result:
         """The same for an answer in steps, the quick ones of which are taken here, in the event loop.
 
-        Requires: what comes before the first wish, and plans, wait for nobody.
+        Requires: what comes before the first commit, and plans, wait for nobody.
         """
         task = asyncio.create_task(self._taken(request, steps, ledger))
         self._under_way.add(task)
@@ -71,19 +71,19 @@ class Work:
         commits = self._commits.get(ledger)
         if commits is None:
             commits = self._commits[ledger] = Commits(ledger, self._committing)
-        step = taken(steps, None)
+        step = advance(steps, None)
         while not isinstance(step, Done):
             if not isinstance(step, Next):
                 if isinstance(step, Record):
                     await request.state.release.until_record()
-                step = taken(steps, await commits.put(step))
+                step = advance(steps, await commits.put(step))
             elif step.work <= QUICK:
-                step = taken(steps, None)
+                step = advance(steps, None)
             elif math.isinf(step.work):  # it reads nothing, and need not queue behind what does
                 loop = asyncio.get_running_loop()
-                step = await loop.run_in_executor(self._committing, taken, steps, None)
+                step = await loop.run_in_executor(self._committing, advance, steps, None)
             else:
-                step = await self._beside(request.state.person.id, lambda: taken(steps, None))
+                step = await self._beside(request.state.person.id, lambda: advance(steps, None))
         return step
 
     async def planned(self, work: Callable[[], Result]) -> Result:
@@ -113,17 +113,17 @@ def _told(outcome: Done[Result] | Exception) -> Result:
 
 
 class Commits:
-    """The wishes of many requests to one ledger. All that come while it commits are committed together next."""
+    """The commits of many requests to one ledger. All that come while it commits are committed together next."""
 
     def __init__(self, ledger: Ledger, threads: ThreadPoolExecutor) -> None:
         self._ledger, self._threads, self._busy = ledger, threads, False
-        self._waiting: list[tuple[Wish, asyncio.Future[Outcome]]] = []
+        self._waiting: list[tuple[Commit, asyncio.Future[Outcome]]] = []
 
-    def put(self, wish: Wish) -> asyncio.Future[Outcome]:
+    def put(self, commit: Commit) -> asyncio.Future[Outcome]:
         """What the ledger says, once it is committed; errors are outcomes too."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Outcome] = loop.create_future()
-        self._waiting.append((wish, future))
+        self._waiting.append((commit, future))
         if not self._busy:
             self._busy = True
             loop.call_soon(self._start)  # after what else is ready now
@@ -132,12 +132,12 @@ class Commits:
     def _start(self) -> None:
         batch, self._waiting = self._waiting, []
         committed = asyncio.get_running_loop().run_in_executor(
-            self._threads, self._ledger.together, [wish for wish, _ in batch]
+            self._threads, self._ledger.together, [commit for commit, _ in batch]
         )
         committed.add_done_callback(lambda done: self._tell(batch, done))
 
     def _tell(
-        self, batch: list[tuple[Wish, asyncio.Future[Outcome]]], done: asyncio.Future[list[Outcome]]
+        self, batch: list[tuple[Commit, asyncio.Future[Outcome]]], done: asyncio.Future[list[Outcome]]
     ) -> None:
         self._busy = bool(self._waiting)
         if self._busy:

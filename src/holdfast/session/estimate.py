@@ -16,12 +16,12 @@ from holdfast.query.calling import fitting
 from holdfast.query.parse import parse_predicate
 from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic
+from holdfast.session.above_threshold import check_terms, level_of
 from holdfast.session.certain import is_certain
 from holdfast.session.price import Price, price
+from holdfast.session.private_choice import choice_of, was_chosen
 from holdfast.session.questions import Questions, Result
-from holdfast.session.selection import choice_of, was_chosen
-from holdfast.session.standing import question_key, standing_entry
-from holdfast.session.watch import check_terms, level_of
+from holdfast.session.standing_answers import question_key, standing_entry
 
 if TYPE_CHECKING:
     from holdfast.optimize import DescentPlan, Loss

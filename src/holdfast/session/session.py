@@ -10,9 +10,9 @@ from functools import lru_cache
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Unpack
 
-from holdfast.desk import Desk, Next, Paid, Steps, performed
+from holdfast.desk import Desk, Next, Paid, Steps, run
 from holdfast.errors import BudgetError, InputError, LedgerError, MechanismError
-from holdfast.ledger import Charge, Ledger, Moment, Stale, While
+from holdfast.ledger import Charge, Ledger, Moment, Precondition, Stale
 from holdfast.ledger.failpoint import reached
 from holdfast.mechanisms.votes import FLIP, vote
 from holdfast.offered import offered
@@ -32,16 +32,16 @@ from holdfast.query.predicate import Always
 from holdfast.query.predicate import columns as predicate_columns
 from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic, workload
+from holdfast.session.above_threshold import AboveThreshold, check_terms
 from holdfast.session.answer import Answer
 from holdfast.session.asking import Agree
 from holdfast.session.certain import certain_answer, certain_plan, is_certain
 from holdfast.session.estimate import Estimate, Known
+from holdfast.session.private_choice import Candidate, Selection, select
 from holdfast.session.questions import Questions
 from holdfast.session.release import release
 from holdfast.session.report import Report
-from holdfast.session.selection import Candidate, Selection, select
-from holdfast.session.standing import question_key, standing_entry
-from holdfast.session.watch import Watch, check_terms
+from holdfast.session.standing_answers import question_key, standing_entry
 
 if TYPE_CHECKING:
     from holdfast.data.source import Source
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 _PLANS_KEPT = 4096
 _SIZE_KEPT = 1 << 15
 """How large all kept plans of a session may be together, in groups and letters: about 4 MB."""
-_WATCHES_KEPT = 16
+_VECTORS_KEPT = 16
 _LETTERS = 32
 """So many letters of a question take about as long for each row as one comparison."""
 _SAMPLED = json.dumps({"kind": "sample", "question": "sample"})
@@ -79,10 +79,10 @@ class Session(Questions[Answer]):
         self._desk = Desk(source, ledger, self.name)
         self._ledger, self._budget, self._terms = ledger, budget, terms
         self._lock = RLock()
-        self._plans: dict[object, tuple[While, Plan]] = {}
+        self._plans: dict[object, tuple[Precondition, Plan]] = {}
         self._plans_size = 0
-        self._watches: dict[str, Watch] = {}
-        self._anytime = While(currency=terms.table.currency)
+        self._vectors: dict[str, AboveThreshold] = {}
+        self._anytime = Precondition(currency=terms.table.currency)
         self._vote = lru_cache(_PLANS_KEPT)(self._priced_vote)
         ledger.open(budget.account(self.name, terms.promised))
         self.estimate, self.known = Estimate(self), Known(self)
@@ -188,13 +188,13 @@ class Session(Questions[Answer]):
         sensitivity: float | None = None,
         **how: Unpack[Choice],
     ) -> Selection[Candidate]:
-        """A candidate with a high score, chosen privately; see `holdfast.session.selection.select`."""
+        """A candidate with a high score, chosen privately; see `holdfast.session.private_choice.select`."""
         return select(self, candidates, scores, sensitivity=sensitivity, **how)
 
     @fitting
     def sparse_vector(
         self, threshold: float, hits: int, *, name: str = "watch", **how: Unpack[Threshold]
-    ) -> Watch:
+    ) -> AboveThreshold:
         """Open (or come back to) a sparse vector: `.above(where)` tells whether a fraction is above.
 
         It is charged once, now: epsilon (pure, or with delta), or rho. `hits` answers may be "above".
@@ -203,17 +203,17 @@ class Session(Questions[Answer]):
         check_terms(name, threshold, how)
         asked = repr((name, threshold, hits, sorted(how.items())))
         with self._lock:
-            watch = self._watches.pop(asked, None)
-            if watch is not None:
-                self._watches[asked] = watch  # the last one used is the last to go
-        if watch is not None:
-            watch.catch_up()
-            return watch
-        watch = Watch(self, name, threshold, hits, **how)
+            vector = self._vectors.pop(asked, None)
+            if vector is not None:
+                self._vectors[asked] = vector  # the last one used is the last to go
+        if vector is not None:
+            vector.catch_up()
+            return vector
+        vector = AboveThreshold(self, name, threshold, hits, **how)
         with self._lock:
-            while len(self._watches) >= _WATCHES_KEPT:
-                del self._watches[next(iter(self._watches))]
-            return self._watches.setdefault(asked, watch)
+            while len(self._vectors) >= _VECTORS_KEPT:
+                del self._vectors[next(iter(self._vectors))]
+            return self._vectors.setdefault(asked, vector)
 
     @fitting
     def multiplicative_weights(
@@ -279,7 +279,7 @@ class Session(Questions[Answer]):
         holds = replace(self._until(most if queries else None), fresh=fresh)
         return self._resumable(key, plan, text, cost, holds)
 
-    def _resumable(self, key: str | None, plan: str, event: str, charge: Charge, holds: While) -> Paid:
+    def _resumable(self, key: str | None, plan: str, event: str, charge: Charge, holds: Precondition) -> Paid:
         """What was paid under this key, or a new charge."""
         while True:
             standing = None if key is None else self._desk.find(key)
@@ -316,10 +316,10 @@ class Session(Questions[Answer]):
         cost = Charge(terms.session.cost(event), terms.table.cost(event), queries)
         return json.dumps(to_json(event)), cost
 
-    def _until(self, last: int | None) -> While:
+    def _until(self, last: int | None) -> Precondition:
         """While no place of the promise after `last` is needed."""
         terms = self._terms
-        return While(
+        return Precondition(
             session_answers=last if terms.target == "table" else None,
             table_answers=last if terms.target == "population" else None,
             currency=terms.table.currency,
@@ -332,7 +332,7 @@ class Session(Questions[Answer]):
     def _put(self, statistics: list[Statistic], request: Request) -> list[Answer]:
         if len(statistics) > 1:
             self._refuse_unless_all_fit(statistics, request)
-        return [performed(self._steps(statistic, request), self._ledger) for statistic in statistics]
+        return [run(self._steps(statistic, request), self._ledger) for statistic in statistics]
 
     def _steps(self, statistic: Statistic, request: Request, agree: Agree | None = None) -> Steps[Answer]:
         """Plan, charge, read and release, record; or what stands."""
@@ -364,7 +364,9 @@ class Session(Questions[Answer]):
             reached("after record")
             return answer if standing == text else Answer.from_json(standing)
 
-    def _agreed(self, statistic: Statistic, request: Request, agree: Agree | None) -> tuple[Plan, While]:
+    def _agreed(
+        self, statistic: Statistic, request: Request, agree: Agree | None
+    ) -> tuple[Plan, Precondition]:
         """The plan of a question, and for how long it holds; its charge has to be committed before a row is read."""
         with self._lock:
             moment = self._moment()
@@ -397,7 +399,7 @@ class Session(Questions[Answer]):
     def _moment(self) -> Moment:
         return self._ledger.moment(self.name)
 
-    def _planned(self, statistic: Statistic, request: Request, moment: Moment) -> tuple[Plan, While]:
+    def _planned(self, statistic: Statistic, request: Request, moment: Moment) -> tuple[Plan, Precondition]:
         """The plan for this moment, and for how long it would be the same; kept until then.
 
         It does not depend on which rows are chosen, so one plan serves all conditions.
@@ -414,7 +416,7 @@ class Session(Questions[Answer]):
         self._keep(shape, planned, holding)
         return planned, holding
 
-    def _keep(self, shape: object, planned: Plan, holding: While) -> None:
+    def _keep(self, shape: object, planned: Plan, holding: Precondition) -> None:
         """Remember a plan, without its condition; all of them together stay small, whatever is asked."""
         bare = replace(planned.statistic, where=Always())
         size = len(str(bare)) + sum(0 if groups is None else groups.size for groups in (bare.by, bare.bins))
@@ -427,7 +429,7 @@ class Session(Questions[Answer]):
             self._plans_size += 0 if shape in self._plans else size
             self._plans[shape] = (holding, planned.about(bare))
 
-    def _still(self, holding: While, planned: Plan, moment: Moment) -> bool:
+    def _still(self, holding: Precondition, planned: Plan, moment: Moment) -> bool:
         charge = planned.charge
         try:
             holding.check(

@@ -5,7 +5,7 @@ Neighbouring streams differ in one arrival (counters) or in all appearances of o
 
 from holdfast.stream.counter import Counter
 from holdfast.stream.density import PanPrivateDensity
-from holdfast.stream.histogram import HistogramCounter
+from holdfast.stream.histogram_counter import HistogramCounter
 from holdfast.stream.unbounded import UnboundedCounter
 
 __all__ = ["Counter", "HistogramCounter", "PanPrivateDensity", "UnboundedCounter"]

@@ -5,8 +5,8 @@ from holdfast.synthesis.quality import Quality, quality
 from holdfast.synthesis.small_database import small_database
 from holdfast.synthesis.synthesize import synthesize
 from holdfast.synthesis.workload import Workload, all_marginals
-from holdfast.weights.choice import Comparison, compare
 from holdfast.weights.synthetic import SyntheticTable
+from holdfast.weights.terms_choice import Comparison, compare
 
 __all__ = [
     "Comparison",

@@ -15,17 +15,17 @@ from holdfast.validity.anytime import (
 )
 from holdfast.validity.catalogue import Bound
 from holdfast.validity.discretised import discretised_blocks
-from holdfast.validity.gaussian import gaussian_noise, gaussian_width
+from holdfast.validity.gaussian_answers import gaussian_noise, gaussian_width
 from holdfast.validity.max_information import corrected_level, max_information
 from holdfast.validity.mixture import mixture_term
+from holdfast.validity.noise_plan import Plan
+from holdfast.validity.noise_planner import plan
 from holdfast.validity.odds import GaussianOdds, VotesOdds, gaussian_odds, gaussian_odds_noise, votes_odds
 from holdfast.validity.option import Epoch, Option, Request
-from holdfast.validity.plan import Plan
-from holdfast.validity.planner import plan
-from holdfast.validity.profile import NearGaussian, filter_profile, votes_profile
 from holdfast.validity.registry import bounds, most_queries, width
+from holdfast.validity.small_steps import NearGaussian, filter_profile, votes_profile
 from holdfast.validity.transfer import concentrated_term, sharp_term, transfer_width
-from holdfast.validity.votes import fewest_votes, votes_noise, votes_width
+from holdfast.validity.vote_answers import fewest_votes, votes_noise, votes_width
 
 __all__ = [
     "Bound",

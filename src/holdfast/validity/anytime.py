@@ -6,8 +6,8 @@ import math
 from functools import lru_cache
 
 from holdfast.privacy.rounding import down, up
-from holdfast.validity.gaussian import gaussian_width, population_term
-from holdfast.validity.normal import two_sided_quantile, upper_quantile
+from holdfast.validity.gaussian_answers import gaussian_width, population_term
+from holdfast.validity.normal_quantile import two_sided_quantile, upper_quantile
 
 
 def capacity(mu: float, standard_deviation_counts: float, grid: int = 1) -> int:

@@ -7,7 +7,7 @@ import math
 
 from holdfast.privacy.conversion import approx_to_zcdp
 from holdfast.privacy.rounding import up
-from holdfast.validity.normal import profile_at, two_sided_quantile, upper_quantile, upper_tail
+from holdfast.validity.normal_quantile import profile_at, two_sided_quantile, upper_quantile, upper_tail
 from holdfast.validity.search import least
 
 

@@ -10,15 +10,15 @@ from holdfast.validity.bnsssu import bnsssu, bnsssu_printed
 from holdfast.validity.dfhprr import dfhprr
 from holdfast.validity.discretised import description_length, discretised
 from holdfast.validity.fish import fish, fish_printed
-from holdfast.validity.gaussian import gaussian
+from holdfast.validity.gaussian_answers import gaussian
 from holdfast.validity.guess_and_check import guess_and_check
 from holdfast.validity.hoeffding import hoeffding
 from holdfast.validity.information import blanc, feldman_steinke, rogers, russo_zou, xu_raginsky
 from holdfast.validity.jlnrss import jlnrss, jlnrss_exact
-from holdfast.validity.ladder import ladder
+from holdfast.validity.ladder_bound import ladder
 from holdfast.validity.reference import t1, t2, t3, t4, t4v, transfer
 from holdfast.validity.splitting import known_rounds, splitting
-from holdfast.validity.votes import votes
+from holdfast.validity.vote_answers import votes
 
 _NOISE = ("standard_deviation",)
 _VOTES = ("votes", "flip")

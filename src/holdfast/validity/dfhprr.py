@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from holdfast.privacy.rounding import up
-from holdfast.validity.normal import log_upper_tail, two_sided_quantile
+from holdfast.validity.normal_quantile import log_upper_tail, two_sided_quantile
 from holdfast.validity.search import least
 
 

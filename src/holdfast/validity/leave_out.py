@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from holdfast.errors import InputError
 from holdfast.privacy.rounding import down, up
-from holdfast.validity.normal import hazard, log_upper_tail, upper_quantile
+from holdfast.validity.normal_quantile import hazard, log_upper_tail, upper_quantile
 from holdfast.validity.search import least
 
 LEAST_TANGENT = 1.3307

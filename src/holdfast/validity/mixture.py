@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from holdfast.validity.profile import NearGaussian, filter_profile
 from holdfast.validity.search import least
+from holdfast.validity.small_steps import NearGaussian, filter_profile
 from holdfast.validity.transfer import sharp_term
 
 

@@ -9,10 +9,10 @@ from functools import lru_cache
 
 from holdfast.privacy.profile import gdp_delta
 from holdfast.privacy.rounding import down, up
-from holdfast.validity.gaussian import MOST_QUERIES, tuned
-from holdfast.validity.normal import profile_at, two_sided_quantile, upper_quantile
+from holdfast.validity.gaussian_answers import MOST_QUERIES, tuned
+from holdfast.validity.normal_quantile import profile_at, two_sided_quantile, upper_quantile
 from holdfast.validity.search import least
-from holdfast.validity.votes import votes_sharp_term
+from holdfast.validity.vote_answers import votes_sharp_term
 from holdfast.validity.wilson import overshoot, wilson_low
 
 

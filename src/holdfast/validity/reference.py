@@ -8,9 +8,9 @@ from functools import lru_cache
 
 from holdfast.privacy.rounding import down, up
 from holdfast.validity.average_kl import information_term, information_votes_term
-from holdfast.validity.gaussian import MOST_QUERIES, tuned
+from holdfast.validity.gaussian_answers import MOST_QUERIES, tuned
 from holdfast.validity.martingale import posterior_term, posterior_votes_term
-from holdfast.validity.normal import hazard, two_sided_quantile
+from holdfast.validity.normal_quantile import hazard, two_sided_quantile
 from holdfast.validity.search import least
 from holdfast.validity.transfer import approximate_term, classic_term, concentrated_term, gaussian_term
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from holdfast.privacy.conversion import zcdp_delta
 from holdfast.privacy.rounding import up
-from holdfast.validity.normal import density, profile_at, upper_quantile, upper_tail
+from holdfast.validity.normal_quantile import density, profile_at, upper_quantile, upper_tail
 from holdfast.validity.search import least
 
 # Differences of tails of size beta, divided by beta: a few units of the last place of 1.

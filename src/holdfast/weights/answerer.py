@@ -22,8 +22,8 @@ from holdfast.query.universe import MAX_CELLS, Universe, universe
 from holdfast.session.answer import Answer
 from holdfast.weights.array_module import array_module
 from holdfast.weights.cell_counts import CellCounts
-from holdfast.weights.choice import VERSIONS, plan_weights
 from holdfast.weights.distribution import Weights
+from holdfast.weights.terms_choice import VERSIONS, plan_weights
 from holdfast.weights.versions import WeightsTerms
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from holdfast.mechanisms.values import round_up
 from holdfast.noise.bits import Bits
 from holdfast.noise.gaussian import gaussian_vector
 from holdfast.noise.laplace import laplace, laplace_vector
-from holdfast.validity.gaussian import gaussian_noise
+from holdfast.validity.gaussian_answers import gaussian_noise
 from holdfast.validity.guess_and_check import accept_slack, failure_share, holdout_width
 from holdfast.validity.guess_and_check import guess_and_check as guess_and_check_width
 from holdfast.validity.search import least

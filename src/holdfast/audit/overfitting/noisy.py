@@ -16,10 +16,10 @@ from holdfast.mechanisms.votes import votes as cast_votes
 from holdfast.noise.bits import Bits
 from holdfast.noise.subset import with_replacement
 from holdfast.privacy.conversion import pure_to_zcdp
-from holdfast.validity.gaussian import gaussian_noise, gaussian_width
+from holdfast.validity.gaussian_answers import gaussian_noise, gaussian_width
 from holdfast.validity.search import least
 from holdfast.validity.transfer import concentrated_term
-from holdfast.validity.votes import votes_noise
+from holdfast.validity.vote_answers import votes_noise
 
 _BLOCK = 1 << 20
 
@@ -27,7 +27,7 @@ _BLOCK = 1 << 20
 def gaussian(rows: int, queries: int, beta: float, bits: Bits | None = None) -> Answerer:
     """The exact count plus discrete Gaussian noise, planned for these numbers.
 
-    Reference: `holdfast.validity.gaussian_width` (Theorem J0 with T1*).
+    Reference: `holdfast.validity.gaussian_answers` (Theorem J0 with T1*).
     """
     variance = round_up(Fraction(gaussian_noise(rows, queries, beta)[1] ** 2))
     width = gaussian_width(rows, queries, beta, math.sqrt(variance))
@@ -56,7 +56,7 @@ def laplace(rows: int, queries: int, beta: float, bits: Bits | None = None) -> A
 def votes(rows: int, queries: int, beta: float, bits: Bits | None = None) -> Answerer:
     """m random rows, one bit each, flipped with probability 1/4. Reads m rows, however many there are.
 
-    Reference: `holdfast.validity.votes_width` (Theorems L and J0 with T1*).
+    Reference: `holdfast.validity.vote_answers` (Theorems L and J0 with T1*).
     """
     width, count = votes_noise(rows, queries, beta, float(FLIP))
     return Answerer("votes", width, lambda truths, guesses: _count_votes(truths, count, bits))

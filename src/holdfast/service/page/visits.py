@@ -16,9 +16,9 @@ from starlette.responses import Response
 
 from holdfast.service import auth
 from holdfast.service.catalog import Person
+from holdfast.service.fast_route import ID
 from holdfast.service.gateway import Gateway
 from holdfast.service.problem import Problem
-from holdfast.service.short import ID
 
 COOKIE = "holdfast"
 SECONDS = 12 * 3600.0

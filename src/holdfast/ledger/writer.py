@@ -1,0 +1,173 @@
+"""Writing the tables of a ledger, inside one transaction that holds its lock."""
+
+from __future__ import annotations
+
+import secrets
+
+from holdfast.errors import LedgerError
+from holdfast.ledger.entry import (
+    Account,
+    Charge,
+    Entry,
+    Precondition,
+    Stale,
+    Totals,
+    refuse_mixture,
+    refuse_overspending,
+)
+from holdfast.ledger.fact import FIELDS, Value, canonical, digest, link
+from holdfast.ledger.memory import check_account, check_limit
+from holdfast.ledger.reader import Reader, Rows
+
+_TABLES = {"limit": "limits", "account": "accounts", "reserved": "entries"}
+_INSERT = {
+    kind: f"INSERT INTO {table} (place, {', '.join(FIELDS[kind])}, head)"
+    f" VALUES (?, {', '.join('?' for _ in FIELDS[kind])}, ?)"
+    for kind, table in _TABLES.items()
+}
+
+_SESSIONS_KEPT = 10_000
+
+
+class Writer(Reader):
+    """Appends facts, each bound to the one before. Call `sign` at the end, before the commit.
+
+    What it has read or written (the tip, totals, accounts, the cap and the last note) it remembers: nobody else
+    can change them while it holds the lock, and later nobody can without another head at the tip, by which
+    `goes_on` notices. After a rollback it is of no use any more.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        super().__init__(rows)
+        self.ledger, self.place, self._head = self.tip()
+        self.begun = self.place
+        self.total, self.cap, self.last_note = super().totals(), self.limit(), self.note()
+        self._totals: dict[str, Totals] = {}
+        self._accounts: dict[str, Account] = {}
+
+    def goes_on(self) -> bool:
+        """At the start of another transaction: whether nobody else has written since the last."""
+        self.begun = self.place
+        return self.tip() == (self.ledger, self.place, self._head)
+
+    def totals(self, session: str | None = None) -> Totals:
+        if session is None:
+            return self.total
+        known = self._totals.get(session)
+        if known is None:
+            self._make_room()
+            known = self._totals[session] = super().totals(session)
+        return known
+
+    def account(self, name: str) -> Account | None:
+        known = self._accounts.get(name)
+        if known is None:
+            known = super().account(name)
+            if known is not None:
+                self._make_room()
+                self._accounts[name] = known
+        return known
+
+    def _make_room(self) -> None:
+        """Sessions come and go; only some are remembered."""
+        for kept in (self._totals, self._accounts):
+            if len(kept) >= _SESSIONS_KEPT:
+                kept.clear()
+
+    @property
+    def last(self) -> str:
+        """The head of all that was written so far."""
+        return self._head
+
+    def sign(self) -> None:
+        """Move the tip to the last fact."""
+        if self.place != self.begun:
+            self._rows("UPDATE tip SET place = ?, head = ?", self.place, self._head)
+
+    def refuse_unless_open(self) -> None:
+        """LedgerError if another ledger counts for these rows, or will."""
+        match self.last_note:
+            case ("moved", {"target": target}):
+                raise LedgerError(
+                    f"this ledger was moved to {target}, which counts from now on; open the table with that ledger"
+                )
+            case ("arriving", {"source": source}):
+                raise LedgerError(
+                    f"the facts of ledger {source} are on their way here and not complete; finish the move first"
+                )
+
+    def set_limit(self, account: Account) -> None:
+        check_limit(self.cap, account, self.total.units)
+        self._append("limit", account.name, account.currency, account.limit)
+        self.cap = Account(account.name, account.currency, account.limit)
+
+    def open(self, account: Account) -> Account:
+        standing = self.account(account.name)
+        check_account(standing, account, self.totals(account.name).units, self.cap)
+        if standing != account:
+            self._append("account", account.name, account.currency, account.limit, account.terms)
+            self._accounts[account.name] = account
+        return account
+
+    def reserve(
+        self, session: str, key: str, plan: str, event: str, charge: Charge, holds: Precondition
+    ) -> Entry:
+        mine = self.totals(session).plus(charge.queries, charge.session)
+        all_ = self.total.plus(charge.queries, charge.table)
+        holds.check(mine, all_, self.cap)
+        if self.find(session, key) is not None:
+            raise Stale("this was reserved meanwhile")
+        account = self.account(session)
+        if account is None:
+            raise LedgerError(f"session {session!r} has no account in this ledger")
+        refuse_mixture(account, self.cap)
+        refuse_overspending(account, mine.units, charge.session)
+        refuse_overspending(self.cap, all_.units, charge.table)
+        return self._charge(session, key, plan, event, charge, mine)
+
+    def charge(self, session: str, key: str, plan: str, event: str, charge: Charge) -> Entry:
+        """Append a reservation without asking whether it fits: it was made before, or was lost."""
+        mine = self.totals(session).plus(charge.queries, charge.session)
+        return self._charge(session, key, plan, event, charge, mine)
+
+    def _charge(self, session: str, key: str, plan: str, event: str, charge: Charge, mine: Totals) -> Entry:
+        all_ = self.total.plus(charge.queries, charge.table)
+        self._append(
+            "reserved", session, key, plan, event, charge.session, charge.table, charge.queries,
+            mine.entries, mine.answers, mine.units, all_.entries, all_.answers, all_.units,
+        )  # fmt: skip
+        self.total, self._totals[session] = all_, mine
+        return Entry(self.place, session, key, plan, event, charge, None)
+
+    def record(self, entry: int, answer: str, secret: bool, after: int | None = None) -> str:
+        standing = self.answer(entry)
+        if standing is not None:
+            return standing
+        if after is not None and self._rows("SELECT max(place) FROM answers")[0][0] != (after or None):
+            raise Stale("another was answered meanwhile")
+        salt = secrets.token_hex(16)
+        fields: dict[str, Value] = {"entry": entry, "secret": int(secret), "digest": digest(salt, answer)}
+        self._bind("answered", fields)
+        self._rows(
+            "INSERT INTO answers (place, entry, answer, salt, secret, head) VALUES (?, ?, ?, ?, ?, ?)",
+            self.place, entry, answer, salt, int(secret), self._head,
+        )  # fmt: skip
+        return answer
+
+    def write_note(self, kind: str, **fields: Value) -> None:
+        """Append what happened to the ledger itself."""
+        self._bind(kind, fields)
+        self.last_note = kind, fields
+        self._rows(
+            "INSERT INTO notes (place, kind, body, head) VALUES (?, ?, ?, ?)",
+            self.place, kind, canonical(fields), self._head,
+        )  # fmt: skip
+
+    def _append(self, kind: str, *values: Value) -> None:
+        self._bind(kind, dict(zip(FIELDS[kind], values, strict=True)))
+        self._rows(_INSERT[kind], self.place, *values, self._head)
+
+    def _bind(self, kind: str, fields: dict[str, Value]) -> None:
+        """Take the next place in the chain."""
+        self._head = link(self._head, self.place + 1, kind, fields)
+        self.place += 1

@@ -1,0 +1,132 @@
+"""The terms of a sparse vector: what its opener declares, checked, and which theorem they call for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from numbers import Rational
+from typing import Any, Literal
+
+from holdfast.errors import InputError
+from holdfast.mechanisms import allocation
+from holdfast.mechanisms.allocation import Allocation
+from holdfast.mechanisms.grid_scores import STEPS
+from holdfast.mechanisms.values import positive
+from holdfast.noise.parameter import natural
+
+Version = Literal["best", "lecture", "gaussian"]
+Number = int | float | Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Public facts about a sparse vector. `integers` says that values are compared without a finer grid."""
+
+    threshold: Fraction
+    sensitivity: Fraction
+    epsilon: Fraction | None
+    rho: Fraction | None
+    hits: int
+    delta: Fraction
+    monotone: bool
+    numeric: bool
+    version: Version
+    questions: int | None
+    integers: bool
+
+    @property
+    def step(self) -> Fraction:
+        """The grid: whole numbers, or 2^20 steps to a sensitivity."""
+        return Fraction(1) if self.integers else self.sensitivity / STEPS
+
+    def allocate(self) -> Allocation:
+        """The noise and the event, by the theorem that the version names."""
+        D, c, delta = math.ceil(self.sensitivity / self.step), self.hits, self.delta
+        match self.version, self.epsilon, self.rho, self.questions:
+            case "best", None, Fraction() as rho, None if not delta:
+                return allocation.concentrated(D, rho, c, monotone=self.monotone, numeric=self.numeric)
+            case "best", Fraction() as epsilon, None, None if delta:
+                return allocation.approximate(
+                    D, epsilon, delta, c, monotone=self.monotone, numeric=self.numeric
+                )
+            case "best", Fraction() as epsilon, None, None:
+                return allocation.pure(D, epsilon, c, monotone=self.monotone, numeric=self.numeric)
+            case "lecture", Fraction() as epsilon, None, None if not self.monotone:
+                return allocation.lecture(D, epsilon, delta, c, numeric=self.numeric)
+            case "gaussian", Fraction() as epsilon, None, int() as k if delta:
+                return allocation.gaussian(
+                    D, epsilon, delta, c, k, monotone=self.monotone, numeric=self.numeric
+                )
+        raise InputError(
+            "expected version 'best' with epsilon, with epsilon and delta, or with rho; 'lecture' with "
+            "epsilon or epsilon and delta, not monotone; or 'gaussian' with epsilon, delta and questions; "
+            "got another mixture"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """A dictionary that JSON can hold; fractions as text."""
+        return {k: str(v) if isinstance(v, Fraction) else v for k, v in asdict(self).items()}
+
+
+def terms(
+    *,
+    threshold: Number,
+    sensitivity: Number,
+    epsilon: Number | None,
+    rho: Number | None,
+    hits: int,
+    delta: Number,
+    monotone: bool,
+    numeric: bool,
+    version: Version,
+    questions: int | None,
+    integers: bool | None = None,
+) -> Terms:
+    """Terms, checked one by one; floats are taken as the exact fractions they are."""
+    if not is_number(threshold) or not math.isfinite(threshold):
+        raise InputError(f"threshold: expected a finite number, got {threshold!r}")
+    if not is_number(delta) or not 0 <= delta < 1:
+        raise InputError(f"delta: expected a number from 0 to below 1, got {delta!r}; 1e-6 is usual")
+    for name, flag in (("monotone", monotone), ("numeric", numeric)):
+        if not isinstance(flag, bool):
+            raise InputError(f"{name}: expected True or False, got {flag!r}")
+    return Terms(
+        Fraction(threshold),
+        positive("sensitivity", sensitivity),
+        None if epsilon is None else positive("epsilon", epsilon),
+        None if rho is None else positive("rho", rho),
+        natural("hits", hits, least=1),
+        Fraction(delta),
+        monotone,
+        numeric,
+        version,
+        None if questions is None else natural("questions", questions, least=1),
+        is_int(threshold) and is_int(sensitivity) if integers is None else bool(integers),
+    )
+
+
+def from_json(saved: dict[str, Any]) -> Terms:
+    """What `Terms.to_json` wrote."""
+    numbers = ("threshold", "sensitivity", "epsilon", "rho", "delta")
+    given: dict[str, Any] = {
+        k: Fraction(v) if k in numbers and v is not None else v for k, v in saved.items()
+    }
+    return terms(**given)
+
+
+def units(value: Number, step: Fraction) -> int:
+    """A finite number in grid steps, rounded half up in integers, so that whole shifts commute with it."""
+    p, q = value.as_integer_ratio()
+    double = 2 * q * step.numerator
+    return (2 * p * step.denominator + double // 2) // double
+
+
+def is_int(value: object) -> bool:
+    """An integer, not a truth value."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> bool:
+    """An integer, a fraction or a float, not a truth value."""
+    return isinstance(value, float | Rational) and not isinstance(value, bool)
