@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from holdfast.data.packed import packed_columns
 from holdfast.data.save import StoreWriter
 from holdfast.data.source import new_fingerprint
 from holdfast.data.store import StoreSource
@@ -24,8 +22,6 @@ def store(folder: Path, rows: int, schema: Schema) -> StoreSource:
     for AGE."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{'-'.join(schema)}-{rows}.hf"
-    if path.exists() and packed_columns(schema) != StoreSource(path).packed:
-        shutil.rmtree(path)  # written before stores had records
     if not path.exists():
         rng = np.random.default_rng(rows)
         with StoreWriter(path, schema, fingerprint=new_fingerprint()) as writer:

@@ -48,7 +48,7 @@ class DataError(HoldfastError):
 
 
 class StoreError(DataError):
-    """A saved store is broken, foreign, or made by a newer version."""
+    """A saved store is broken, foreign, or of another format."""
 
 
 class BudgetError(HoldfastError):

@@ -157,12 +157,6 @@ def test_hostile_manifests_do_not_open(store: Path, name: str) -> None:
         StoreSource(store)
 
 
-def test_a_newer_store_says_what_to_do(store: Path) -> None:
-    rewrite(store, HOSTILE["newer"])
-    with pytest.raises(StoreError, match="install a newer holdfast"):
-        StoreSource(store)
-
-
 def test_a_flipped_bit_in_the_manifest_is_noticed(store: Path) -> None:
     rewrite(store, lambda body: body["schema"]["columns"][0].update(hi=121), seal=False)
     with pytest.raises(StoreError, match="checksum"):

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 from holdfast.cli import main
 from holdfast.errors import BudgetError, LedgerError
+from holdfast.formats import FORMATS
 from holdfast.ledger import Account, ChainedLedger, Charge, SqliteLedger, Totals, acknowledge, chained, verify
 from holdfast.ledger.anchor import Anchor, Mark, anchors_folder
 from holdfast.ledger.writer import Writer
@@ -156,6 +157,21 @@ def test_an_unreadable_anchor_is_refused_and_never_ignored(damage: str, tmp_path
     assert ledger.totals().units == 100  # all that was left may have been spent
     assert verify(ledger).place > 3
     ledger.close()
+
+
+def test_an_anchor_of_another_version_is_not_acknowledged_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = SqliteHome(tmp_path)
+    (tmp_path / "anchors").mkdir()
+    with monkeypatch.context() as later:
+        later.setitem(FORMATS, "ledger's anchor", 2)
+        started(home).close()
+    [anchor] = home.anchors.iterdir()
+    before = anchor.read_bytes()
+    with pytest.raises(LedgerError, match="got version 2"):
+        acknowledge(home.path, anchors=home.anchors)
+    assert anchor.read_bytes() == before
 
 
 def test_a_missing_anchor_is_trusted_once(tmp_path: Path) -> None:

@@ -580,13 +580,16 @@ def test_the_file_keeps_what_it_was_told(tmp_path: Path) -> None:
     second.close()
 
 
-def test_a_newer_or_a_foreign_file_is_refused(tmp_path: Path) -> None:
-    newer = tmp_path / "newer.sqlite"
-    connection = sqlite3.connect(newer)
-    connection.execute("PRAGMA user_version=99")
-    connection.close()
-    with pytest.raises(LedgerError, match="newer"):
-        SqliteLedger(newer)
+def test_a_foreign_file_is_refused(tmp_path: Path) -> None:
+    for number, statement in enumerate(("PRAGMA user_version=99", "CREATE TABLE accounts (name TEXT)")):
+        other = tmp_path / f"{number}.sqlite"
+        connection = sqlite3.connect(other)
+        connection.execute(statement)
+        connection.close()
+        before = other.read_bytes()
+        with pytest.raises(LedgerError, match=f"got version {0 if number else 99}"):
+            SqliteLedger(other)
+        assert other.read_bytes() == before
     foreign = tmp_path / "foreign.sqlite"
     foreign.write_bytes(b"this is not a database at all, but it is long enough to look like one" * 20)
     with pytest.raises(LedgerError):

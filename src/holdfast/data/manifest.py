@@ -11,11 +11,11 @@ from typing import Any
 
 from holdfast.data.packed import RECORD_BYTES, record
 from holdfast.errors import SchemaError, StoreError
+from holdfast.formats import FORMATS, check_format
 from holdfast.query.schema import Schema
 
 MANIFEST_NAME = "manifest.json"
 MAGIC = "holdfast store"
-VERSION = 1
 MAX_BYTES = 2**26
 """A manifest holds the schema; 64 MiB is far above any honest list of categories."""
 
@@ -40,7 +40,7 @@ class Manifest:
         """JSON with its own checksum, so that a flipped bit in the schema does not go unnoticed."""
         body: dict[str, Any] = {
             "format": MAGIC,
-            "version": VERSION,
+            "version": FORMATS["store"],
             "rows": self.rows,
             "rows_per_unit": self.rows_per_unit,
             "fingerprint": self.fingerprint,
@@ -84,14 +84,7 @@ def read_manifest(folder: Path) -> Manifest:
 def _checked(body: Any, folder: Path) -> Manifest:
     if not isinstance(body, dict) or body.get("format") != MAGIC:
         raise StoreError(f"expected a folder written by holdfast, got a foreign {MANIFEST_NAME} in {folder}")
-    version = body.get("version")
-    if type(version) is not int or version < 1:
-        raise _damaged(folder, "version")
-    if version > VERSION:
-        raise StoreError(
-            f"expected a store of version {VERSION} or older, got version {version} in {folder}; "
-            "install a newer holdfast to open it"
-        )
+    check_format("store", body.get("version"), folder, StoreError)
     if body.get("checksum") != _own_checksum(body):
         raise _damaged(folder, "checksum")
     fingerprint, checksums = body.get("fingerprint"), body.get("checksums")
@@ -122,7 +115,7 @@ def _checked(body: Any, folder: Path) -> Manifest:
 
 
 def _packed(body: dict[str, Any], schema: Schema, folder: Path) -> tuple[tuple[str, ...], str]:
-    """The columns of the records and their checksum; nothing in a store that has none, as older ones."""
+    """The columns of the records and their checksum; nothing in a store that has none."""
     packed = body.get("packed")
     if packed is None:
         return (), ""

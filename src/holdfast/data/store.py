@@ -84,7 +84,7 @@ class StoreSource:
 
     @property
     def packed(self) -> tuple[str, ...]:
-        """The columns that lie side by side in records as well; none in an older store."""
+        """The columns that lie side by side in records as well; none if only one is narrow enough."""
         return self._manifest.packed
 
     @property

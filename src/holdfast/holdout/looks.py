@@ -13,6 +13,7 @@ from typing import Any
 
 from holdfast.desk.replayed import noted, refuse_to_replay
 from holdfast.errors import BudgetError, InputError, LedgerError
+from holdfast.formats import FORMATS, check_format
 from holdfast.holdout.fingerprint import fingerprint
 from holdfast.holdout.labels import Labels
 from holdfast.holdout.outcome import Outcome
@@ -36,6 +37,7 @@ Place = Ledger | str | Path | None
 """Where looks are counted: a ledger, a file, a folder, "postgresql://…#name", or (None) the memory of this process."""
 
 _HOLDOUT, _OPENING, _TEAM = "the holdout", "opening", "team "
+_NOTE = "holdout's note"
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,8 +269,11 @@ def _refuse_another(ledger: ChainedLedger, labels: str) -> None:
     note = ledger.anchors / f"{name}.looks"
     known = note.read_text() if note.exists() else ""
     if not known:
-        note.write_text(ledger.id)
-    elif known != ledger.id:
+        note.write_text(f"{FORMATS[_NOTE]} {ledger.id}")
+        return
+    version, _, standing = known.partition(" ")
+    check_format(_NOTE, int(version) if version.isdecimal() else None, note)
+    if standing != ledger.id:
         raise LedgerError(
             "the ledger of this holdout is missing, and another one is in its place; put the right one back, or "
             "collect a fresh holdout"

@@ -14,11 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.errors import LedgerError
+from holdfast.formats import FORMATS, check_format
 from holdfast.ledger.entry import Totals
 
-_RECORD = struct.Struct(">8s q 32s q q q")
-_MAGIC = b"hfanchor"
-_SIZE = _RECORD.size + 32  # and a checksum
+_RECORD = struct.Struct(">6s H q 32s q q q")
+_MAGIC, _CHECKSUM = b"anchor", 32
+_MOST = 4096
+"""The most bytes of an anchor, of whatever version: all begin with the magic word and the version, in two bytes, and
+end with the SHA-256 of what is before."""
 _SYNC_SECONDS = 1.0
 
 
@@ -29,6 +32,10 @@ class Mark:
     place: int
     head: str
     totals: Totals
+
+
+class NoAnchor(LedgerError):
+    """The file is no anchor, or a damaged one."""
 
 
 class Anchor:
@@ -74,15 +81,19 @@ class Anchor:
             return own.read()
 
     def read(self) -> Mark:
-        """The last mark. LedgerError if the file is no anchor. Call it while `held`."""
-        record = os.pread(self._file, _SIZE + 1, 0)
-        body = record[: _RECORD.size]
-        if len(record) != _SIZE or record[_RECORD.size :] != hashlib.sha256(body).digest():
-            raise LedgerError(
+        """The last mark. NoAnchor if the file is none, LedgerError if it is one of another version. Call it while
+        `held`."""
+        record = os.pread(self._file, _MOST, 0)
+        body, checksum = record[:-_CHECKSUM], record[-_CHECKSUM:]
+        whole = body.startswith(_MAGIC) and checksum == hashlib.sha256(body).digest()
+        if whole:
+            check_format("ledger's anchor", int.from_bytes(body[len(_MAGIC) :][:2], "big"), self.path)
+        if not whole or len(body) != _RECORD.size:
+            raise NoAnchor(
                 f"expected an anchor in {self.path}, got something else; what was charged last is unknown. Make "
                 "sure that the ledger is the current one, and acknowledge: docs/ledger.md"
             )
-        _, place, head, entries, answers, units = _RECORD.unpack(body)
+        _, _, place, head, entries, answers, units = _RECORD.unpack(body)
         return Mark(place, head.hex(), Totals(entries, answers, units))
 
     @contextlib.contextmanager
@@ -102,7 +113,7 @@ class Anchor:
 
     def renew(self, mark: Mark) -> None:
         """Write a mark over whatever is there, of whatever length. Call it while `held`."""
-        os.ftruncate(self._file, _SIZE)
+        os.ftruncate(self._file, _RECORD.size + _CHECKSUM)
         self.advance(mark)
 
     def close(self) -> None:
@@ -129,7 +140,7 @@ def flocked(file: int) -> Iterator[None]:
         fcntl.flock(file, fcntl.LOCK_UN)
 
 
-def anchors_folder(given: Path | None, beside: Path | None) -> Path:
+def anchors_folder(given: Path | str | None, beside: Path | None) -> Path:
     """Where anchors are kept: the given folder, $HOLDFAST_ANCHORS, $XDG_STATE_HOME/holdfast/anchors or
     ~/.local/state/holdfast/anchors. Where the last two cannot be written, `beside` the ledger: better than
     none, but a backup that brings back both goes unnoticed."""
@@ -172,8 +183,8 @@ def _create(path: Path, mark: Mark) -> None:
 
 
 def _record(mark: Mark) -> bytes:
-    totals = mark.totals
+    totals, head = mark.totals, bytes.fromhex(mark.head)
     body = _RECORD.pack(
-        _MAGIC, mark.place, bytes.fromhex(mark.head), totals.entries, totals.answers, totals.units
+        _MAGIC, FORMATS["ledger's anchor"], mark.place, head, totals.entries, totals.answers, totals.units
     )
     return body + hashlib.sha256(body).digest()

@@ -9,21 +9,11 @@ from threading import Lock
 from typing import TypeVar
 
 from holdfast.errors import BudgetError, InputError, LedgerError
-from holdfast.ledger.anchor import Anchor, Mark, anchors_folder
+from holdfast.ledger.anchor import Anchor, Mark, NoAnchor, anchors_folder
 from holdfast.ledger.batch import Batches, Ticket
 from holdfast.ledger.commit import Commit, Outcome, Reserve
 from holdfast.ledger.database import Database
-from holdfast.ledger.entry import (
-    ALWAYS,
-    LOST,
-    Account,
-    Charge,
-    Entry,
-    Moment,
-    Precondition,
-    Stale,
-    Totals,
-)
+from holdfast.ledger.entry import ALWAYS, LOST, Account, Charge, Entry, Moment, Precondition, Stale, Totals
 from holdfast.ledger.fact import Fact, Value, is_hex
 from holdfast.ledger.failpoint import reached
 from holdfast.ledger.reader import Reader, history
@@ -45,7 +35,7 @@ class ChainedLedger:
     """
 
     def __init__(
-        self, database: Database, anchors: Path | None, beside: Path | None, *, acknowledged: bool = False
+        self, database: Database, anchors: Path | str | None, beside: Path | None, *, acknowledged: bool
     ) -> None:
         self._database = database
         # A fork shares the parent's connections and locks, so these keep nobody out.
@@ -266,10 +256,10 @@ class ChainedLedger:
                 self._database.rollback()
 
     def _last_mark(self) -> Mark | None:
-        """What the anchor remembers, if it can be read."""
+        """What the anchor remembers, if it is one."""
         try:
             return self._anchor.read()
-        except LedgerError:
+        except NoAnchor:
             return None
 
 

@@ -6,11 +6,10 @@ import json
 from collections.abc import Iterable, Iterator
 
 from holdfast.errors import LedgerError
+from holdfast.formats import FORMATS, check_format
 from holdfast.ledger.audit import Verified, audit
 from holdfast.ledger.fact import Fact
 from holdfast.ledger.protocol import Ledger
-
-FORMAT = 2
 
 
 def export(ledger: Ledger) -> Iterator[str]:
@@ -29,7 +28,7 @@ def verify_export(lines: Iterable[str]) -> Verified:
 def _line(fact: Fact) -> str:
     line: dict[str, object] = {"place": fact.place, "kind": fact.kind, **fact.fields, "head": fact.head}
     if fact.kind == "ledger":
-        line["format"] = FORMAT
+        line["format"] = FORMATS["ledger's export"]
     if fact.kind == "answered" and not fact.fields["secret"]:
         line |= {"answer": fact.answer, "salt": fact.salt}
     return json.dumps(line)
@@ -42,8 +41,6 @@ def _fact(number: int, text: str) -> Fact:
         answer, salt = line.pop("answer", None), line.pop("salt", None)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise LedgerError(f"expected a fact as JSON, got something else in line {number}") from None
-    if kind == "ledger" and line.pop("format", None) != FORMAT:
-        raise LedgerError(
-            f"expected an export of format {FORMAT}, got another; use the Holdfast that wrote it"
-        )
+    if kind == "ledger":
+        check_format("ledger's export", line.pop("format", None), f"line {number}")
     return Fact(place, kind, line, head, answer, salt)

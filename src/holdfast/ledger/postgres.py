@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from holdfast.errors import LedgerError
+from holdfast.formats import FORMATS, check_format
 from holdfast.ledger.chained import ChainedLedger
-from holdfast.ledger.migrate import start
 from holdfast.ledger.reader import Rows, Stream
-from holdfast.ledger.sql_schema import FACTS, TABLES, VERSION
+from holdfast.ledger.sql_schema import FACTS, TABLES, make_ledger
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -57,12 +57,7 @@ class PostgresLedger(ChainedLedger):
         create: bool = True,
         acknowledged: bool = False,
     ) -> None:
-        super().__init__(
-            PostgresDatabase(url, ledger, create),
-            None if anchors is None else Path(anchors),
-            None,
-            acknowledged=acknowledged,
-        )
+        super().__init__(PostgresDatabase(url, ledger, create), anchors, None, acknowledged=acknowledged)
 
 
 class PostgresDatabase:
@@ -203,10 +198,7 @@ class PostgresDatabase:
         finally:
             connection.close()
         space, version = found[0]
-        if version > VERSION:
-            raise LedgerError(
-                f"this ledger was made by a newer Holdfast (format {version}); upgrade Holdfast"
-            )
+        check_format("ledger", version, self.address)
         self._space = space
 
     def _find(self, connection: Connection[Any]) -> list[Any]:
@@ -216,9 +208,10 @@ class PostgresDatabase:
         space = f"holdfast_{os.urandom(16).hex()}"
         _run(connection, f'CREATE SCHEMA "{space}"')
         _run(connection, f'SET LOCAL search_path TO "{space}"')
-        start(lambda sql, *values: _run(connection, sql, values), _tables())
-        _run(connection, "INSERT INTO holdfast.ledgers VALUES (?, ?, ?)", (self._ledger, space, VERSION))
-        return space, VERSION
+        make_ledger(lambda sql, *values: _run(connection, sql, values), _tables())
+        made = space, FORMATS["ledger"]
+        _run(connection, "INSERT INTO holdfast.ledgers VALUES (?, ?, ?)", (self._ledger, *made))
+        return made
 
 
 def without_password(url: str) -> str:

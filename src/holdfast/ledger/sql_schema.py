@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-VERSION = 2
+import uuid
+from collections.abc import Iterable
+
+from holdfast.ledger.fact import genesis
+from holdfast.ledger.reader import Rows
 
 TABLES = (
     "CREATE TABLE tip (ledger TEXT PRIMARY KEY, place BIGINT NOT NULL, head TEXT NOT NULL)",
@@ -25,3 +29,11 @@ TABLES = (
 
 FACTS = ("limits", "accounts", "entries", "answers", "notes")
 """The tables whose rows are facts; they are append-only. Each fact stands in one, at its place."""
+
+
+def make_ledger(rows: Rows, tables: Iterable[str]) -> None:
+    """Make the tables of a new ledger, with a random id."""
+    for statement in tables:
+        rows(statement)
+    ledger = uuid.uuid4().hex
+    rows("INSERT INTO tip (ledger, place, head) VALUES (?, 0, ?)", ledger, genesis(ledger))

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.errors import LedgerError
+from holdfast.formats import FORMATS, check_format
 from holdfast.ledger.anchor import flocked
 from holdfast.ledger.chained import ChainedLedger
-from holdfast.ledger.migrate import from_version_1, start
 from holdfast.ledger.reader import Rows, Stream
-from holdfast.ledger.sql_schema import FACTS, TABLES, VERSION
+from holdfast.ledger.sql_schema import FACTS, TABLES, make_ledger
 from holdfast.ledger.sqlite_readers import Readers
 
 _BUSY_SECONDS = 60.0
@@ -29,13 +29,8 @@ class SqliteLedger(ChainedLedger):
     def __init__(
         self, path: Path | str, anchors: Path | str | None = None, *, acknowledged: bool = False
     ) -> None:
-        place = Path(path)
-        super().__init__(
-            SqliteDatabase(place),
-            None if anchors is None else Path(anchors),
-            place.absolute().parent,
-            acknowledged=acknowledged,
-        )
+        database, folder = SqliteDatabase(Path(path)), Path(path).absolute().parent
+        super().__init__(database, anchors, folder, acknowledged=acknowledged)
 
 
 class SqliteDatabase:
@@ -50,9 +45,11 @@ class SqliteDatabase:
         try:
             self._writer = self._connect()
             try:
+                made = self._is_made()
                 self._writer.execute("PRAGMA journal_mode=WAL")
                 self._writer.execute("PRAGMA synchronous=FULL")
-                self._prepare()
+                if not made:
+                    self._make()
             except BaseException:
                 self._writer.close()
                 raise
@@ -110,30 +107,26 @@ class SqliteDatabase:
             self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
 
-    def _prepare(self) -> None:
-        """Make the tables of a new file, or bring an old one up to date, in one transaction."""
-        if self._version() == VERSION:
-            return
+    def _is_made(self) -> bool:
+        """Whether the tables are there; LedgerError for a file with others, which is left as it is."""
+        (version,) = self._writer.execute("PRAGMA user_version").fetchone()
+        if version == 0 and self._writer.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
+            return False
+        check_format("ledger", version, self.address)
+        return True
+
+    def _make(self) -> None:
+        """Make the tables of a new file, in one transaction."""
         rows = self.begin()
         try:
-            version = self._version()  # another process may have been quicker
-            if version > VERSION:
-                raise LedgerError(
-                    f"this ledger was made by a newer Holdfast (format {version}); upgrade Holdfast"
-                )
-            if version == 1:
-                from_version_1(rows, _tables())
-            elif version == 0:
-                start(rows, _tables())
-            rows(f"PRAGMA user_version={VERSION}")
+            if not self._is_made():  # another process may have been quicker
+                make_ledger(rows, _tables())
+                rows(f"PRAGMA user_version={FORMATS['ledger']}")
             self.commit()
             # Into the file itself: renamed or copied without its log, it must not be taken for an empty one.
             rows("PRAGMA wal_checkpoint(FULL)")
         finally:
             self.rollback()
-
-    def _version(self) -> int:
-        return int(self._writer.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _tables() -> Iterator[str]:

@@ -31,8 +31,7 @@ def gaussian(variance: Fraction | int, bits: Bits | None = None) -> int:
     Reference: Canonne, Kamath, Steinke, The discrete Gaussian for differential privacy (2020), Theorem 4.
     Cost: below a microsecond for a variance in use, under a millisecond for a new one.
     """
-    kept = _cache.of(variance)
-    return kept.one() if bits is None else int(kept.many(1, bits)[0])
+    return _cache.of(variance).one(bits)
 
 
 def gaussian_vector(variance: Fraction | int, count: int, bits: Bits | None = None) -> NDArray[np.int64]:

@@ -31,8 +31,7 @@ def geometric(rate: Fraction | int, bits: Bits | None = None) -> int:
     Requires: rate >= 2**-52.
     Cost: below a microsecond for a rate in use, under a millisecond for a new one.
     """
-    kept = _cache.of(rate)
-    return kept.one() if bits is None else int(kept.many(1, bits)[0])
+    return _cache.of(rate).one(bits)
 
 
 def geometric_vector(rate: Fraction | int, count: int, bits: Bits | None = None) -> NDArray[np.int64]:

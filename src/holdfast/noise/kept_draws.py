@@ -48,11 +48,11 @@ class KeptDraws:
         # Last: another thread that sees this process's sign must find none of the parent's draws.
         self._process = current()
 
-    def one(self) -> int:
-        """One draw from the system's bits. Cost: below a microsecond once the law is warm."""
-        replayed = given()
-        if replayed is not None:
-            return int(self.many(1, replayed)[0])
+    def one(self, bits: Bits | None = None) -> int:
+        """One draw. Cost: below a microsecond once the law is warm, from the system's bits."""
+        bits = given() if bits is None else bits
+        if bits is not None:
+            return int(self.many(1, bits)[0])
         if self._process != current():
             self.forget()
         while True:

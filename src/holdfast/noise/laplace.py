@@ -30,8 +30,7 @@ def laplace(scale: Fraction | int, bits: Bits | None = None) -> int:
     Reference: Ghosh, Roughgarden, Sundararajan, Universally utility-maximizing privacy mechanisms (2012).
     Cost: below a microsecond for a scale in use, under a millisecond for a new one.
     """
-    kept = _cache.of(scale)
-    return kept.one() if bits is None else int(kept.many(1, bits)[0])
+    return _cache.of(scale).one(bits)
 
 
 def laplace_vector(scale: Fraction | int, count: int, bits: Bits | None = None) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.errors import InputError, LedgerError
+from holdfast.formats import FORMATS, check_format
 from holdfast.service.gateway_database import Database
 
 _TABLES = (
@@ -71,10 +72,12 @@ class Catalog:
 
     def __init__(self, records: Database, replies: Database) -> None:
         self._db, self._replies, self._written = records, replies, 0
-        for database, tables in ((records, _TABLES), (replies, _REPLIES)):
-            with database.write():
-                for statement in tables:
-                    database.rows(statement)
+        try:
+            _make(records, "gateway's catalog", _TABLES)
+            _make(replies, "gateway's replies", _REPLIES)
+        except BaseException:
+            self.close()
+            raise
 
     def add_person(self, name: str, scope: str, team: str | None = None) -> Person:
         """Somebody new. Names are unique; a team is whom their submissions to boards are charged to."""
@@ -268,6 +271,17 @@ class Catalog:
         """Let go of both databases."""
         self._db.close()
         self._replies.close()
+
+
+def _make(database: Database, kind: str, tables: Iterable[str]) -> None:
+    """Make what is missing of the tables; LedgerError if there are some of another version, which stay as they are."""
+    with database.write():
+        database.rows("CREATE TABLE IF NOT EXISTS formats (kind TEXT PRIMARY KEY, version BIGINT NOT NULL)")
+        database.rows("INSERT INTO formats VALUES (?, ?) ON CONFLICT DO NOTHING", kind, FORMATS[kind])
+        ((version,),) = database.rows("SELECT version FROM formats WHERE kind = ?", kind)
+        check_format(kind, version, "the gateway's database")
+        for statement in tables:
+            database.rows(statement)
 
 
 class Taken(InputError):
