@@ -21,7 +21,7 @@ class Ladder:
 
     Guarantee: with probability `confidence`, at every time, the best loss shown is within `width` of the
     least population loss among the submissions so far. It is no interval for any other submission.
-    Reference: Blum and Hardt 2015; `validity.ladder` for the count of transcripts in nats.
+    Reference: Blum and Hardt 2015; `validity.ladder_bound.ladder` for the count of transcripts in nats.
     The parameter-free one (cells = 0) moves on a difference of more than its standard error and shows the
     loss to 1/n: a heuristic of the same paper. No error is proved for it.
     """
