@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import chain
 
 from holdfast.errors import InputError, MechanismError
-from holdfast.ledger import Charge, Moment, Precondition
+from holdfast.ledger import UNCOVERED, Charge, Moment, Precondition
 from holdfast.mechanisms.accuracy import most_noise
 from holdfast.mechanisms.values import round_down, round_up
 from holdfast.mechanisms.votes import FLIP
 from holdfast.noise.parameter import LARGEST_SCALE
 from holdfast.planning.mean import aims, when_it_holds
 from holdfast.planning.plan import Alternative, Plan, Recipe
-from holdfast.planning.promise import Promise, answered, next_promises, total_rho
+from holdfast.planning.promise import (
+    Promise,
+    answered,
+    left_out_promises,
+    next_promises,
+    refuse_beyond_the_promise,
+    total_rho,
+)
 from holdfast.planning.recipe_event import event_of, pure_epsilon, selections
+from holdfast.planning.recipe_information import recipe_information
+from holdfast.planning.plain_answer import plain_recipe, spare_units, told_until
 from holdfast.planning.request import Request
 from holdfast.planning.terms import Terms
 from holdfast.planning.width import range_length, spans, stated, widths, wished
@@ -28,6 +38,9 @@ from holdfast.query.statistic import Statistic, Workload, workload
 
 _HALVED = 30
 """How often a budget is halved in search of a narrower answer."""
+
+_NEARER, _TIMES = 1.01, 7000
+"""A refusal names the nearest width that can be had to a hundredth, up to any."""
 
 PAYS = 32
 """Sampling pays when it reads at most one row in this many; a scan of the rest is as quick."""
@@ -59,8 +72,10 @@ def plan(statistic: Statistic, request: Request, moment: Moment, terms: Terms) -
     totals = workload(statistic, terms.schema, terms.rows)
     if terms.fixed is not None:
         return _fixed_plan(totals, request, terms)
+    if terms.places is not None:
+        refuse_beyond_the_promise(1, answered(moment, terms), terms)
     _refuse_vacuous(totals, request, terms)
-    mechanisms = mechanisms_for(totals, request, terms)
+    mechanisms = mechanisms_for(totals, request, moment, terms)
     for aim in aims(totals, terms.rows):
         tried = (_plan_by(mechanism, totals, request, moment, terms, aim) for mechanism in mechanisms)
         found = [made for made in tried if made is not None]
@@ -69,6 +84,12 @@ def plan(statistic: Statistic, request: Request, moment: Moment, terms: Terms) -
     else:
         raise InputError(_impossible(totals, request, moment, terms))
     best = _best(found, terms)
+    if (
+        is_plain(request)
+        and best.promise.left_out is not None
+        and best.width >= range_length(totals, terms.rows)
+    ):
+        raise InputError(_impossible(totals, request, moment, terms))
     return replace(best, advice=_advice(best, totals, request, moment, terms))
 
 
@@ -132,7 +153,12 @@ def finish(
         recipe=recipe,
         promise=promise,
         event=event,
-        charge=Charge(terms.session.cost(event), terms.table.cost(event), _queries(totals, terms)),
+        charge=Charge(
+            terms.session.cost(event),
+            terms.table.cost(event),
+            _queries(totals, terms),
+            recipe_information(totals, recipe, terms.rows) if terms.rows_per_unit == 1 else UNCOVERED,
+        ),
         rho=zcdp(event).rho,
         epsilon=pure_epsilon(event),
         widths=planned,
@@ -177,7 +203,7 @@ def affordable(statistic: Statistic, moment: Moment, terms: Terms, remaining: in
 def _width_for(amount: float, totals: Workload, moment: Moment, terms: Terms) -> float | None:
     """The half-width that so much of the session's currency buys."""
     try:
-        mechanism = mechanisms_for(totals, Request(), terms)[0]
+        mechanism = mechanisms_for(totals, Request(), moment, terms)[0]
         made = _promised(
             totals, _bought(mechanism, totals, amount, terms.session.currency, terms), moment, terms
         )
@@ -186,8 +212,16 @@ def _width_for(amount: float, totals: Workload, moment: Moment, terms: Terms) ->
     return made.width if made is not None and math.isfinite(made.width) else None
 
 
-def mechanisms_for(totals: Workload, request: Request, terms: Terms) -> tuple[str, ...]:
-    """The mechanisms to try; an explicit choice or an explicit budget leaves one."""
+def is_plain(request: Request) -> bool:
+    """Whether the question says nothing of how exact it is to be: then the session's plan does."""
+    return request.within is None and request.rho is None and request.epsilon is None
+
+
+def mechanisms_for(totals: Workload, request: Request, moment: Moment, terms: Terms) -> tuple[str, ...]:
+    """The mechanisms to try; an explicit choice or an explicit budget leaves one.
+
+    While the leave-out theorem holds, what it does not cover is done by name only: it ends it for everybody.
+    """
     currency, kind = terms.session.currency, totals.statistic.kind
     if kind == "quantile":
         if currency == "gdp":
@@ -206,6 +240,10 @@ def mechanisms_for(totals: Workload, request: Request, terms: Terms) -> tuple[st
             default = ("gaussian",)
         elif request.within is None:
             default = allowed[:1]
+            if terms.places is not None and terms.places.epochs and terms.places.mechanism in allowed:
+                default = (terms.places.mechanism,)
+        elif terms.places is not None and moment.table.information < UNCOVERED:
+            default = tuple(m for m in allowed if m == "gaussian" or (m == "votes" and terms.places.by_votes))
     if request.mechanism is not None:
         default = (request.mechanism,)
     for mechanism in default:
@@ -235,12 +273,18 @@ def _plan_by(
     """The best plan with one mechanism, or None if it cannot do it. A mean is to be within if `aim` rows qualify
     (None: all)."""
     if request.within is None:
-        amount, currency = amount_of(request, terms)
+        if is_plain(request) and request.rows is None and mechanism != "exponential":
+            recipe = plain_recipe(mechanism, totals, moment, terms)
+            if recipe is not None:
+                return _promised(totals, recipe, moment, terms)
+        amount, currency = amount_of(request, moment, terms)
         return _promised(totals, _bought(mechanism, totals, amount, currency, terms), moment, terms)
-    for promise in next_promises(moment, terms):
+    for promise in _promises(mechanism, moment, terms):
         recipe = _within(mechanism, totals, request, promise, terms, aim)
-        if recipe is None:
+        if recipe is None and promise.left_out is None:
             return None  # a later promise is wider still
+        if recipe is None:
+            continue
         made = finish(totals, recipe, promise, terms, request.within)
         if _within_level(made, promise, moment, terms) and made.width <= request.within:
             return made
@@ -249,11 +293,22 @@ def _plan_by(
 
 def _promised(totals: Workload, recipe: Recipe, moment: Moment, terms: Terms) -> Plan | None:
     """The plan for a recipe under the narrowest promise that its cost allows."""
-    for promise in next_promises(moment, terms):
+    for promise in _promises(recipe.mechanism, moment, terms):
         made = finish(totals, recipe, promise, terms)
         if _within_level(made, promise, moment, terms):
             return made
     return None
+
+
+def _promises(mechanism: str, moment: Moment, terms: Terms) -> Iterator[Promise]:
+    """What an answer by this mechanism may promise, the narrowest first."""
+    places = terms.places
+    if places is not None and (mechanism == "gaussian" or (mechanism == "votes" and places.by_votes)):
+        covered = left_out_promises(moment, terms, told_until(moment, terms))
+        found = next(covered, None)
+        if found is not None:
+            return chain((found,), covered)
+    return next_promises(moment, terms)
 
 
 def _queries(totals: Workload, terms: Terms) -> int:
@@ -272,9 +327,15 @@ def holds(made: Plan, moment: Moment, terms: Terms) -> Precondition:
     last = terms.queries if terms.queries is not None else 2 ** first.bit_length() - 1
     if terms.target == "table":
         return Precondition(session_answers=last, currency=currency)
-    return Precondition(
-        table_answers=last, table_units=units_of_rho(made.promise.most_rho, terms), currency=currency
-    )
+    most = units_of_rho(made.promise.most_rho, terms)
+    if terms.places is None:
+        return Precondition(table_answers=last, table_units=most, currency=currency)
+    if terms.places.epochs:
+        last = terms.places.epoch_of(first)[1]
+    if made.promise.left_out is None:
+        return Precondition(session_answers=last, table_units=most, currency=currency)
+    told = made.promise.information + made.charge.information
+    return Precondition(session_answers=last, table_information=told, currency=currency)
 
 
 def units_of_rho(rho: float, terms: Terms) -> int:
@@ -291,8 +352,8 @@ def _within_level(made: Plan, promise: Promise, moment: Moment, terms: Terms) ->
     return moment.table.units + made.charge.table <= units_of_rho(promise.most_rho, terms)
 
 
-def amount_of(request: Request, terms: Terms) -> tuple[float, str]:
-    """The budget for one answer: as the request says, or an equal share of the session's."""
+def amount_of(request: Request, moment: Moment, terms: Terms) -> tuple[float, str]:
+    """The budget for one answer: as the request says, or an equal share of what the session's plan leaves."""
     if request.epsilon is not None:
         return request.epsilon, "pure"
     if request.rho is not None:
@@ -302,7 +363,7 @@ def amount_of(request: Request, terms: Terms) -> tuple[float, str]:
             "say how exact: within= (accuracy), rho= or epsilon= (budget); or open the session with "
             "queries= to share its budget equally"
         )
-    units = terms.session.limit_units // terms.queries
+    units = spare_units(moment, terms)
     if units <= 0:
         raise InputError(
             "the session's budget divided by its queries is less than a billionth; ask for fewer"
@@ -389,8 +450,10 @@ def _within(
     if mechanism == "votes":
         rounds = len(totals.measurements)
 
+        flip = FLIP if promise.left_out is None or terms.places is None else terms.places.flip
+
         def voting(count: int) -> Recipe:
-            return Recipe(mechanism, Fraction(count), count * rounds, FLIP)
+            return Recipe(mechanism, Fraction(count), count * rounds, flip)
 
         count = _fewest(lambda m: wide(voting(m)) <= within, cap // rounds)
         return None if count is None else voting(count)
@@ -475,18 +538,18 @@ def _impossible(totals: Workload, request: Request, moment: Moment, terms: Terms
     """Says what could be certified instead."""
     nearest = None
     if request.within is not None:
-        mechanism = mechanisms_for(totals, Request(within=request.within), terms)[0]
+        mechanism = mechanisms_for(totals, Request(within=request.within), moment, terms)[0]
 
         def wider(times: int) -> Request:
-            return Request(within=min(float(request.within or 0) * 1.25**times, sys.float_info.max))
+            return Request(within=min(float(request.within or 0) * _NEARER**times, sys.float_info.max))
 
         times = _fewest(
-            lambda times: _plan_by(mechanism, totals, wider(times), moment, terms) is not None, 300
+            lambda times: _plan_by(mechanism, totals, wider(times), moment, terms) is not None, _TIMES
         )
         nearest = None if times is None else wider(times).within
         if nearest is not None and nearest >= range_length(totals, terms.rows):
             nearest = None
-    what = f"within={request.within:g}" if request.within is not None else "this request"
+    what = f"within={request.within:g}" if request.within is not None else "an answer that tells something"
     advice = "no width can be certified" if nearest is None else f"about within={nearest:.3g} can be"
     spent = total_rho(moment.table.units, terms) if terms.target == "population" else 0.0
     after = f" after answers of rho {spent:.2g} in all on this table" if spent else ""
