@@ -70,7 +70,7 @@ class Charge:
 
     def __post_init__(self) -> None:
         four = self.session, self.table, self.queries, self.information
-        if not (all(type(number) is int for number in four) and 0 <= min(four) and four[3] <= UNCOVERED):
+        if not (all(type(number) is int for number in four) and min(four) >= 0 and four[3] <= UNCOVERED):
             raise InputError(
                 "expected a charge in whole units, none below 0, got another number; round it up"
             )

@@ -229,8 +229,9 @@ def _entry_fields(entry: Entry, spent: dict[str | None, Totals]) -> dict[str, Va
     mine = spent[entry.session] = spent.get(entry.session, _NOTHING).plus(charge.queries, charge.session)
     all_ = spent[None] = spent.get(None, _NOTHING).plus(charge.queries, charge.table, charge.information)
     values = (
-        entry.session, entry.key, entry.plan, entry.event, charge.session, charge.table, charge.queries, charge.information,
-        mine.entries, mine.answers, mine.units, all_.entries, all_.answers, all_.units, all_.information,
+        entry.session, entry.key, entry.plan, entry.event, charge.session, charge.table, charge.queries,
+        charge.information, mine.entries, mine.answers, mine.units, all_.entries, all_.answers, all_.units,
+        all_.information,
     )  # fmt: skip
     return dict(zip(FIELDS["reserved"], values, strict=True))
 

@@ -239,7 +239,8 @@ def recipe_from_text(text: str, rows: int) -> tuple[Recipe, Promise, float | Non
     """What `Plan.text` recorded: the recipe, the promise (about so many rows), and the half-width asked for."""
     record = json.loads(text)
     mechanism, noise, rows, flip, per_span = record["recipe"]
-    *promise, size, information = record["promise"]
+    target, allowance, population, slack, most_rho, size, information = record["promise"]
     recipe = Recipe(mechanism, Fraction(noise), rows, None if flip is None else Fraction(flip), per_span)
     left_out = None if size is None else LeaveOut(rows, (size,)) if size else recorded_grid(rows)
-    return recipe, Promise(*promise, left_out, information), record["within"]
+    promise = Promise(target, allowance, population, slack, most_rho, left_out, information)
+    return recipe, promise, record["within"]

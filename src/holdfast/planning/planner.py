@@ -16,6 +16,7 @@ from holdfast.mechanisms.values import round_down, round_up
 from holdfast.mechanisms.votes import FLIP
 from holdfast.noise.parameter import LARGEST_SCALE
 from holdfast.planning.mean import aims, when_it_holds
+from holdfast.planning.plain_answer import plain_recipe, spare_units, told_until
 from holdfast.planning.plan import Alternative, Plan, Recipe
 from holdfast.planning.promise import (
     Promise,
@@ -27,7 +28,6 @@ from holdfast.planning.promise import (
 )
 from holdfast.planning.recipe_event import event_of, pure_epsilon, selections
 from holdfast.planning.recipe_information import recipe_information
-from holdfast.planning.plain_answer import plain_recipe, spare_units, told_until
 from holdfast.planning.request import Request
 from holdfast.planning.terms import Terms
 from holdfast.planning.width import range_length, spans, stated, widths, wished

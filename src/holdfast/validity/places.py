@@ -1,11 +1,11 @@
-"""What a session fixes when it is opened: the noise of its places, and how many rows the theorem leaves out for each."""
+"""What a session fixes when it is opened: the noise of its places, and the rows that the theorem leaves out."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from holdfast.privacy.rounding import up
 from holdfast.validity.falling import Schedule
@@ -101,11 +101,11 @@ class Places:
         return [self.mechanism, str(self.flip), epochs, self.mixed, self.begun, min(self.width, 1e300)]
 
 
-def places_from_json(rows: int, kept: Sequence[object]) -> Places:
+def places_from_json(rows: int, kept: list[Any]) -> Places:
     """What `Places.to_json` wrote of a session on so many rows."""
     mechanism, flip, epochs, mixed, begun, width = kept
-    made = tuple(Epoch(answers, Fraction(noise), left_out) for answers, noise, left_out in epochs)  # type: ignore[attr-defined]
-    return Places(rows, mechanism, Fraction(flip), made, mixed, begun, width)  # type: ignore[arg-type]
+    made = tuple(Epoch(answers, Fraction(noise), left_out) for answers, noise, left_out in epochs)
+    return Places(rows, mechanism, Fraction(flip), made, mixed, begun, width)
 
 
 def by_gaussian(schedule: Schedule) -> Places:

@@ -1,7 +1,7 @@
 """How much a release tells of the rows, in one number that holds for every number of rows that a plan may leave out.
 
-The number is an information I: for each m on the ladder the release is a (p)-step of Theorem 24 with a charge of at most
-kappa I/4, what scalar Gaussian answers with 1/sigma^2 in all equal to I charge. So one number adds up over all releases.
+The number is an information I: for each m on the ladder the release is a (p)-step of Theorem 24 that charges at most
+kappa I/4, what scalar Gaussian answers charge whose 1/sigma^2 add up to I. So one number does for all releases.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from holdfast.validity.leave_out_votes import vote_charge
 
 
 def gaussian_told(radius_squared: float, sigma: float) -> float:
-    """Numbers told together, each with noise sigma: 4 R^2/sigma^2, R the radius of a ball that holds every row's vector.
+    """Numbers told together with noise sigma each: 4 R^2/sigma^2, R the radius of a ball that holds every row's vector.
 
     Reference: docs/theorems.md, Theorem 24 (vectors); discrete Gaussian noise tells no more.
     """
