@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import chain
 
 from holdfast.errors import InputError, MechanismError
 from holdfast.ledger import UNCOVERED, Charge, Moment, Precondition
-from holdfast.mechanisms.accuracy import most_noise
 from holdfast.mechanisms.values import round_down, round_up
-from holdfast.mechanisms.votes import FLIP
-from holdfast.noise.parameter import LARGEST_SCALE
 from holdfast.planning.mean import aims, when_it_holds
 from holdfast.planning.plain_answer import plain_recipe, spare_units, told_until
 from holdfast.planning.plan import Alternative, Plan, Recipe
@@ -28,9 +25,16 @@ from holdfast.planning.promise import (
 )
 from holdfast.planning.recipe_event import event_of, pure_epsilon, selections
 from holdfast.planning.recipe_information import recipe_information
+from holdfast.planning.recipe_search import (
+    LEAST_VARIANCE,
+    fewest,
+    is_counted,
+    recipe_within,
+    refuse_undrawable,
+)
 from holdfast.planning.request import Request
 from holdfast.planning.terms import Terms
-from holdfast.planning.width import range_length, spans, stated, widths, wished
+from holdfast.planning.width import range_length, spans, stated, wished
 from holdfast.privacy.event import Group
 from holdfast.privacy.filter import UNITS
 from holdfast.privacy.rule import zcdp
@@ -47,19 +51,6 @@ PAYS = 32
 
 NEARLY_EQUAL = 2.5
 """Costs within this factor count as near-equal; then the plan that reads the fewest rows wins."""
-
-_MOST_NOISE = {
-    "gaussian": Fraction(LARGEST_SCALE**2),
-    "laplace": Fraction(LARGEST_SCALE),
-    "subsampled-laplace": Fraction(LARGEST_SCALE),
-}
-"""The largest variance or scale that the samplers take; votes take any number."""
-
-_LEAST_EPSILON = Fraction(1, LARGEST_SCALE)
-"""A selection with less tells nothing, and its width in rows would leave the floats."""
-
-_LEAST_VARIANCE = 4
-"""Gaussian-only budgets count noise above this variance (theory 2.5)."""
 
 
 def plan(statistic: Statistic, request: Request, moment: Moment, terms: Terms) -> Plan:
@@ -170,20 +161,6 @@ def finish(
     )
 
 
-def refuse_undrawable(mechanism: str, noise: Fraction) -> None:
-    """InputError if the samplers do not reach so far, or a selection would tell nothing."""
-    if mechanism == "exponential" and noise < _LEAST_EPSILON:
-        raise InputError(
-            f"so little budget makes each selection's epsilon less than 2^-{LARGEST_SCALE.bit_length() - 1}, "
-            "which tells nothing; give more"
-        )
-    if noise > _MOST_NOISE.get(mechanism, math.inf):
-        raise InputError(
-            f"so little budget needs noise beyond 2^{LARGEST_SCALE.bit_length() - 1} steps, which cannot be drawn; "
-            "give more, or have the column declared in a narrower range or coarser steps"
-        )
-
-
 def affordable(statistic: Statistic, moment: Moment, terms: Terms, remaining: int) -> float | None:
     """The tightest half-width that `remaining` units of the session's budget, or a part of them, can still buy.
 
@@ -280,7 +257,7 @@ def _plan_by(
         amount, currency = amount_of(request, moment, terms)
         return _promised(totals, _bought(mechanism, totals, amount, currency, terms), moment, terms)
     for promise in _promises(mechanism, moment, terms):
-        recipe = _within(mechanism, totals, request, promise, terms, aim)
+        recipe = recipe_within(mechanism, totals, request.within, request.rows, promise, terms, aim)
         if recipe is None and promise.left_out is None:
             return None  # a later promise is wider still
         if recipe is None:
@@ -378,9 +355,9 @@ def _bought(mechanism: str, totals: Workload, amount: float, currency: str, term
     if mechanism == "gaussian":
         squared = Fraction(sensitivity.l2_squared * unit**2)
         variance = round_up(squared / exact) + 4 if currency == "gdp" else round_up(squared / (2 * exact))
-        if not _counts(mechanism, variance, terms):
+        if not is_counted(mechanism, variance, terms):
             raise InputError(
-                f"so much budget leaves noise of variance at most {_LEAST_VARIANCE}, which a Gaussian-only budget "
+                f"so much budget leaves noise of variance at most {LEAST_VARIANCE}, which a Gaussian-only budget "
                 "cannot count; give less"
             )
         return Recipe(mechanism, variance, rows)
@@ -399,12 +376,6 @@ def _bought(mechanism: str, totals: Workload, amount: float, currency: str, term
     raise InputError(f"{mechanism} is planned by accuracy: give within=")
 
 
-def _counts(mechanism: str, noise: Fraction, terms: Terms) -> bool:
-    """Whether the budgets of the session and of the table have a theorem for so little noise."""
-    gaussian_only = "gdp" in (terms.session.currency, terms.table.currency)
-    return not gaussian_only or mechanism != "gaussian" or noise > _LEAST_VARIANCE
-
-
 def _epsilon_of_rho(rho: float) -> float:
     """The largest epsilon with epsilon*tanh(epsilon/2) <= rho, from below; positive where rho is.
 
@@ -416,81 +387,6 @@ def _epsilon_of_rho(rho: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if middle * math.tanh(middle / 2) <= rho else (low, middle)
     return low * (1 - 2.0**-40)
-
-
-def _within(
-    mechanism: str, totals: Workload, request: Request, promise: Promise, terms: Terms, aim: int | None
-) -> Recipe | None:
-    """The cheapest recipe that is certain to be within; None if there is none."""
-
-    def wide(recipe: Recipe) -> float:
-        return widths(totals, recipe, promise, terms.rows, aim).whole
-
-    within = request.within
-    assert within is not None
-    cap = terms.rows if request.rows is None else min(request.rows, terms.rows)
-    if mechanism in ("gaussian", "laplace"):
-        if cap < terms.rows:
-            return None
-        largest = Recipe(mechanism, _MOST_NOISE[mechanism], terms.rows)
-        if wide(largest) <= within:
-            return largest
-        start = 4.0 * spans(totals)[0] ** (2 if mechanism == "gaussian" else 1)
-        noise = most_noise(lambda noise: wide(Recipe(mechanism, noise, terms.rows)), within, start)
-        recipe = Recipe(mechanism, noise, terms.rows)
-        fits = noise > 0 and wide(recipe) <= within
-        return recipe if fits and _counts(mechanism, noise, terms) else None
-    if mechanism == "exponential":
-        least = Recipe(mechanism, _LEAST_EPSILON, terms.rows)
-        if wide(least) <= within:
-            return least
-        rate = most_noise(lambda inverse: wide(Recipe(mechanism, 1 / inverse, terms.rows)), within, 1.0)
-        recipe = Recipe(mechanism, round_up(1 / rate) if rate else Fraction(10**6), terms.rows)
-        return recipe if wide(recipe) <= within else None
-    if mechanism == "votes":
-        rounds = len(totals.measurements)
-
-        flip = FLIP if promise.left_out is None or terms.places is None else terms.places.flip
-
-        def voting(count: int) -> Recipe:
-            return Recipe(mechanism, Fraction(count), count * rounds, flip)
-
-        count = _fewest(lambda m: wide(voting(m)) <= within, cap // rounds)
-        return None if count is None else voting(count)
-    return _subsample(totals, within, promise, cap, terms, wide)
-
-
-def _subsample(
-    totals: Workload, within: float, promise: Promise, cap: int, terms: Terms, wide: Callable[[Recipe], float]
-) -> Recipe | None:
-    """Rows without replacement: half again as many as a noiseless sample would need, then Laplace noise."""
-    if len(totals.measurements) > 1:
-        return None
-    sensitivity = totals.sensitivity().l1
-
-    def sampling(count: int, scale: Fraction) -> Recipe:
-        return Recipe("subsampled-laplace", scale, count)
-
-    least = _fewest(lambda m: wide(sampling(m, Fraction(1, 1000))) <= 0.6 * within, cap)
-    if least is None:
-        return None
-    largest = sampling(least, _MOST_NOISE["subsampled-laplace"])
-    if wide(largest) <= within:
-        return largest
-    scale = most_noise(lambda scale: wide(sampling(least, scale)), within, 4.0 * max(1, sensitivity))
-    recipe = sampling(least, scale)
-    return recipe if scale > 0 and wide(recipe) <= within else None
-
-
-def _fewest(holds: Callable[[int], bool], most: int) -> int | None:
-    """The least count in 1..most for which something monotone holds."""
-    if most < 1 or not holds(most):
-        return None
-    low, high = 0, most
-    while high - low > max(1, high >> 12):
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
 
 
 def _best(found: list[Plan], terms: Terms) -> Plan:
@@ -543,7 +439,7 @@ def _impossible(totals: Workload, request: Request, moment: Moment, terms: Terms
         def wider(times: int) -> Request:
             return Request(within=min(float(request.within or 0) * _NEARER**times, sys.float_info.max))
 
-        times = _fewest(
+        times = fewest(
             lambda times: _plan_by(mechanism, totals, wider(times), moment, terms) is not None, _TIMES
         )
         nearest = None if times is None else wider(times).within

@@ -10,6 +10,7 @@ from holdfast.ledger import UNCOVERED, Moment
 from holdfast.planning.plain_answer import cost_in_all
 from holdfast.planning.promise import LEFT_OUT
 from holdfast.planning.recipe_information import told_by
+from holdfast.planning.recipe_search import LEAST_VARIANCE
 from holdfast.planning.terms import Terms
 from holdfast.privacy.filter import UNITS, Filter
 from holdfast.validity.argument import miss
@@ -21,8 +22,6 @@ _NEARLY = 1.02
 """Among plans that are at most so much wider, the one that reads the fewest rows is taken."""
 _PAYS = 32
 """Votes are read one by one; a scan of so many rows takes as long."""
-_LEAST_VARIANCE = 4
-"""Gaussian-only budgets count noise above this variance (theory 2.5)."""
 _TRIES = 8
 
 
@@ -94,7 +93,7 @@ def _affordable(
         (terms.table, (cap.limit if cap is not None else terms.table.limit_units) - moment.table.units)
     )
     gaussian_only = "gdp" in (terms.session.currency, terms.table.currency)
-    least = max(least_noise, math.sqrt(_LEAST_VARIANCE + 1) / rows if gaussian_only else 0.0)
+    least = max(least_noise, math.sqrt(LEAST_VARIANCE + 1) / rows if gaussian_only else 0.0)
     most = min(_information(budget, units, rows) for budget, units in budgets)
     for _ in range(_TRIES):
         if not most > 0:

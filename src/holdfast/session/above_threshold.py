@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from holdfast.errors import InputError
 from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.mechanisms.sparse_vector_terms import Version
-from holdfast.planning.planner import refuse_undrawable
+from holdfast.planning.recipe_search import refuse_undrawable
 from holdfast.planning.request import one_of, positive, printable
 from holdfast.privacy.event import Nothing
 from holdfast.query.measurement import Measurement
