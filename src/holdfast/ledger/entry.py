@@ -133,6 +133,14 @@ class Moment:
     table: Totals
     cap: Account | None = None
 
+    def after(self, charge: Charge) -> Moment:
+        """Where it will stand after a charge of this session's."""
+        return Moment(
+            self.session.plus(charge.queries, charge.session),
+            self.table.plus(charge.queries, charge.table, charge.information),
+            self.cap,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:

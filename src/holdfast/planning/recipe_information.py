@@ -14,9 +14,6 @@ from holdfast.query.statistic import Workload
 from holdfast.validity.leave_out_charges import groups_radius_squared
 from holdfast.validity.told import gaussian_told, votes_told
 
-COVERED = ("gaussian", "votes")
-"""The mechanisms for statistics whose answers the leave-out theorem covers."""
-
 
 def recipe_information(totals: Workload, recipe: Recipe, rows: int) -> int:
     """What an answer by this recipe tells; UNCOVERED where no theorem bounds it.

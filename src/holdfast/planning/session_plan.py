@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from holdfast.ledger import UNCOVERED, Moment
+from holdfast.planning.budget import Budget
 from holdfast.planning.plain_answer import cost_in_all
 from holdfast.planning.promise import LEFT_OUT
 from holdfast.planning.recipe_information import told_by
@@ -125,3 +126,18 @@ def _information(budget: Filter, units: int, rows: int) -> float:
     if budget.currency == "pure":
         amount = amount**2 / 2  # at most: nothing with less noise is pure
     return float(rows) ** 2 * (amount if budget.currency == "gdp" else 2 * amount)
+
+
+def plan_line(terms: Terms, budget: Budget) -> str:
+    """What was planned for answers that say nothing of how exact they are to be, in one line."""
+    places = terms.places
+    if places is None or not places.epochs:
+        return "No common half-width is planned: each answer says for itself how exact it is to be."
+    cost, limit = (
+        budget.amount(units) for units in (cost_in_all(places, terms.session), terms.session.limit_units)
+    )
+    notion = "rho" if cost.epsilon is None else "epsilon"
+    return (
+        f"{terms.queries:,} answers, each within {places.width:.3g} of the population at {terms.confidence:.4g}, "
+        f"together; {notion} {getattr(cost, notion):.2g} of your {getattr(limit, notion):.3g}"
+    )

@@ -18,7 +18,6 @@ from holdfast.mechanisms.votes import FLIP, vote
 from holdfast.offered import offered
 from holdfast.planning.budget import AMOUNT, Amount, Budget
 from holdfast.planning.keywords import Choice, Descent, Many, Synthesis, Threshold
-from holdfast.planning.plain_answer import cost_in_all
 from holdfast.planning.plan import STATISTIC, Plan, recipe_from_text
 from holdfast.planning.planner import affordable, finish, holds, plan
 from holdfast.planning.promise import (
@@ -30,6 +29,7 @@ from holdfast.planning.promise import (
 )
 from holdfast.planning.recipe_information import units_told
 from holdfast.planning.request import Request
+from holdfast.planning.session_plan import plan_line
 from holdfast.planning.terms import Terms
 from holdfast.privacy.event import Event, Group, Nothing, Votes, to_json
 from holdfast.privacy.filter import UNITS, Filter
@@ -118,17 +118,7 @@ class Session(Questions[Answer]):
     @property
     def plan(self) -> str:
         """What each answer will be that says nothing of how exact it is to be, in one line."""
-        terms, places = self._terms, self._terms.places
-        if places is None or not places.epochs:
-            return "No common half-width is planned: each answer says for itself how exact it is to be."
-        cost = self._budget.amount(cost_in_all(places, terms.session))
-        loss, whole = ("rho", cost.rho), self.limit.rho
-        if cost.epsilon is not None and self.limit.epsilon is not None:
-            loss, whole = ("epsilon", cost.epsilon), self.limit.epsilon
-        return (
-            f"{terms.queries:,} answers, each within {places.width:.3g} of the population at {terms.confidence:.4g}, "
-            f"together; {loss[0]} {loss[1]:.2g} of your {whole:.3g}"
-        )
+        return plan_line(self._terms, self._budget)
 
     @property
     def currency(self) -> str:
@@ -463,12 +453,9 @@ class Session(Questions[Answer]):
             self._plans[shape] = (holding, planned.about(bare))
 
     def _still(self, holding: Precondition, planned: Plan, moment: Moment) -> bool:
-        charge = planned.charge
         try:
-            holding.check(
-                moment.session.plus(charge.queries, charge.session),
-                moment.table.plus(charge.queries, charge.table, charge.information),
-            )
+            after = moment.after(planned.charge)
+            holding.check(after.session, after.table)
         except Stale:
             return False
         return True
@@ -504,8 +491,4 @@ class Session(Questions[Answer]):
             if standing_entry(self, statistic, request, question_key(statistic, request)) is None:
                 planned, _ = self._planned(statistic, request, moment)
                 self._refuse_overspending(planned, moment)
-                charge = planned.charge
-                moment = Moment(
-                    moment.session.plus(charge.queries, charge.session),
-                    moment.table.plus(charge.queries, charge.table, charge.information),
-                )
+                moment = moment.after(planned.charge)
