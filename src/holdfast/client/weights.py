@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from holdfast.errors import InputError
 from holdfast.planning.keywords import Many
+from holdfast.planning.question import OpenWeights, Weigh
 from holdfast.query.universe import universe
 from holdfast.session import Answer
 
@@ -51,11 +52,11 @@ class RemoteWeights:
 
     def fraction(self, where: str) -> Answer:
         """The fraction of all rows that satisfy the condition; those outside the universe satisfy none."""
-        return self._session._send("weigh", where=where, **self._terms)[0]
+        return self._session._send(Weigh(where=where, **self._terms))[0]
 
     def _opened(self) -> dict[str, Any]:
         """Open, or come back; where they stand."""
-        return self._session._ask({"kind": "multiplicative-weights"} | self._terms)
+        return self._session._ask(OpenWeights(**self._terms))
 
 
 def weights_terms(columns: Sequence[str], queries: int, how: Many) -> dict[str, Any]:

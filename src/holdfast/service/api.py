@@ -9,17 +9,30 @@ from typing import Annotated, Any, TypeVar
 from fastapi import APIRouter, Depends, FastAPI, Header, Path, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from fastapi.security import HTTPBearer
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from holdfast.errors import InputError
+from holdfast.planning.question import Amount, Chance, Many
+from holdfast.planning.question import Name as Column
 from holdfast.query.schema import Schema
+from holdfast.service.answering import brief
 from holdfast.service.boards import Board
 from holdfast.service.catalog import Person, Token
-from holdfast.service.fast_route import ID, FastRoute, asker_of
+from holdfast.service.fast_route import ID, FastRoute, Sent, asker_of
 from holdfast.service.gateway import Gateway
 from holdfast.service.problem import CODES, Problem
-from holdfast.service.question import Amount, Chance, Column, Many, Name, Printable, Question
 
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise PydanticCustomError("printable", "expected printable characters only; leave the others out")
+    return text
+
+
+Printable = AfterValidator(_printable)
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S"), Printable]
+"""What a caller calls something: people read it, and every database must be able to keep it."""
 Id = Annotated[str, Path(pattern=ID)]
 NewId = Annotated[str, Field(pattern=ID)]
 Key = Annotated[
@@ -200,18 +213,18 @@ async def charged(request: Request, work: Callable[[], str]) -> Response:
 # The busiest routes come first: routes are tried in order.
 
 
-async def estimate(request: Request, guard: Guard, asker: Asker, dataset: Id, body: Question) -> JSONResponse:
+async def estimate(request: Request, guard: Guard, asker: Asker, dataset: Id, body: Sent) -> JSONResponse:
     """What a question would cost and how wide its answer would be; nothing is read or charged."""
-    if body.brief and guard.tables.ready(dataset, asker):  # a thread would take longer than the plan
+    if brief(body) and guard.tables.ready(dataset, asker):  # a thread would take longer than the plan
         return JSONResponse(guard.estimate(asker, dataset, body))
     return JSONResponse(await request.app.state.work.planned(lambda: guard.estimate(asker, dataset, body)))
 
 
 async def ask(
-    request: Request, guard: Guard, asker: Asker, dataset: Id, body: Question, key: Key = None
+    request: Request, guard: Guard, asker: Asker, dataset: Id, body: Sent, key: Key = None
 ) -> Response:
     """Ask, and be charged. The reply leaves at a public time; an Idempotency-Key makes it repeatable."""
-    ready = guard.tables.ready(dataset, asker) if body.brief else None
+    ready = guard.tables.ready(dataset, asker) if brief(body) else None
     if ready is not None:
         steps, ledger = guard.asking(asker, dataset, body, key, ready), guard.tables.ledger(dataset)
         text = await request.app.state.work.stepwise(request, steps, ledger)

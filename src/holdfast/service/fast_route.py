@@ -5,22 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Coroutine
 from inspect import signature
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 from starlette.requests import ClientDisconnect
 
+from holdfast.planning.question import AnyQuestion, Question
 from holdfast.service.catalog import Person
 from holdfast.service.problem import Problem
-from holdfast.service.question import Asked, Question
 
 ID = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 _ID = re.compile(ID)
 _LONGEST_KEY = 200
-_question: TypeAdapter[Asked] = TypeAdapter(Question)
+Sent = Annotated[AnyQuestion, Field(discriminator="kind")]
+"""A question, as JSON."""
+_question: TypeAdapter[Question] = TypeAdapter(Sent)
 
 
 class FastRoute(APIRoute):
@@ -81,7 +83,7 @@ async def body_of(request: Request) -> bytes:
         raise Problem("invalid", "the body ended before its length") from None
 
 
-def question_of(body: bytes) -> Asked:
+def question_of(body: bytes) -> Question:
     """The question that a body states."""
     try:
         return _question.validate_json(body)
