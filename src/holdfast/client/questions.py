@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn, Unpack
 
 from holdfast.errors import MechanismError
 from holdfast.planning.keywords import Accuracy, Descent
-from holdfast.planning.question import Question, Read
 from holdfast.query.calling import fitting
 from holdfast.query.function import Function
 from holdfast.session.questions import Questions, Result
@@ -23,15 +21,6 @@ class RemoteQuestions(Questions[Result]):
     Each is read here first, as in process: what is outside the language is refused, and nothing is sent. Then it
     travels as it was given.
     """
-
-    @abstractmethod
-    def _send(self, question: Question) -> list[Result]:
-        """What the gateway says to a question."""
-
-    def put(self, asked: Read) -> list[Result]:
-        if asked.question is None:
-            refuse_code("statistic")
-        return self._send(asked.question)
 
     @fitting
     def statistic(self, function: Function, columns: Sequence[str], **how: Unpack[Accuracy]) -> NoReturn:

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from holdfast.client.above_threshold import RemoteAboveThreshold
-from holdfast.client.json_values import key_of
+from holdfast.client.json_values import amount_of, answer_of, answers_of, key_of
 from holdfast.client.questions import RemoteQuestions
 from holdfast.client.remote_plan import RemotePlan, plan_of, price_of
-from holdfast.client.weights import RemoteWeights, weights_terms
+from holdfast.client.weights import RemoteWeights
 from holdfast.client.wire import Wire
 from holdfast.errors import InputError, MechanismError
 from holdfast.ledger import Account
 from holdfast.planning.budget import Amount, budget, budget_of
 from holdfast.planning.keywords import Choice, Many, Synthesis, Threshold
-from holdfast.planning.question import OpenSparseVector, OpenWeights, Question, Sample, Select
+from holdfast.planning.question import OpenSparseVector, OpenWeights, Question, Read, Sample, Select
 from holdfast.planning.terms import Terms
 from holdfast.privacy.filter import UNITS
 from holdfast.query.calling import fitting
 from holdfast.query.schema import Schema
+from holdfast.query.universe import universe
 from holdfast.session import Answer
 from holdfast.session.above_threshold import check_terms
 from holdfast.session.price import Price
@@ -160,17 +160,19 @@ class RemoteSession(RemoteQuestions[Answer]):
     def __repr__(self) -> str:
         return f"<holdfast session on {self._table.id!r} at {self._wire.place.host}>"
 
-    def _send(self, question: Question) -> list[Answer]:
-        return answers_of(self._ask(question))
+    def put(self, asked: Read) -> list[Answer]:
+        return answers_of(self._ask(asked.question))
 
-    def _ask(self, question: Question, key: str | None = None) -> dict[str, Any]:
+    def _ask(self, question: Question | None, key: str | None = None) -> dict[str, Any]:
         """Put a charged question; the reply's parts."""
+        assert question is not None, "a function of one's own was refused before"
         agreed = replace(question, confirm=self._confirm)
         told: dict[str, Any] = self._wire.charge(f"{self._path}/ask", agreed.to_json(), key)
         return told
 
-    def _planned(self, question: Question) -> list[dict[str, Any]]:
+    def _planned(self, question: Question | None) -> list[dict[str, Any]]:
         """Have a question planned; the plans' parts."""
+        assert question is not None, "a function of one's own was refused before"
         plans: list[dict[str, Any]] = self._wire.post(f"{self._path}/estimate", question.to_json())["plans"]
         return plans
 
@@ -196,8 +198,8 @@ class RemoteEstimate(RemoteQuestions[RemotePlan]):
         """The columns that may be asked about."""
         return self._session.schema
 
-    def _send(self, question: Question) -> list[RemotePlan]:
-        return [plan_of(parts) for parts in self._session._planned(question)]
+    def put(self, asked: Read) -> list[RemotePlan]:
+        return [plan_of(parts) for parts in self._session._planned(asked.question)]
 
     @fitting
     def sample(self, where: str) -> Price:
@@ -220,24 +222,8 @@ class RemoteEstimate(RemoteQuestions[RemotePlan]):
     @fitting
     def multiplicative_weights(self, columns: Sequence[str], *, queries: int, **how: Unpack[Many]) -> Price:
         """What all updates of `RemoteSession.multiplicative_weights` may cost."""
-        return self._price(OpenWeights(**weights_terms(columns, queries, how)))
+        universe(self.schema, columns, how.get("edges"), nulls=how.get("nulls"))
+        return self._price(OpenWeights(columns=columns, queries=queries, **how))
 
     def _price(self, question: Question) -> Price:
         return price_of(self._session._planned(question)[0])
-
-
-def answer_of(parts: dict[str, Any], *, repeated: bool = False) -> Answer:
-    """An answer from the JSON that a gateway sends."""
-    return Answer.from_json(json.dumps(parts), repeated=repeated)
-
-
-def answers_of(told: dict[str, Any]) -> list[Answer]:
-    """The answers of a reply."""
-    answers = told["answers"]
-    repeated = told.get("repeated", [False] * len(answers))
-    return [answer_of(parts, repeated=again) for parts, again in zip(answers, repeated, strict=True)]
-
-
-def amount_of(parts: dict[str, Any]) -> Amount:
-    """An amount of budget from the JSON that a gateway sends."""
-    return Amount(parts["amount"], rho=parts["rho"], epsilon=parts["epsilon"], delta=parts["delta"])

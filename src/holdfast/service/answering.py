@@ -8,18 +8,8 @@ from weakref import WeakKeyDictionary
 
 from holdfast.desk import Steps
 from holdfast.errors import QueryError
-from holdfast.planning.question import (
-    Above,
-    Count,
-    Fraction,
-    Interval,
-    OpenSparseVector,
-    OpenWeights,
-    Question,
-    Sample,
-    Select,
-    Weigh,
-)
+from holdfast.planning import question
+from holdfast.planning.question import Interval, OpenSparseVector, OpenWeights, Question, Sample, Select
 from holdfast.planning.request import printable
 from holdfast.query.parse import parse_predicate
 from holdfast.query.region import region
@@ -42,7 +32,11 @@ _opened: WeakKeyDictionary[Session, dict[str, Any]] = WeakKeyDictionary()
 
 def brief(asked: Question) -> bool:
     """Whether its plan is certainly made in less than a millisecond or so."""
-    return isinstance(asked, Fraction | Count) and asked.by is None and len(asked.where or "") < BRIEF
+    return (
+        isinstance(asked, question.Fraction | question.Count)
+        and asked.by is None
+        and len(asked.where or "") < BRIEF
+    )
 
 
 class Answering(ABC, Generic[Kind]):
@@ -130,12 +124,12 @@ class Watching(Answering[OpenSparseVector]):
     def __init__(self, asked: OpenSparseVector, session: Session, table: str) -> None:
         super().__init__(asked, session, table)
         printable("name", asked.name)
-        if isinstance(asked, Above):
+        if isinstance(asked, question.Above):
             parse_predicate(asked.where, session.schema)
 
     def put(self, call: str) -> Released:
         vector = self.session.sparse_vector(**self._given())
-        if isinstance(self.asked, Above):
+        if isinstance(self.asked, question.Above):
             told: Released = {"kind": "above", "above": vector.above(self.asked.where, call=call)}
         else:
             told = {"kind": "sparse-vector", "name": self.asked.name}
@@ -156,12 +150,12 @@ class Weighing(Answering[OpenWeights]):
         super().__init__(asked, session, table)
         printable("name", asked.name)
         over = universe(session.schema, asked.columns, asked.edges, nulls=asked.nulls, most=MOST_CELLS)
-        if isinstance(asked, Weigh):
+        if isinstance(asked, question.Weigh):
             region(over, asked.where)
 
     def put(self, call: str) -> Released:
         weights = self._weights()
-        if isinstance(self.asked, Weigh):
+        if isinstance(self.asked, question.Weigh):
             return released([weights.fraction(self.asked.where)])
         return {
             "kind": "multiplicative-weights", "name": self.asked.name, "within": weights.within,

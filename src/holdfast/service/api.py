@@ -19,9 +19,10 @@ from holdfast.query.schema import Schema
 from holdfast.service.answering import brief
 from holdfast.service.boards import Board
 from holdfast.service.catalog import Person, Token
-from holdfast.service.fast_route import ID, FastRoute, Sent, asker_of
+from holdfast.service.fast_route import ID, FastRoute, Sent, asker_of, body_of
 from holdfast.service.gateway import Gateway
 from holdfast.service.problem import CODES, Problem
+from holdfast.service.tables import Dataset
 
 
 def _printable(text: str) -> str:
@@ -83,6 +84,14 @@ class NewDataset(Body):
     confidence: Chance = 0.95
     queries: Many | None = None
     target: Annotated[str, Field(pattern="^(population|table)$")] = "population"
+
+    def register(self, guard: Gateway, asker: Person) -> Dataset:
+        """Take the table in."""
+        return guard.register(
+            asker, self.id, self.path, None if self.columns is None else Schema.from_json(self.columns),
+            relation=self.relation, rows_per_unit=self.rows_per_unit, name=self.name or self.id,
+            budget=self.budget.given(), confidence=self.confidence, queries=self.queries, target=self.target,
+        )  # fmt: skip
 
 
 class NewPerson(Body):
@@ -149,9 +158,7 @@ async def _body(request: Request, board: Board) -> bytes:
     """The bytes of predictions for a board: refused unread if they are far too many for its rows."""
     if int(request.headers.get("content-length", "0")) > 4096 + BYTES_A_ROW * board.rows:
         raise Problem("too-large", f"that is far more than {board.rows:,} predictions")
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise Problem("media")
-    return await request.body()
+    return await body_of(request)
 
 
 def _read(text: bytes, model: type[Told]) -> Told:
@@ -262,11 +269,7 @@ def datasets(guard: Guard, asker: Asker) -> list[dict[str, Any]]:
 @router.post("/datasets", status_code=201)
 def register(guard: Guard, asker: Asker, body: NewDataset) -> dict[str, Any]:
     """Register a table (owner)."""
-    return guard.register(
-        asker, body.id, body.path, None if body.columns is None else Schema.from_json(body.columns),
-        relation=body.relation, rows_per_unit=body.rows_per_unit, name=body.name or body.id,
-        budget=body.budget.given(), confidence=body.confidence, queries=body.queries, target=body.target,
-    ).public()  # fmt: skip
+    return body.register(guard, asker).public()
 
 
 @router.get("/datasets/{dataset}")

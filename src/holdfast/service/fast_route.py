@@ -52,16 +52,22 @@ class FastRoute(APIRoute):
 
 def asker_of(request: Request) -> Person:
     """Who asks: the owner of the bearer token; refused if unknown, or if they ask too often."""
-    state = request.app.state
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    person: Person | None = state.gateway.who(token.strip()) if scheme.lower() == "bearer" else None
+    person: Person | None = (
+        request.app.state.gateway.who(token.strip()) if scheme.lower() == "bearer" else None
+    )
     if person is None:
         raise Problem("unauthorized", "send the header Authorization: Bearer TOKEN")
-    wait = state.rate.wait(person.id)
-    if wait > 0:
-        raise Problem("rate", f"wait {wait:.2f} seconds", retry_after=wait)
+    refuse_haste(request, person.id)
     request.state.person = person
     return person
+
+
+def refuse_haste(request: Request, name: str) -> None:
+    """Refuse who asks too often; the page's requests come out of the same bucket as the API's."""
+    wait = request.app.state.rate.wait(name)
+    if wait > 0:
+        raise Problem("rate", f"wait {wait:.2f} seconds", retry_after=wait)
 
 
 def key_of(request: Request) -> str | None:

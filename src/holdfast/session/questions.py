@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar, Unpack
+from typing import Any, Protocol, TypeVar, Unpack
 
 from holdfast.errors import InputError, QueryError
 from holdfast.planning import question
@@ -22,7 +22,7 @@ from holdfast.query.wording import shown
 Result = TypeVar("Result")
 
 
-class Questions(ABC, Generic[Result]):
+class Questions(Protocol[Result]):
     """Each method states a question and reads it; what becomes of it (an answer or a plan) is up to `put`.
 
     Accuracy is `within=` (half-width of the interval, in the statistic's own scale; for a quantile in rank; a mean

@@ -14,11 +14,11 @@ from holdfast.errors import HoldfastError
 from holdfast.service import auth
 from holdfast.service.api import Id, NewBoard
 from holdfast.service.page import forms, look
-from holdfast.service.page.owner import declared
+from holdfast.service.page.owner import declared, refused
 from holdfast.service.page.routes import call_of, charged, new_call, next_call
-from holdfast.service.page.shell import PageRoute, page, told
+from holdfast.service.page.shell import PageRoute, page
 from holdfast.service.page.visits import Posted, Signed, Visitor, field, number, typed_in, whole
-from holdfast.service.problem import Problem, problem_of
+from holdfast.service.problem import Problem
 from holdfast.session import Answer
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -44,9 +44,7 @@ async def register(request: Request, visitor: Signed, form: Posted) -> Response:
             visitor.guard.register_board, visitor.person, wanted.board("leaderboard")
         )
     except (Problem, HoldfastError) as error:
-        return _boards(
-            request, visitor, typed_in(form), error if isinstance(error, Problem) else problem_of(error)
-        )
+        return _boards(request, visitor, typed_in(form), error)
     return RedirectResponse(f"/boards/{board.id}", 303)
 
 
@@ -70,18 +68,16 @@ async def submit(request: Request, visitor: Signed, form: Posted, key: Id) -> Re
         )
         scored = Answer.from_json(json.dumps(json.loads(body)["answers"][0]))
     except (Problem, HoldfastError) as error:
-        refused = error if isinstance(error, Problem) else problem_of(error)
-        problem, status = told(refused), refused.status
+        problem, status = refused(error)
     shown = _board(visitor, key) | next_call(form, done=problem is None)
     return page(request, "board.html", visitor, status=status, **shown, scored=scored, problem=problem)
 
 
 def _boards(
-    request: Request, visitor: Visitor, typed: dict[str, str], problem: Problem | None = None
+    request: Request, visitor: Visitor, typed: dict[str, str], error: Problem | HoldfastError | None = None
 ) -> Response:
     """All leaderboards, and for an owner the form with what was typed into it."""
-    shown, status = visitor.guard.boards.all("leaderboard"), 200 if problem is None else problem.status
-    known = None if problem is None else told(problem)
+    shown, (known, status) = visitor.guard.boards.all("leaderboard"), refused(error)
     return page(request, "boards.html", visitor, status=status, boards=shown, typed=typed, problem=known)
 
 

@@ -12,7 +12,6 @@ from pydantic import BaseModel, ValidationError
 from starlette.concurrency import run_in_threadpool
 
 from holdfast.errors import HoldfastError
-from holdfast.query.schema import Schema
 from holdfast.service.api import Id, NewDataset, NewPerson, NewToken, Share
 from holdfast.service.page import forms
 from holdfast.service.page.shell import PageRoute, invalid, page, told
@@ -84,7 +83,7 @@ async def register(request: Request, visitor: Signed, form: Posted) -> Response:
             confidence=number(form, "confidence"), rows_per_unit=whole(form, "rows_per_unit"),
             queries=whole(form, "queries"), target=field(form, "target"),
         )  # fmt: skip
-        await run_in_threadpool(_take_in, visitor, new)
+        await run_in_threadpool(new.register, visitor.guard, visitor.person)
     except Refused as error:
         return _register(request, visitor, typed_in(form), error)
     return RedirectResponse(f"/tables/{new.id}/analysts", 303)
@@ -141,22 +140,22 @@ def declared(model: type[Model], **fields: Any) -> Model:
 
 
 def _people(
-    request: Request, visitor: Visitor, typed: dict[str, str], error: Exception | None = None
+    request: Request, visitor: Visitor, typed: dict[str, str], error: Problem | HoldfastError | None = None
 ) -> Response:
-    known, status = _refused(error)
+    known, status = refused(error)
     everybody = visitor.guard.people(visitor.person)
     return page(request, "people.html", visitor, status=status, people=everybody, typed=typed, problem=known)
 
 
 def _person(
     request: Request, visitor: Visitor, key: str, typed: dict[str, str], *, token: str | None = None,
-    error: Exception | None = None,
+    error: Problem | HoldfastError | None = None,
 ) -> Response:  # fmt: skip
     tokens = visitor.guard.tokens(visitor.person, key)
     somebody = visitor.guard.catalog.person(key)
     if somebody is None:
         raise Problem("not-found")
-    known, status = _refused(error)
+    known, status = refused(error)
     return page(
         request, "person.html", visitor, status=status, somebody=somebody, tokens=tokens, token=token,
         typed=typed, problem=known,
@@ -164,9 +163,9 @@ def _person(
 
 
 def _register(
-    request: Request, visitor: Visitor, typed: dict[str, str], error: Exception | None = None
+    request: Request, visitor: Visitor, typed: dict[str, str], error: Problem | HoldfastError | None = None
 ) -> Response:
-    known, status = _refused(error)
+    known, status = refused(error)
     return page(
         request, "register.html", visitor, status=status, typed=typed, problem=known,
         roots=visitor.guard.settings.roots,
@@ -174,14 +173,18 @@ def _register(
 
 
 def _analysts(
-    request: Request, visitor: Visitor, key: str, typed: dict[str, str], error: Exception | None = None
+    request: Request,
+    visitor: Visitor,
+    key: str,
+    typed: dict[str, str],
+    error: Problem | HoldfastError | None = None,
 ) -> Response:
     guard = visitor.guard
     shown = guard.analysts(visitor.person, key)
     admitted = {analyst["person"] for analyst in shown}
     people = guard.people(visitor.person) if visitor.person.scope == "owner" else []
     others = [person for person in people if person.scope != "auditor" and person.id not in admitted]
-    known, status = _refused(error)
+    known, status = refused(error)
     return page(
         request, "analysts.html", visitor, status=status, table=guard.dataset(visitor.person, key),
         analysts=shown, people=others, budget=guard.budget(visitor.person, key), typed=typed, problem=known,
@@ -193,15 +196,6 @@ def _ledger(request: Request, visitor: Visitor, key: str, verified: str | None) 
     return page(
         request, "ledger.html", visitor, table=guard.dataset(visitor.person, key), verified=verified,
         entries=guard.entries(visitor.person, key),
-    )  # fmt: skip
-
-
-def _take_in(visitor: Visitor, new: NewDataset) -> None:
-    schema = None if new.columns is None else Schema.from_json(new.columns)
-    visitor.guard.register(
-        visitor.person, new.id, new.path, schema, relation=new.relation, rows_per_unit=new.rows_per_unit,
-        name=new.name or new.id, budget=new.budget.given(), confidence=new.confidence, queries=new.queries,
-        target=new.target,
     )  # fmt: skip
 
 
@@ -227,10 +221,7 @@ def _schema(text: str) -> dict[str, Any] | None:
         raise Problem("invalid", "expected the columns as TOML or JSON, got something else") from None
 
 
-def _refused(error: Exception | None) -> tuple[dict[str, Any] | None, int]:
+def refused(error: Problem | HoldfastError | None) -> tuple[dict[str, Any] | None, int]:
     """What is shown of a refusal, and its status."""
-    if error is None:
-        return None, 200
-    problem = problem_of(error) if isinstance(error, HoldfastError) else error
-    assert isinstance(problem, Problem)
-    return told(problem), problem.status
+    problem = None if error is None else problem_of(error)
+    return (None, 200) if problem is None else (told(problem), problem.status)

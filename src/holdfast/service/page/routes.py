@@ -15,6 +15,7 @@ from holdfast.errors import HoldfastError
 from holdfast.planning.question import Interval, Question
 from holdfast.service import auth
 from holdfast.service.api import Id
+from holdfast.service.fast_route import refuse_haste
 from holdfast.service.page import forms
 from holdfast.service.page.shell import PageRoute, is_piece, page, told
 from holdfast.service.page.visits import (
@@ -25,7 +26,6 @@ from holdfast.service.page.visits import (
     field,
     guard_of,
     refuse_foreign,
-    refuse_haste,
     set_cookie,
     sign_in,
     typed_in,
@@ -102,7 +102,7 @@ async def estimate(request: Request, visitor: Signed, form: Posted, key: Id) -> 
             lambda: visitor.guard.estimate(visitor.person, key, asked)
         )
     except (Problem, HoldfastError) as error:
-        known["problem"] = told(_problem(error))
+        known["problem"] = told(problem_of(error))
     return page(request, "_estimate.html", visitor, **known)
 
 
@@ -114,7 +114,7 @@ async def ask(request: Request, visitor: Signed, form: Posted, key: Id) -> Respo
         asked = known["asked"] = _question(visitor, key, form)
         known["result"] = await charged(request, lambda: _answer(visitor, key, asked, form))
     except (Problem, HoldfastError) as error:
-        problem = _problem(error)
+        problem = problem_of(error)
         known["problem"], status = told(problem), problem.status
         known["mark"] = forms.mark(known["asked"]) if problem.code == "confirm" else None
     known |= {"typed": forms.DEFAULTS | typed_in(form)}
@@ -203,7 +203,3 @@ def _answer(visitor: Visitor, key: str, asked: Question, form: FormData) -> dict
     after = guard.budget(person, key)
     answers = [Answer.from_json(json.dumps(part)) for part in body.get("answers", [])]
     return {"before": before, "after": after, "answers": answers, "told": body.get("told")}
-
-
-def _problem(error: Problem | HoldfastError) -> Problem:
-    return error if isinstance(error, Problem) else problem_of(error)
