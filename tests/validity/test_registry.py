@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from holdfast import validity
+from holdfast.check import whole
 from holdfast.errors import InputError
-from holdfast.validity.argument import miss, whole
+from holdfast.privacy.rounding import miss
 from holdfast.validity.search import first, least, most
 
 NAMES = [bound.name for bound in validity.bounds()]

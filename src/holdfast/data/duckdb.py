@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import integer
 from holdfast.data.arrays import check_names
 from holdfast.data.duckdb_dialect import DUCKDB
 from holdfast.data.encode import encode_sql
@@ -25,7 +26,6 @@ from holdfast.data.source import (
 )
 from holdfast.errors import DataError, SchemaError
 from holdfast.noise.bits import Bits, system_bits
-from holdfast.noise.parameter import natural
 from holdfast.noise.subset import with_replacement
 from holdfast.query.schema import Real, Schema
 
@@ -156,7 +156,7 @@ class DuckSource:
     def draw(self, columns: Sequence[str], count: int, bits: Bits | None = None) -> Block:
         names = checked_columns(columns, self._schema)
         if bits is None:
-            return self._pool.take(names, natural("count", count))
+            return self._pool.take(names, integer("count", count, 0))
         return self.gather(names, with_replacement(self._rows, count, bits))
 
     def totals(self, measurement: Measurement) -> NDArray[np.int64]:

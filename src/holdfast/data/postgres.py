@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import integer
 from holdfast.data.arrays import check_names
 from holdfast.data.encode import encode_sql
 from holdfast.data.pool import Pool, pool_rows
@@ -27,7 +28,6 @@ from holdfast.data.source import (
 )
 from holdfast.errors import DataError, InputError
 from holdfast.noise.bits import Bits, system_bits
-from holdfast.noise.parameter import natural
 from holdfast.query.schema import Real, Schema
 
 POOL_ROWS = 2**17
@@ -113,7 +113,7 @@ class PostgresSource:
 
     def draw(self, columns: Sequence[str], count: int, bits: Bits | None = None) -> Block:
         names = checked_columns(columns, self._schema)
-        natural("count", count)
+        count = integer("count", count, 0)
         return self._pool.take(names, count) if bits is None else self._drawn(names, count, bits)
 
     def _drawn(self, names: tuple[str, ...], count: int, bits: Bits) -> Block:

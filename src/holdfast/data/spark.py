@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import integer
 from holdfast.data.arrays import check_names
 from holdfast.data.duckdb import check_distinct
 from holdfast.data.encode import encode_sql
@@ -25,7 +26,6 @@ from holdfast.data.source import (
 from holdfast.data.spark_dialect import SPARK
 from holdfast.errors import DataError, HoldfastError
 from holdfast.noise.bits import Bits, system_bits
-from holdfast.noise.parameter import natural
 from holdfast.noise.subset import with_replacement
 from holdfast.query.schema import Real, Schema
 
@@ -160,7 +160,7 @@ class SparkSource:
     def draw(self, columns: Sequence[str], count: int, bits: Bits | None = None) -> Block:
         names = checked_columns(columns, self._schema)
         if bits is None:
-            return self._pool.take(names, natural("count", count))
+            return self._pool.take(names, integer("count", count, 0))
         return self.gather(names, with_replacement(self.rows, count, bits))
 
     def totals(self, measurement: Measurement) -> NDArray[np.int64]:

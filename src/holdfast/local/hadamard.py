@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.check import integer
 from holdfast.local.draw import coins
 from holdfast.local.oracle import estimate_items
 from holdfast.local.oracle_estimate import Estimate
 from holdfast.local.parameter import (
     read_epsilon,
     read_reports,
-    read_size,
     read_values,
     require_below,
     smallest_uint,
@@ -42,7 +42,7 @@ class HadamardResponse:
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "domain", read_size("domain", self.domain, 2, (1 << 24) - 1))
+        object.__setattr__(self, "domain", integer("domain", self.domain, 2, (1 << 24) - 1))
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
 
     @property

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.check import integer
 from holdfast.local.affine import LARGEST_DOMAIN, TOP, bucket_edges, draw_words, top_bits, word_bits
 from holdfast.local.draw import truth_or_other
 from holdfast.local.oracle import estimate_items
 from holdfast.local.oracle_estimate import Estimate
-from holdfast.local.parameter import read_epsilon, read_reports, read_size, read_values, require_below
+from holdfast.local.parameter import read_epsilon, read_reports, read_values, require_below
 from holdfast.local.probability import exp_below, keep_one_of
 from holdfast.local.support import Support
 from holdfast.noise.bits import Bits, system_bits
@@ -45,11 +46,11 @@ class LocalHashing:
     buckets: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "domain", read_size("domain", self.domain, 2, LARGEST_DOMAIN))
+        object.__setattr__(self, "domain", integer("domain", self.domain, 2, LARGEST_DOMAIN))
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
         best = min(_MOST_BUCKETS, round(math.exp(self.epsilon)) + 1)
         given = best if self.buckets is None else self.buckets
-        object.__setattr__(self, "buckets", read_size("buckets", given, 2, _MOST_BUCKETS))
+        object.__setattr__(self, "buckets", integer("buckets", given, 2, _MOST_BUCKETS))
 
     @property
     def support(self) -> Support:

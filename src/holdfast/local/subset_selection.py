@@ -10,11 +10,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.check import integer
 from holdfast.local.draw import coins
 from holdfast.local.oracle import estimate_items
 from holdfast.local.oracle_estimate import Estimate
 from holdfast.local.packed_bits import blocks, column_counts, pack, row_bytes
-from holdfast.local.parameter import read_epsilon, read_reports, read_size, read_values
+from holdfast.local.parameter import read_epsilon, read_reports, read_values
 from holdfast.local.probability import exp_below, keep_one_of
 from holdfast.local.support import Support
 from holdfast.noise.bits import Bits, system_bits
@@ -34,7 +35,7 @@ class SubsetSelection:
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "domain", read_size("domain", self.domain, 2, 1 << 16))
+        object.__setattr__(self, "domain", integer("domain", self.domain, 2, 1 << 16))
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
 
     @property

@@ -9,10 +9,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.check import integer
 from holdfast.local.oracle import estimate_items
 from holdfast.local.oracle_estimate import Estimate
 from holdfast.local.packed_bits import column_counts, noisy_one_hot, row_bytes
-from holdfast.local.parameter import read_epsilon, read_reports, read_size, read_values
+from holdfast.local.parameter import read_epsilon, read_reports, read_values
 from holdfast.local.probability import exp_below, grid_floor, keep_one_of
 from holdfast.local.support import Support
 from holdfast.noise.bits import Bits, system_bits
@@ -34,7 +35,7 @@ class SymmetricUnary:
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "domain", read_size("domain", self.domain, 2, _MOST))
+        object.__setattr__(self, "domain", integer("domain", self.domain, 2, _MOST))
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
 
     @property
@@ -76,7 +77,7 @@ class OptimisedUnary:
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "domain", read_size("domain", self.domain, 2, _MOST))
+        object.__setattr__(self, "domain", integer("domain", self.domain, 2, _MOST))
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
 
     @property

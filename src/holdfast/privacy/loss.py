@@ -10,8 +10,7 @@ import sys
 from dataclasses import dataclass
 from fractions import Fraction
 
-from holdfast.errors import InputError
-from holdfast.privacy.number import exact, show
+from holdfast.check import exact, refusal
 from holdfast.privacy.rounding import float_up
 
 
@@ -114,7 +113,7 @@ def _store(loss: object, name: str) -> None:
 
 def _at_most_one(delta: float) -> None:
     if delta > 1.0:
-        raise InputError(f"delta must be at most 1, got {show(delta)}; it is a probability")
+        raise refusal("at most 1", "delta", delta, "it is a probability")
 
 
 def _sum(a: float, b: float) -> float:

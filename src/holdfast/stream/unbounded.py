@@ -7,12 +7,11 @@ import threading
 from fractions import Fraction
 from typing import Any, Self
 
+from holdfast.check import exact_positive, integer
 from holdfast.errors import InputError
-from holdfast.mechanisms.values import positive
 from holdfast.noise.bits import Bits
 from holdfast.noise.gaussian import gaussian
 from holdfast.noise.laplace import laplace
-from holdfast.noise.parameter import natural
 from holdfast.privacy import events
 from holdfast.stream.counter import Counter, Method, counter_home
 from holdfast.stream.factorisation import LONGEST
@@ -48,10 +47,10 @@ class UnboundedCounter:
         if (rho is None) == (epsilon is None):
             raise InputError("expected either rho or epsilon, got both or neither; give exactly one")
         self._terms: dict[str, Any] = {
-            "rho": None if rho is None else str(positive("rho", rho)),
-            "epsilon": None if epsilon is None else str(positive("epsilon", epsilon)),
+            "rho": None if rho is None else str(exact_positive("rho", rho)),
+            "epsilon": None if epsilon is None else str(exact_positive("epsilon", epsilon)),
             "method": method or ("tree" if rho is None else "sqrt"),
-            "largest": natural("largest", largest, least=1, most=1 << 36),
+            "largest": integer("largest", largest, most=1 << 36),
         }
         self._bits = bits
         self._lock = threading.Lock()
@@ -126,7 +125,7 @@ class UnboundedCounter:
             }
             self, secret = cls(**terms, bits=bits), saved["secret"]
             self._closed, self._sum = int(secret["closed"]), int(secret["sum"])
-            self._stretch, self._before = (natural(k, secret[k]) for k in ("stretch", "before"))
+            self._stretch, self._before = (integer(k, secret[k], 0) for k in ("stretch", "before"))
             self._counter = Counter.from_json(secret["counter"], bits)
         except (KeyError, TypeError, AttributeError, ValueError) as problem:
             raise InputError("expected what to_json wrote, got something else") from problem
