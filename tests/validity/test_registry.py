@@ -149,7 +149,7 @@ def test_public_numbers_only() -> None:
     for path in folder.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("holdfast."):
-                assert node.module.split(".")[1] in ("errors", "privacy", "validity"), (
+                assert node.module.split(".")[1] in ("check", "errors", "privacy", "validity"), (
                     path.name,
                     node.module,
                 )
