@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Literal
 
+from holdfast.check import shown
 from holdfast.errors import InputError, QueryError
 from holdfast.planning.request import Request
 from holdfast.query.expression import Column, Expression
@@ -19,7 +20,6 @@ from holdfast.query.predicate import Always, NotNull, Predicate, conjunction
 from holdfast.query.schema import Boolean, Category, Date, Schema
 from holdfast.query.select import Aggregate, parse_select
 from holdfast.query.statistic import Kind, Statistic
-from holdfast.query.wording import shown
 
 MAX_CELLS = 2**24
 """How many counts a quantile by groups may need."""

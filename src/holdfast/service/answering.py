@@ -6,11 +6,11 @@ from abc import ABC, abstractmethod
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
+from holdfast.check import printable
 from holdfast.desk import Steps
 from holdfast.errors import QueryError
 from holdfast.planning import question
 from holdfast.planning.question import Interval, OpenSparseVector, OpenWeights, Question, Sample, Select
-from holdfast.planning.request import printable
 from holdfast.query.parse import parse_predicate
 from holdfast.query.region import region
 from holdfast.query.universe import universe

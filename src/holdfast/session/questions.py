@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar, Unpack
 
+from holdfast.check import shown
 from holdfast.errors import InputError, QueryError
 from holdfast.planning import question
 from holdfast.planning.keywords import Accuracy, Grouped
@@ -17,7 +18,6 @@ from holdfast.query.grouping import is_list
 from holdfast.query.predicate import Always
 from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic
-from holdfast.query.wording import shown
 
 Result = TypeVar("Result")
 

@@ -1,0 +1,88 @@
+"""Votes on the leave-out meter: what one noisy bit charges, and the half-width of an answer by several.
+
+A vote: a row drawn uniformly with replacement (index secret), its value in [0,1] rounded to a random bit, the bit
+flipped with probability a. Its mean is p = a + (1-2a) q(S), and an answer is (A/M - a)/(1-2a), A the ones of M votes.
+Notation as in `leave_out`: n rows, m of them left out, n' = n - m, kappa = m/(2 n'(n-1)).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+from holdfast.privacy.rounding import down, up
+from holdfast.validity.leave_out import LeaveOut, kappa
+from holdfast.validity.normal_quantile import hazard, log_upper_tail, upper_quantile
+from holdfast.validity.search import least
+
+LEAST_VOTES_TANGENT = 1.5
+"""From here on Q(u) e^{u hazard(u)} > 1, so that the tangent at u lies above every chance, also below the mean."""
+_LARGEST_POWER = 700.0
+
+
+@lru_cache(maxsize=4096)
+def vote_charge(rows: int, left_out: int, flip: float) -> float:
+    """What one vote charges, whatever it says; inf where the theorem has nothing to say (few rows, or tiny flips).
+
+    c = ln(1 + kap' (e^{d'} - 1)/d'), d' = kap'/(4a(1-a)), kap' = kap4/(1 - 2 K kappa (1-a)/a), about kappa (1-2a)^2:
+    to leading order what Gaussian noise of the same variance charges, whatever a is.
+    Guarantee: a vote is a (p)-step of Theorem 24 with the charge c.
+    Requires: n >= 3; fresh coins, and indices that are never shown; flip fixed before the vote.
+    Reference: docs/theorems.md, Theorem 27.
+    """
+    lost, curvature = _lost(rows, left_out, flip)
+    if not math.isfinite(lost):
+        return math.inf
+    crowded = 2 * curvature * kappa(rows, left_out) * (1 - flip) / flip
+    kept = down(1 - crowded, 1 + crowded)
+    if not kept > 0:
+        return math.inf
+    mean = up(lost / kept)
+    most = up(mean / (4 * flip * (1 - flip)))
+    if most > _LARGEST_POWER:
+        return math.inf
+    return up(math.log1p(mean * math.expm1(most) / most))
+
+
+def votes_half_width(
+    left_out: LeaveOut, charged: Sequence[float], votes: int, flip: float, beta: float
+) -> float:
+    """The half-width of one answer by M votes, missed with probability at most beta, both sides.
+
+    With s = 1/(2(1-2a) sqrt(M)), the least over tangent points u >= 1.5 of
+        s u + 1/(M(1-2a)) + (exponent(b) + ln Q(u) + ln(2/beta))/b,  b = hazard(u)/s.
+    Guarantee: Pr[|answer - q(P)| > this] <= beta.
+    Requires: question, M and flip functions of the past; `charged` bounds the charges of everything released before,
+    for each m; not of this answer's votes.
+    Reference: docs/theorems.md, Theorem 27. The shift by one vote is necessary.
+    """
+    if not 0 < flip < 0.5 or votes < 1 or math.inf in charged:
+        return math.inf
+    keep = 1 - 2 * flip
+    sigma = up(1 / (2 * keep * math.sqrt(votes)))
+    log_miss = up(math.log(2) - math.log(down(beta)))
+
+    def at(u: float) -> float:
+        b = hazard(u) / sigma
+        log_tail = log_upper_tail(u)
+        rest = (left_out.exponent(charged, b) + log_tail + log_miss) / b
+        size = sigma * u + (abs(log_tail) + log_miss) / b
+        return up(sigma * u + 1 / (votes * keep) + rest, size)
+
+    furthest = max(LEAST_VOTES_TANGENT + 1, upper_quantile(down(beta) / 2) + 1)
+    return least(at, LEAST_VOTES_TANGENT, furthest, 40)[0]
+
+
+def _lost(rows: int, left_out: int, flip: float) -> tuple[float, float]:
+    """(kap4, K): the plain law of a vote loses at most kap4 v/p^2 on average; E_J p_J^-2 <= (1 + K E X^2)/p^2."""
+    if rows < 3 or not 1 <= left_out < rows or not 0 < flip < 0.5:
+        return math.inf, math.inf
+    n, m, a, stay, keep = rows, left_out, flip, rows - left_out, 1 - 2 * flip
+    above = down(max(1 - keep * m / (stay * a), a / (1 - a)), 1.0)  # 1 + X is at least this
+    if not above > 0:
+        return math.inf, math.inf
+    third = keep * abs(n - 2 * m) / (stay * (n - 2) * a)
+    fourth = (n - 1) / stay * (3 * m * keep**2 / (4 * a * (1 - a)) + (keep / a) ** 2) / stay**2
+    lost = kappa(n, m) * keep**2 * (1 + 2 * third / 3 + fourth / (2 * above))
+    return up(lost), up(3 + 4 * third + fourth * (1 + 4 * above) / above**2)
