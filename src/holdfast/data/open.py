@@ -48,7 +48,7 @@ def open_source(
     if schema is not None and not isinstance(schema, Schema):
         raise InputError(f"expected a Schema, got {type(schema).__name__}; write Schema(age=Integer(0, 120))")
     if in_memory is not None and not isinstance(in_memory, bool):
-        raise InputError(f"expected in_memory as True, False or None, got {type(in_memory).__name__}")
+        raise InputError(f"expected True, False or None for in_memory, got {type(in_memory).__name__}")
     is_url = isinstance(data, str) and data.startswith(POSTGRES)
     if is_url != (table is not None):
         raise InputError(

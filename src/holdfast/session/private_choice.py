@@ -139,7 +139,9 @@ def choice_of(
 ) -> tuple[Fraction, str]:
     """The epsilon and the mechanism of a choice, if this session may make it."""
     if (epsilon is None) == (rho is None):
-        raise InputError("give epsilon= or rho=, the budget of this choice")
+        raise InputError(
+            "expected either epsilon= or rho=, got both or neither; give the budget of this choice"
+        )
     refuse_no_list(candidates)
     wanted = "permute-and-flip" if session.currency == "pure" else "exponential"
     if mechanism is not None:
@@ -164,12 +166,14 @@ def _conditions(session: Session, candidates: Sequence[Any], scores: Sequence[An
     if len(texts) != len(candidates):
         raise InputError(f"expected a score for each of {len(candidates)} candidates, got {len(texts)}")
     if not all(isinstance(text, str) for text in texts):
-        raise InputError("numbers as scores need sensitivity=, how far one row can move each of them")
+        raise InputError(
+            "expected sensitivity= with numbers as scores, got none; say how far one row can move each of them"
+        )
     return [parse_predicate(text, session._schema) for text in texts]
 
 
 def _numbers(candidates: Sequence[Any], scores: Sequence[Any] | None) -> Any:
     array = np.asarray(scores)
     if scores is None or array.shape != (len(candidates),) or array.dtype.kind not in "iuf":
-        raise InputError(f"expected one number as score for each of {len(candidates)} candidates")
+        raise InputError(f"expected one number as score for each of {len(candidates)} candidates, got others")
     return array

@@ -69,5 +69,7 @@ def _checked(theorem: Bound, parameters: dict[str, Any]) -> dict[str, Any]:
     unknown = sorted(set(parameters) - set(theorem.parameters))
     if unknown:
         known = ", ".join(theorem.parameters) or "none"
-        raise InputError(f"{theorem.name!r} does not take {', '.join(unknown)}; its parameters are: {known}")
+        raise InputError(
+            f"expected parameters of {theorem.name!r}, got {', '.join(unknown)}; they are: {known}"
+        )
     return {name: _CHECKS[name](name, value) for name, value in parameters.items() if value is not None}
