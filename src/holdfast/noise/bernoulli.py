@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import integer, rational
 from holdfast.noise.bits import Bits, source
-from holdfast.noise.parameter import natural, rational
 from holdfast.noise.uniform_comparison import are_below
 
 
@@ -30,8 +30,8 @@ def bernoulli_vector(
     p = rational("probability", probability, most=1)
     if width is None:
         width = 8 if 256 % p.denominator == 0 else 16
-    natural("width", width, least=1, most=64)
-    return are_below(natural("count", count), width, partial(_quotient, p), source(bits))
+    width = integer("width", width, most=64)
+    return are_below(integer("count", count, 0), width, partial(_quotient, p), source(bits))
 
 
 def _quotient(p: Fraction, width: int) -> tuple[int, int]:
