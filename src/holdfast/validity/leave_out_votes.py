@@ -83,6 +83,7 @@ def _lost(rows: int, left_out: int, flip: float) -> tuple[float, float]:
     if not above > 0:
         return math.inf, math.inf
     third = keep * abs(n - 2 * m) / (stay * (n - 2) * a)
-    fourth = (n - 1) / stay * (3 * m * keep**2 / (4 * a * (1 - a)) + (keep / a) ** 2) / stay**2
+    fewer, more = min(m, stay), max(m, stay)
+    fourth = (n - 1) / (stay**2 * more) * (3 * fewer * keep**2 / (4 * a * (1 - a)) + (keep / a) ** 2)
     lost = kappa(n, m) * keep**2 * (1 + 2 * third / 3 + fourth / (2 * above))
     return up(lost), up(3 + 4 * third + fourth * (1 + 4 * above) / above**2)
