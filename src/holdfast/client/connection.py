@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Self, overload
 from urllib.parse import quote
 
+from holdfast.check import positive
 from holdfast.client.address import address, token_for
 from holdfast.client.remote_boards import RemoteHoldout, RemoteLeaderboard
 from holdfast.client.session import RemoteSession
 from holdfast.client.table import RemoteTable, table_of
 from holdfast.client.wire import Wire
 from holdfast.errors import InputError
-from holdfast.planning.request import positive
 
 
 class Connection:

@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from holdfast.check import whole
 from holdfast.errors import InputError
 from holdfast.holdout.design import not_private
 from holdfast.holdout.ladder_board import LadderBoard
@@ -19,7 +20,6 @@ from holdfast.holdout.reusable import AnyMetric, ReusableHoldout
 from holdfast.holdout.summary import Summary
 from holdfast.ledger import Ledger
 from holdfast.session.answer import Answer
-from holdfast.validity.argument import whole
 
 LADDERS = ("ladder", "ladder-unproven")
 

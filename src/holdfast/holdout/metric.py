@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import positive
 from holdfast.errors import InputError
-from holdfast.validity.argument import positive
 
 GRID = 1 << 17
 """Row values are integers in 0..GRID; single metrics use even ones, so that halves of differences fit."""

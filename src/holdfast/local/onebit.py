@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.check import between
 from holdfast.errors import InputError
 from holdfast.local.draw import coins
 from holdfast.local.oracle_estimate import Estimate
@@ -39,10 +40,7 @@ class OneBitMean:
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper"):
-            given = getattr(self, name)
-            if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
-                raise InputError(f"expected a finite number for {name}, got {given!r}; declare the range")
-            object.__setattr__(self, name, float(given))
+            object.__setattr__(self, name, between(name, getattr(self, name), hint="declare the range"))
         if not self.lower < self.upper or not math.isfinite(self.upper - self.lower):
             raise InputError(
                 f"expected lower < upper, got {self.lower!r} and {self.upper!r}; declare the range"

@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import integer, rational
 from holdfast.noise.bits import Bits, source
 from holdfast.noise.exponential import exponential
-from holdfast.noise.parameter import natural, rational
 from holdfast.noise.uniform_comparison import are_below
 
 
@@ -31,8 +31,8 @@ def bernoulli_vector(
     p = rational("probability", probability, most=1)
     if width is None:
         width = 8 if 256 % p.denominator == 0 else 16
-    natural("width", width, least=1, most=64)
-    return are_below(natural("count", count), width, partial(_quotient, p), source(bits))
+    width = integer("width", width, most=64)
+    return are_below(integer("count", count, 0), width, partial(_quotient, p), source(bits))
 
 
 def bernoulli_exp(rate: Fraction | int, bits: Bits | None = None) -> bool:
@@ -55,8 +55,8 @@ def bernoulli_exp_vector(
 ) -> NDArray[np.bool_]:
     """`count` independent coins, each true with probability exp(-rate), exactly. `width` as above."""
     bounds = partial(exponential, rational("rate", rate))
-    natural("width", width, least=1, most=64)
-    return are_below(natural("count", count), width, bounds, source(bits))
+    width = integer("width", width, most=64)
+    return are_below(integer("count", count, 0), width, bounds, source(bits))
 
 
 def _exp_of_at_most_one(p: int, q: int, bits: Bits) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Unpack
 
+from holdfast.check import one_of, positive, shown, whole
 from holdfast.errors import InputError, MechanismError
 from holdfast.ledger import Stale
 from holdfast.optimize.certificate import population_part
@@ -17,10 +18,8 @@ from holdfast.optimize.descent_plan import DescentPlan, certified
 from holdfast.optimize.objective import Loss, Vector
 from holdfast.optimize.plan_search import Search
 from holdfast.planning.keywords import Descent
-from holdfast.planning.request import one_of, positive, whole
 from holdfast.privacy.filter import UNITS
 from holdfast.query.calling import fitting
-from holdfast.query.wording import shown
 from holdfast.session.footing import footing_after
 
 if TYPE_CHECKING:

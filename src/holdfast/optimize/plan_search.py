@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from holdfast.check import whole
 from holdfast.errors import BudgetError, InputError
 from holdfast.mechanisms.values import ROUND_UP, round_down, round_up
 from holdfast.mechanisms.votes import FLIP, votes_deviation
@@ -21,7 +22,6 @@ from holdfast.optimize.certificate import (
 from holdfast.optimize.descent_plan import DescentPlan, certified
 from holdfast.optimize.objective import Loss
 from holdfast.planning.promise import Promise, next_promises, total_rho
-from holdfast.planning.request import whole
 from holdfast.privacy.event import BoundedRange, Event, Gaussian, Group, Repeat, Sequence, Votes
 from holdfast.privacy.filter import UNITS
 from holdfast.session.footing import Footing, is_fresh

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from holdfast.check import one_of, positive, probability
 from holdfast.errors import InputError, LedgerError
 from holdfast.ledger import LOOKS, Account
-from holdfast.planning.request import one_of, positive, probability
 from holdfast.planning.terms import Fixed
 from holdfast.privacy.conversion import (
     approx_to_gdp,

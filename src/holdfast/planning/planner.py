@@ -13,7 +13,7 @@ from holdfast.ledger import Charge, Moment, Precondition
 from holdfast.mechanisms.accuracy import most_noise
 from holdfast.mechanisms.values import round_down, round_up
 from holdfast.mechanisms.votes import FLIP
-from holdfast.noise.parameter import LARGEST_SCALE
+from holdfast.noise.law import LARGEST_SCALE
 from holdfast.planning.mean import aims, when_it_holds
 from holdfast.planning.plan import Alternative, Plan, Recipe
 from holdfast.planning.promise import Promise, answered, next_promises, total_rho

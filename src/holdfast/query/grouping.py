@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import shown
 from holdfast.errors import InputError, QueryError
 from holdfast.query.reading import day_of
 from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema
-from holdfast.query.wording import shown
 
 MAX_GROUPS = 65_536
 _UNIT_BINS = 4096

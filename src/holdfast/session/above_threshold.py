@@ -10,11 +10,11 @@ from hashlib import blake2b
 from threading import Lock
 from typing import TYPE_CHECKING, Any, get_args
 
+from holdfast.check import one_of, positive, printable
 from holdfast.errors import InputError
 from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.mechanisms.sparse_vector_terms import Version
 from holdfast.planning.planner import refuse_undrawable
-from holdfast.planning.request import one_of, positive, printable
 from holdfast.privacy.event import Nothing
 from holdfast.query.measurement import Measurement
 from holdfast.query.parse import parse_predicate

@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 import numpy as np
 
+from holdfast.check import exact_positive, one_of, positive, shown
 from holdfast.errors import InputError, MechanismError
 from holdfast.mechanisms.selection import exponential, permute_and_flip, selection_loss
-from holdfast.mechanisms.values import positive, round_down
-from holdfast.planning import request
+from holdfast.mechanisms.values import round_down
 from holdfast.planning.keywords import Choice
 from holdfast.privacy.event import BoundedRange, Event, PureMechanism
 from holdfast.query.calling import fitting
 from holdfast.query.grouping import is_list
 from holdfast.query.measurement import Measurement
 from holdfast.query.parse import parse_predicate
-from holdfast.query.wording import shown
 
 if TYPE_CHECKING:
     from holdfast.session.session import Session
@@ -76,7 +75,7 @@ def select(
     each, wanted = choice_of(session, candidates, epsilon=epsilon, rho=rho, mechanism=mechanism)
     counted = sensitivity is None
     if not counted:
-        request.positive("sensitivity", sensitivity)
+        exact_positive("sensitivity", sensitivity)
     conditions = _conditions(session, candidates, scores) if counted else None
     numbers = None if counted else _numbers(candidates, scores)
     event: Event = BoundedRange(each) if wanted == "exponential" else PureMechanism(each)
@@ -144,7 +143,7 @@ def choice_of(
     refuse_no_list(candidates)
     wanted = "permute-and-flip" if session.currency == "pure" else "exponential"
     if mechanism is not None:
-        wanted = request.one_of("mechanism", mechanism, ("exponential", "permute-and-flip"))
+        wanted = one_of("mechanism", mechanism, ("exponential", "permute-and-flip"))
     if session.currency == "gdp":
         raise MechanismError("a choice is not Gaussian noise, and this session is Gaussian-only")
     return _epsilon(epsilon, rho, wanted), wanted
@@ -152,11 +151,10 @@ def choice_of(
 
 def _epsilon(epsilon: float | None, rho: float | None, mechanism: str) -> Fraction:
     if epsilon is not None:
-        request.positive("epsilon", epsilon)
-        return positive("epsilon", epsilon)
+        return exact_positive("epsilon", epsilon)
     if mechanism != "exponential":
         raise MechanismError("permute-and-flip is counted in epsilon, not rho; give epsilon=")
-    return round_down(math.sqrt(8) * math.sqrt(request.positive("rho", rho)) * (1 - 2.0**-40))
+    return round_down(math.sqrt(8) * math.sqrt(positive("rho", rho)) * (1 - 2.0**-40))
 
 
 def _conditions(session: Session, candidates: Sequence[Any], scores: Sequence[Any] | None) -> list[Any]:

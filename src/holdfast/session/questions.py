@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Generic, TypeVar, Unpack, cast
 
+from holdfast.check import shown
 from holdfast.errors import InputError, QueryError
 from holdfast.planning.keywords import Accuracy, Grouped
 from holdfast.planning.request import Request
@@ -19,7 +20,6 @@ from holdfast.query.predicate import Always, NotNull, Predicate, conjunction
 from holdfast.query.schema import Boolean, Category, Date, Schema
 from holdfast.query.select import Aggregate, parse_select
 from holdfast.query.statistic import Kind, Statistic
-from holdfast.query.wording import shown
 
 Result = TypeVar("Result")
 

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast.check import one_of, printable, probability, whole
 from holdfast.errors import InputError, LedgerError
 from holdfast.ledger import (
     LEDGER_FILE,
@@ -19,7 +20,6 @@ from holdfast.ledger import (
 )
 from holdfast.planning.budget import Amount, Budget, budget, budget_of, validity_budget
 from holdfast.planning.fixed import fixed_noise, odds_noise
-from holdfast.planning.request import one_of, printable, probability, whole
 from holdfast.planning.terms import Fixed, Terms
 from holdfast.privacy.filter import Filter
 from holdfast.query.calling import fitting

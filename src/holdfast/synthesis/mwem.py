@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import positive, printable, whole
 from holdfast.errors import InputError, MechanismError
 from holdfast.mechanisms.gaussian import add_gaussian
 from holdfast.mechanisms.laplace import add_laplace
 from holdfast.mechanisms.selection import exponential
 from holdfast.mechanisms.values import round_down, round_up
-from holdfast.planning.request import positive, printable, whole
 from holdfast.privacy.event import BoundedRange, Event, Gaussian, Laplace, Repeat
 from holdfast.privacy.event import Sequence as Both
 from holdfast.query.calling import fitting

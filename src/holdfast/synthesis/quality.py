@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import positive
 from holdfast.errors import InputError
 from holdfast.mechanisms.accuracy import gaussian_reach
 from holdfast.mechanisms.gaussian import add_gaussian
 from holdfast.mechanisms.values import round_up
-from holdfast.planning.request import positive
 from holdfast.privacy.event import Gaussian
 from holdfast.synthesis.workload import Workload
 from holdfast.weights.cell_counts import CellCounts

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import exact_positive, one_of, positive, printable, whole
 from holdfast.errors import InputError, MechanismError
 from holdfast.mechanisms.selection import exponential
-from holdfast.mechanisms.values import positive as exactly
 from holdfast.noise.bits import system_bits
-from holdfast.planning.request import one_of, positive, printable, whole
 from holdfast.privacy.event import BoundedRange, Event, Repeat
 from holdfast.query.calling import fitting
 from holdfast.query.universe import universe
@@ -73,7 +72,7 @@ def small_database(
     made = universe(session._schema, columns, edges, nulls=nulls)
     work = Workload(made, queries)
     positive("epsilon", epsilon)
-    rate = exactly("epsilon", epsilon)
+    rate = exact_positive("epsilon", epsilon)
     m = _size(len(work), within, size)
     one_of("search", search, _SEARCHES)
     if session.currency == "gdp":

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import shown
 from holdfast.errors import InputError
 from holdfast.query.grouping import is_list
 from holdfast.query.predicate import conjunction
 from holdfast.query.region import GRID, Region, in_bin, region
 from holdfast.query.universe import Universe
-from holdfast.query.wording import shown
 from holdfast.weights.marginals import Axes, marginals
 
 

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from holdfast.check import one_of, positive, printable, whole
 from holdfast.errors import BudgetError, InputError
 from holdfast.ledger import Stale
 from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.noise.gaussian import gaussian
 from holdfast.noise.laplace import laplace
-from holdfast.planning.request import one_of, positive, printable, whole
 from holdfast.privacy.event import Nothing
 from holdfast.query.calling import fitting
 from holdfast.query.region import GRID, Region, factors, region

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Unpack
 
+from holdfast.check import one_of, positive, printable, probability, whole
 from holdfast.errors import BudgetError, InputError, MechanismError
 from holdfast.planning.keywords import Many
 from holdfast.planning.promise import next_promises, refuse_beyond_the_promise
-from holdfast.planning.request import one_of, positive, printable, probability, whole
 from holdfast.privacy.conversion import zcdp_to_approx
 from holdfast.privacy.event import Group
 from holdfast.privacy.filter import UNITS
