@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -94,14 +95,6 @@ def on_grid(values: NDArray[Any], rows: int, worst: int) -> NDArray[Any]:
     return 2 * np.rint(np.clip(floats, 0.0, 1.0) * (GRID // 2)).astype(np.int64)
 
 
-def _accuracy(predictions: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
-    return np.asarray(predictions == labels)
-
-
-def _error(predictions: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
-    return np.asarray(predictions != labels)
-
-
 def _brier(predictions: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
     """(p - y)^2, and for more classes half the sum over all of them, which is the same for two."""
     if predictions.ndim == 1:
@@ -166,8 +159,8 @@ def row_loss(function: RowValues, name: str = "loss", *, greater_is_better: bool
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric("accuracy", _accuracy, exact=True, wants="labels"),
-        Metric("error", _error, greater_is_better=False, exact=True, wants="labels"),
+        Metric("accuracy", operator.eq, exact=True, wants="labels"),
+        Metric("error", operator.ne, greater_is_better=False, exact=True, wants="labels"),
         Metric("brier", _brier, greater_is_better=False, wants="chances"),
         log_loss(),
         squared_error(1.0),
