@@ -68,7 +68,7 @@ class AboveThreshold:
         state = json.loads(self._paid.outcome or self._paid.record(json.dumps(fresh.to_json()), secret=True))
         if state["terms"] != fresh.to_json()["terms"]:
             raise InputError(
-                f"expected the terms that sparse vector {name!r} was opened on, got others; choose another name"
+                f"expected the terms that sparse vector {name!r} was opened on, got other terms; choose another name"
             )
         self._vector, self._number = SparseVector.from_json(state), 0
         self._calls: dict[str, tuple[str, bool]] = {}
@@ -145,7 +145,7 @@ class AboveThreshold:
         condition, above = self._calls[call]
         if condition != asked:
             raise InputError(
-                "expected the condition that this call was made for, got another; give each question a call of its own"
+                "expected the condition that this call was made for, got another condition; take a new call"
             )
         return above
 

@@ -286,7 +286,7 @@ class Session(Questions[Answer]):
             if standing is not None:
                 if standing.entry.event != event:
                     raise InputError(
-                        "expected the terms that it was opened on, got others; choose another name"
+                        "expected the terms that it was opened on, got other terms; choose another name"
                     )
                 return standing
             try:

@@ -287,7 +287,7 @@ class MultiplicativeWeights:
         saved = paid.entry.note
         if saved["asked"] != self._opening:
             raise InputError(
-                f"expected the terms that the weights {self._name!r} were opened on, got others; choose another name"
+                f"expected the terms of the weights {self._name!r}, got other terms; choose another name"
             )
         return WeightsTerms.from_json(saved["terms"])
 
