@@ -45,7 +45,7 @@ class RemoteSession(RemoteQuestions[Answer]):
         account = self._account()
         if "limit" not in account:
             raise InputError(
-                f"you may see {table.id!r} but have no budget to ask it; an owner must admit you to it"
+                f"expected a budget for {table.id!r}, got none; you may see it, and an owner must admit you to ask it"
             )
         self._currency: str = account["currency"]
         self.name: str = wire.get("/v1/me")["id"]

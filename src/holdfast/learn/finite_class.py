@@ -112,7 +112,9 @@ class FiniteClass:
     def __init__(self, hypotheses: Hypotheses | Sequence[Callable[[Matrix], ArrayLike]]) -> None:
         if isinstance(hypotheses, Sequence):
             if not hypotheses or not all(callable(h) for h in hypotheses):
-                raise InputError("hypotheses: expected a class, or a list of functions, got another thing")
+                raise InputError(
+                    "expected a class, or a list of functions, for hypotheses, got another thing"
+                )
             hypotheses = Listed(tuple(hypotheses))
         self.hypotheses: Hypotheses = hypotheses
 

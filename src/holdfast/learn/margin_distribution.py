@@ -119,7 +119,7 @@ def margins(
     """
     found = voters(ensemble, rows, truth)
     if not len(rounds):
-        raise InputError("rounds: expected at least one number, got none")
+        raise InputError("expected at least one number for rounds, got none")
     delta = 1 - probability("confidence", confidence)
     log_h = found.log_hypotheses
     if hypotheses is not None:

@@ -107,9 +107,9 @@ def plan_minimize(
         raise InputError(f"expected a loss such as holdfast.learn.logistic(...), got {shown(loss)}")
     runs = whole("runs", runs)
     if sum(given is not None for given in (within, rho, epsilon)) > 1:
-        raise InputError("give only one of within, rho and epsilon")
+        raise InputError("expected only one of within, rho and epsilon, got more")
     if within is not None and runs > 1:
-        raise InputError("runs= needs a budget: give rho= or epsilon= instead of within=")
+        raise InputError("expected a budget with runs=, got within=; give rho= or epsilon= instead")
     wanted: tuple[str, ...] = ("gaussian", "votes")
     if mechanism is not None:
         wanted = (one_of("mechanism", mechanism, wanted),)
@@ -127,11 +127,14 @@ def _units(session: Session, rho: float | None, epsilon: float | None) -> int:
     terms, currency = session._terms, session.currency
     if rho is None and epsilon is None:
         if terms.queries is None:
-            raise InputError("say how exact: within=, rho= or epsilon=; or open the session with queries=")
+            raise InputError(
+                "expected within=, rho= or epsilon=, got none; say how exact, or open the session with queries="
+            )
         return terms.session.limit_units // terms.queries
     if (epsilon is None) == (currency == "pure"):
         raise InputError(
-            f"this session counts {currency}: give {'epsilon' if currency == 'pure' else 'rho'}="
+            f"expected a budget in {currency}, as this session counts, got another; give "
+            f"{'epsilon' if currency == 'pure' else 'rho'}="
         )
     amount = positive("epsilon" if rho is None else "rho", epsilon if rho is None else rho)
     return math.floor(Fraction(amount) * UNITS * (2 if currency == "gdp" else 1))

@@ -113,7 +113,7 @@ class Grouped(Interval):
 
     def read(self, schema: Schema) -> Read:
         if self.edges is not None and self.by is None:
-            raise InputError("edges= cuts the groups of by=; name the column with by=")
+            raise InputError("expected by= with edges=, got none; name the column with by=")
         by = None if self.by is None else grouping(schema, self.by, self.edges)
         kind: Kind = self.kind  # type: ignore[assignment]
         return self._read(Statistic(kind, _where(self.where, schema), self._number(schema), by))
@@ -303,6 +303,6 @@ def _quantile(
         raise QueryError(f"column {column!r} has no order, so it has no quantiles; ask for a histogram")
     if by is not None and by.size * bins.size > MAX_CELLS:
         raise InputError(
-            f"groups times bins is {by.size * bins.size:,}, more than {MAX_CELLS:,}; give fewer edges"
+            f"expected at most {MAX_CELLS:,} groups times bins, got {by.size * bins.size:,}; give fewer edges"
         )
     return Statistic("quantile", where, None, by, fractions.Fraction(rank).limit_denominator(10**6), bins)

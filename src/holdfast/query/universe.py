@@ -154,7 +154,7 @@ def _edges_by_column(
         raise InputError(f"expected edges= as a dict from columns to their edges, got {shown(edges)}")
     unknown = [name for name in edges or {} if name not in columns]
     if unknown:
-        raise InputError(f"edges are given for {unknown}, which are not among the columns")
+        raise InputError(f"expected edges of some of the columns, got them for {unknown}")
     return dict(edges or {})
 
 

@@ -141,7 +141,9 @@ def choice_of(
 ) -> tuple[Fraction, str]:
     """The epsilon and the mechanism of a choice, if a session that counts so may make it."""
     if (epsilon is None) == (rho is None):
-        raise InputError("give epsilon= or rho=, the budget of this choice")
+        raise InputError(
+            "expected either epsilon= or rho=, got both or neither; give the budget of this choice"
+        )
     _refuse_no_list(candidates)
     wanted = "permute-and-flip" if currency == "pure" else "exponential"
     if mechanism is not None:
@@ -167,12 +169,14 @@ def conditions_of(schema: Schema, candidates: Sequence[Any], scores: Sequence[An
     if len(texts) != len(candidates):
         raise InputError(f"expected a score for each of {len(candidates)} candidates, got {len(texts)}")
     if not all(isinstance(text, str) for text in texts):
-        raise InputError("numbers as scores need sensitivity=, how far one row can move each of them")
+        raise InputError(
+            "expected sensitivity= with numbers as scores, got none; say how far one row can move each of them"
+        )
     return [parse_predicate(text, schema) for text in texts]
 
 
 def _numbers(candidates: Sequence[Any], scores: Sequence[Any] | None) -> Any:
     array = np.asarray(scores)
     if scores is None or array.shape != (len(candidates),) or array.dtype.kind not in "iuf":
-        raise InputError(f"expected one number as score for each of {len(candidates)} candidates")
+        raise InputError(f"expected one number as score for each of {len(candidates)} candidates, got others")
     return array

@@ -163,7 +163,7 @@ def _budget(
 ) -> tuple[Fraction, Event, Event, float]:
     """The choosing epsilon of a round, its measurement, the whole event, and its rho (or epsilon)."""
     if (rho is None) == (epsilon is None):
-        raise InputError("give rho=, or epsilon= for pure differential privacy")
+        raise InputError("expected either rho= or epsilon= (pure differential privacy), got both or neither")
     if session.currency == "gdp":
         raise MechanismError("a choice is not Gaussian noise, and this session is Gaussian-only")
     size = session._terms.rows_per_unit
@@ -191,6 +191,6 @@ def _refuse_large_marginals(work: Workload) -> None:
         size = math.prod(work.universe.shape[axis] for axis in axes)
         if size > _LARGEST_MARGINAL:
             raise InputError(
-                f"a condition asks about columns with {size:,} cells together; MWEM measures at most "
+                f"cannot measure: a condition asks about columns with {size:,} cells together; MWEM measures at most "
                 f"{_LARGEST_MARGINAL:,} at once: use coarser edges, or multiplicative weights"
             )

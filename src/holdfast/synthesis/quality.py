@@ -60,9 +60,7 @@ def quality(
     session's queries, so it stands outside the joint promise of the session's intervals.
     """
     if (rho is None) == (not owner_only):
-        raise InputError(
-            "give rho= for a private report, or owner_only=True for an exact one that stays here"
-        )
+        raise InputError("expected rho= or owner_only=True, got both or neither; an exact report stays here")
     work = Workload(synthetic.universe, queries)
     n, k = session._terms.rows, len(work)
     guesses = np.rint(work.answers(synthetic.weights.probabilities()[0]) * n).astype(np.int64)

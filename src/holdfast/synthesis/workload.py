@@ -93,7 +93,7 @@ def all_marginals(universe: Universe, ways: int) -> list[str]:
     includes its end. NULL is in none of them.
     """
     if isinstance(ways, bool) or not isinstance(ways, int) or not 1 <= ways <= len(universe.axes):
-        raise InputError(f"expected ways= from 1 to the {len(universe.axes)} columns, got {ways!r}")
+        raise InputError(f"expected 1 to {len(universe.axes)} for ways, got {shown(ways)}")
     leaves = [
         [in_bin(axis, universe.schema[axis.column], place) for place in range(axis.size)]
         for axis in universe.axes

@@ -286,7 +286,9 @@ class MultiplicativeWeights:
         """The terms of the opening that stands. InputError if it is not the one that is asked for here."""
         saved = paid.entry.note
         if saved["asked"] != self._opening:
-            raise InputError(f"the weights {self._name!r} were opened on other terms; choose another name")
+            raise InputError(
+                f"expected the terms of the weights {self._name!r}, got other terms; choose another name"
+            )
         return WeightsTerms.from_json(saved["terms"])
 
     def _catch_up(self) -> None:
