@@ -144,10 +144,10 @@ def test_the_plain_law_of_a_vote_costs_more_where_flips_are_rare() -> None:
 
 @pytest.mark.parametrize("flip", [0.25, 1 / 16, 1 / 64])
 def test_votes_cost_what_gaussian_noise_of_their_variance_costs(flip: float) -> None:
-    rows, left_out = 1_000_000, 20_000
     noise = 1 / (2 * (1 - 2 * flip))
-    ratio = vote_charge(rows, left_out, flip) / gaussian_charge(rows, left_out, noise)
-    assert 1 < ratio < 1.001
+    for left_out, most in ((20_000, 1.001), (500_000, 1.01), (900_000, 1.1)):
+        ratio = vote_charge(1_000_000, left_out, flip) / gaussian_charge(1_000_000, left_out, noise)
+        assert 1 < ratio < most
 
 
 def test_where_the_theorem_says_nothing_the_charge_is_infinite() -> None:

@@ -40,6 +40,8 @@ def dishonest(plan: Plan) -> str | None:
     if plan.chosen is not None and plan.chosen.narrowest > least * (1 + 1e-4):
         return "a certified bound is narrower than the choice"
     by_votes = min(widths[name] for name in ("votes", "t3", "t4v"))
+    if any(option.name == "leave-out-votes" and option.narrowest > widths[option.name] for option in private):
+        return "not the width of its own bound"
     for option in private:
         if option.name == "votes" and option.narrowest > by_votes * (1 + 1e-3):
             return "a certified bound for votes is narrower"
@@ -71,7 +73,8 @@ def test_noise_is_the_most_and_votes_the_fewest_that_fit() -> None:
     rows, queries, within, beta = 10**6, 2000, 0.05, 0.05
     plan = validity.plan(rows=rows, queries=queries, within=within, confidence=0.95)
     gaussian, votes = (next(o for o in plan.options if o.name == name) for name in ("gaussian", "votes"))
-    assert plan.chosen is gaussian
+    assert plan.chosen is not None
+    assert plan.chosen.name == "leave-out"
     assert gaussian.standard_deviation is not None
     assert votes.votes is not None
     s, m = gaussian.standard_deviation, votes.votes
@@ -86,14 +89,16 @@ def test_noise_is_the_most_and_votes_the_fewest_that_fit() -> None:
     assert math.isclose(gaussian.rho, queries / (2 * s * s), rel_tol=1e-6)
     assert votes.rows_per_answer == m < rows == gaussian.rows_per_answer
     few = validity.plan(rows=rows, queries=queries, within=within, confidence=0.95, prefer="rows")
-    assert few.chosen == votes
+    assert few.chosen is not None
+    assert few.chosen.rows_per_answer == min(option.rows_per_answer for option in plan.options if option.fits)
+    assert few.chosen.rows_per_answer <= m
 
 
 def test_what_a_failing_option_needs_is_enough_and_no_more() -> None:
     ask = {"queries": 30_000, "within": 0.05, "confidence": 0.95}
     plan = validity.plan(rows=10**5, **ask)
     assert not plan.possible
-    assert plan.next_best.name == "gaussian"
+    assert [option.name for option in plan.others[:3]] == ["leave-out", "leave-out-votes", "gaussian"]
     for option in plan.others:
         assert option.least_rows is not None
         enough = validity.width(option.name, rows=option.least_rows, queries=30_000, confidence=0.95)
@@ -142,12 +147,32 @@ def test_more_queries_than_any_noise_bears_are_no_mistake_of_the_caller() -> Non
 
 
 def test_without_privacy_rounding_may_be_chosen() -> None:
-    ask = {"rows": 3000, "queries": 20, "within": 0.1, "confidence": 0.95}
+    ask = {"rows": 50, "queries": 2, "within": 0.28, "confidence": 0.95}
     assert not validity.plan(**ask).possible
     plan = validity.plan(**ask, private=False)
     assert plan.chosen is not None
     assert plan.chosen.name == "discretised"
     assert plan.chosen.rho is None
+
+
+@pytest.mark.parametrize(("queries", "within"), [(1000, 0.05), (20_000, 0.025)])
+def test_the_leave_out_options_spend_no_more_than_their_half_width_asks_for(
+    queries: int, within: float
+) -> None:
+    plan = validity.plan(rows=10**6, queries=queries, within=within, confidence=0.95)
+    by_name = {option.name: option for option in plan.options}
+    for name, older in (("leave-out", "gaussian"), ("leave-out-votes", "votes")):
+        option = by_name[name]
+        assert option.fits
+        assert within * 0.97 < option.width <= within
+        assert sum(epoch.answers for epoch in option.epochs) == queries
+        assert 0 <= option.population < option.width
+        assert option.rho is not None
+        if by_name[older].fits:
+            assert option.rho < 1.05 * (by_name[older].rho or 0.0)
+    assert by_name["leave-out-votes"].rows_per_answer < 10**6
+    assert "falling to" in str(by_name["leave-out"])
+    assert " to " in str(by_name["leave-out-votes"])
 
 
 def test_a_plan_prints_what_matters() -> None:

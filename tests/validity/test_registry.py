@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from holdfast import validity
+from holdfast.check import whole
 from holdfast.errors import InputError
-from holdfast.validity.argument import miss, whole
-from holdfast.validity.search import first, least, most
+from holdfast.privacy.rounding import miss
+from holdfast.validity.search import first, first_within, last_within, least, most
 
 NAMES = [bound.name for bound in validity.bounds()]
 MUST_HAVE = {
@@ -28,7 +29,7 @@ MUST_HAVE = {
         "fish-printed",
     ),
     *("blanc", "guess-and-check", "ladder", "transfer", "gaussian", "votes", "discretised"),
-    *("t1", "t2", "t3", "t4", "t4v"),
+    *("t1", "t2", "t3", "t4", "t4v", "leave-out", "leave-out-votes"),
 }
 
 
@@ -45,7 +46,9 @@ def test_every_name_is_there_once_with_its_facts() -> None:
             or "`" in (bound.compute.__doc__)
         )
     own = {bound.name for bound in validity.bounds() if not bound.published}
-    assert own == {"transfer", "gaussian", "votes", "discretised", "t1", "t2", "t3", "t4", "t4v"}
+    leave_out = {"leave-out", "leave-out-votes"}
+    assert own - leave_out == {"transfer", "gaussian", "votes", "discretised", "t1", "t2", "t3", "t4", "t4v"}
+    assert leave_out == {bound.name for bound in validity.bounds() if bound.slow} <= own
     assert {b.name for b in validity.bounds() if not b.adaptive} == {"hoeffding"}
     assert not next(b for b in validity.bounds() if b.name == "blanc").private
 
@@ -79,6 +82,28 @@ def test_most_queries_is_the_last_that_fits(name: str) -> None:
     count = validity.most_queries(name, within=0.08, **ask)
     assert count > 0
     assert validity.width(name, queries=count, **ask) <= 0.08 < validity.width(name, queries=count + 1, **ask)
+
+
+@pytest.mark.parametrize("name", ["leave-out", "leave-out-votes"])
+def test_most_queries_of_a_slow_bound_fit_and_a_part_in_400_more_do_not(name: str) -> None:
+    ask = {"rows": 50_000, "confidence": 0.95}
+    count = validity.most_queries(name, within=0.08, **ask)
+    more = math.ceil(count * (1 + 1 / 400))
+    assert validity.width(name, queries=count, **ask) <= 0.08 < validity.width(name, queries=more, **ask)
+
+
+def test_searches_along_a_power_end_where_the_width_is_met() -> None:
+    for edge in (1, 2, 3, 40, 12_345, 10**9):
+        last = last_within(lambda k, edge=edge: (k / edge) ** 0.3, 1.0)
+        assert edge * (1 - 1 / 500) - 1 <= last <= edge
+        first_one = first_within(lambda n, edge=edge: math.inf if n < edge / 9 else (edge / n) ** 0.5, 1.0)
+        assert first_one is not None
+        assert edge <= first_one <= edge * (1 + 1 / 500) + 1
+    assert last_within(lambda _: 2.0, 1.0) == 0
+    assert last_within(lambda k: 0.5 if k < 77 else math.inf, 1.0) == 76
+    assert last_within(lambda _: 0.5, 1.0) == 10**18
+    assert first_within(lambda _: 2.0, 1.0) is None
+    assert first_within(lambda _: 0.5, 1.0, 9) == 9
 
 
 def test_parameters_are_taken_checked_and_limited_to_the_bound() -> None:
@@ -148,7 +173,7 @@ def test_public_numbers_only() -> None:
     for path in folder.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("holdfast."):
-                assert node.module.split(".")[1] in ("errors", "privacy", "validity"), (
+                assert node.module.split(".")[1] in ("check", "errors", "privacy", "validity"), (
                     path.name,
                     node.module,
                 )

@@ -44,6 +44,31 @@ def test_a_bound_meets_its_row(
             assert count <= found <= count * (1 + 1 / 48) + 1, (name, rows, within, count, found)
 
 
+# name, parameters, rows, half-width: the printed counts of the leave-out theorem
+LEAVE_OUT = [
+    ("leave-out", {}, 10**6, 0.05, 518_824),
+    ("leave-out", {}, 10**6, 0.1, 7_118_321),
+    ("leave-out", {"epochs": 1}, 10**6, 0.05, 229_990),
+    ("leave-out", {"epochs": 1}, 10**6, 0.1, 3_121_920),
+]
+
+
+@pytest.mark.parametrize(("name", "parameters", "rows", "within", "count"), LEAVE_OUT)
+def test_the_leave_out_theorem_meets_its_counts(
+    name: str, parameters: dict[str, int], rows: int, within: float, count: int
+) -> None:
+    found = validity.most_queries(name, rows=rows, within=within, confidence=0.95, **parameters)
+    assert found == pytest.approx(count, rel=0.01)
+
+
+def test_votes_by_epochs_are_nearly_as_good_as_noise() -> None:
+    for rows, within in ((10**5, 0.05), (10**6, 0.05)):
+        ask = {"rows": rows, "within": within, "confidence": 0.95}
+        noise = validity.most_queries("leave-out", **ask)
+        for flip in (0.25, 1 / 16):
+            assert 0.97 * noise < validity.most_queries("leave-out-votes", flip=flip, **ask) <= noise
+
+
 def test_queries_fixed_beforehand_are_counted_in_digits() -> None:
     for within, printed in ((0.05, (20.1, 215.5, 2169.9, 21713.1)), (0.1, (85.3, 867.0, 8684.3, 86857.3))):
         for rows, digits in zip(ROWS, printed, strict=True):

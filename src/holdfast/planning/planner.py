@@ -88,7 +88,9 @@ def _refuse_vacuous(totals: Workload, request: Request, terms: Terms) -> None:
     """InputError for a width that every answer has, before a row is read."""
     length, kind = range_length(totals, terms.rows), totals.statistic.kind
     if not length > 0:
-        raise InputError(f"this {kind} is the same number whatever the rows are; there is nothing to ask")
+        raise InputError(
+            f"cannot plan: this {kind} is the same number whatever the rows are; there is nothing to ask"
+        )
     if request.within is not None and request.within >= length:
         what = (
             "every value of the column is within 1 of every rank"
@@ -96,7 +98,7 @@ def _refuse_vacuous(totals: Workload, request: Request, terms: Terms) -> None:
             else (f"no two values of this {kind} are more than {length:g} apart, whatever the rows are")
         )
         raise InputError(
-            f"within={request.within:g} would tell nothing: {what}; ask for less than {length:g}"
+            f"cannot plan: within={request.within:g} would tell nothing: {what}; ask for less than {length:g}"
         )
 
 
@@ -337,13 +339,14 @@ def amount_of(request: Request, moment: Moment, terms: Terms) -> tuple[float, st
         return request.rho, "zcdp"
     if terms.queries is None:
         raise InputError(
-            "say how exact: within= (accuracy), rho= or epsilon= (budget); or open the session with "
+            "expected how exact, got nothing; say within= (accuracy), rho= or epsilon= (budget); or "
+            "open the session with "
             "queries= to share its budget equally"
         )
     units = spare_units(moment, terms)
     if units <= 0:
         raise InputError(
-            "the session's budget divided by its queries is less than a billionth; ask for fewer"
+            "cannot plan: the session's budget divided by its queries is less than a billionth; ask for fewer"
         )
     return units / UNITS * (1 - 2.0**-20), terms.session.currency
 
@@ -357,8 +360,8 @@ def _bought(mechanism: str, totals: Workload, amount: float, currency: str, term
         variance = round_up(squared / exact) + 4 if currency == "gdp" else round_up(squared / (2 * exact))
         if not is_counted(mechanism, variance, terms):
             raise InputError(
-                f"so much budget leaves noise of variance at most {LEAST_VARIANCE}, which a Gaussian-only budget "
-                "cannot count; give less"
+                f"cannot plan: so much budget leaves noise of variance at most {LEAST_VARIANCE}, which a Gaussian-only "
+                "budget cannot count; give less"
             )
         return Recipe(mechanism, variance, rows)
     if currency == "pure":
@@ -373,7 +376,7 @@ def _bought(mechanism: str, totals: Workload, amount: float, currency: str, term
         # A selection of bounded range eps costs eps (pure) or eps^2/8 (zCDP); groups multiply eps.
         each = round_down(float(epsilon / selections(totals) / unit) * (1 - 2.0**-40))
         return Recipe(mechanism, each, rows)
-    raise InputError(f"{mechanism} is planned by accuracy: give within=")
+    raise InputError(f"cannot plan from a budget: {mechanism} is planned by accuracy; give within=")
 
 
 def _epsilon_of_rho(rho: float) -> float:
@@ -411,7 +414,8 @@ def _fixed_plan(totals: Workload, request: Request, terms: Terms) -> Plan:
     assert fixed is not None
     if any(getattr(request, name) is not None for name in ("within", "rho", "epsilon", "mechanism", "rows")):
         raise InputError(
-            "this session was planned for all its answers at once; ask without within=, rho=, epsilon=, "
+            "cannot plan again: this session was planned for all its answers at once; ask without "
+            "within=, rho=, epsilon=, "
             "mechanism= or rows="
         )
     if totals.statistic.kind == "quantile" or not _answers(fixed.mechanism, totals):

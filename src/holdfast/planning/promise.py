@@ -28,7 +28,7 @@ from holdfast.errors import BudgetError
 from holdfast.ledger import UNCOVERED
 from holdfast.privacy.conversion import pure_to_zcdp
 from holdfast.privacy.filter import UNITS
-from holdfast.validity.argument import miss
+from holdfast.privacy.rounding import miss
 from holdfast.validity.leave_out import LeaveOut
 from holdfast.validity.transfer import concentrated_term
 

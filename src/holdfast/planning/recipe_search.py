@@ -10,7 +10,7 @@ from holdfast.errors import InputError
 from holdfast.mechanisms.accuracy import most_noise
 from holdfast.mechanisms.values import round_up
 from holdfast.mechanisms.votes import FLIP
-from holdfast.noise.parameter import LARGEST_SCALE
+from holdfast.noise.law import LARGEST_SCALE
 from holdfast.planning.plan import Recipe
 from holdfast.planning.promise import Promise
 from holdfast.planning.terms import Terms
@@ -38,13 +38,13 @@ def refuse_undrawable(mechanism: str, noise: Fraction) -> None:
     """InputError if the samplers do not reach so far, or a selection would tell nothing."""
     if mechanism == "exponential" and noise < _LEAST_EPSILON:
         raise InputError(
-            f"so little budget makes each selection's epsilon less than 2^-{LARGEST_SCALE.bit_length() - 1}, "
-            "which tells nothing; give more"
+            f"cannot plan: so little budget makes each selection's epsilon less than "
+            f"2^-{LARGEST_SCALE.bit_length() - 1}, which tells nothing; give more"
         )
     if noise > _MOST_NOISE.get(mechanism, math.inf):
         raise InputError(
-            f"so little budget needs noise beyond 2^{LARGEST_SCALE.bit_length() - 1} steps, which cannot be drawn; "
-            "give more, or have the column declared in a narrower range or coarser steps"
+            f"cannot plan: so little budget needs noise beyond 2^{LARGEST_SCALE.bit_length() - 1} steps, which cannot "
+            "be drawn; give more, or have the column declared in a narrower range or coarser steps"
         )
 
 

@@ -14,7 +14,7 @@ from holdfast.planning.recipe_information import told_by
 from holdfast.planning.recipe_search import LEAST_VARIANCE
 from holdfast.planning.terms import Terms
 from holdfast.privacy.filter import UNITS, Filter
-from holdfast.validity.argument import miss
+from holdfast.privacy.rounding import miss
 from holdfast.validity.falling import falling_noise
 from holdfast.validity.places import Places, by_gaussian, by_votes
 

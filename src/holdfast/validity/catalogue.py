@@ -16,6 +16,7 @@ from holdfast.validity.hoeffding import hoeffding
 from holdfast.validity.information import blanc, feldman_steinke, rogers, russo_zou, xu_raginsky
 from holdfast.validity.jlnrss import jlnrss, jlnrss_exact
 from holdfast.validity.ladder_bound import ladder
+from holdfast.validity.leave_out_answers import leave_out, leave_out_by_votes
 from holdfast.validity.reference import t1, t2, t3, t4, t4v, transfer
 from holdfast.validity.splitting import known_rounds, splitting
 from holdfast.validity.vote_answers import votes
@@ -46,6 +47,8 @@ class Bound:
     """Whether each query may depend on all earlier answers."""
     certified: bool = True
     """False for what is printed but not proved; the planner looks at certified bounds only."""
+    slow: bool = False
+    """Whether a width is itself a search: then `most_queries` is right up to a part in 500, not to the last one."""
 
     @property
     def private(self) -> bool:
@@ -128,6 +131,16 @@ BOUNDS: tuple[Bound, ...] = (
     Bound(
         "ladder", ladder, "the Ladder, transcripts counted exactly", "leaderboard",
         "only the best score so far is claimed, not each answer", "Blum and Hardt 2015", ("cells",),
+    ),
+    _own(
+        "leave-out", leave_out, "leave-out with falling noise", "gaussian",
+        "Gaussian noise that falls by epochs, planned before the first answer from these rows",
+        "docs/theorems.md, Theorem 23", ("standard_deviation", "grid", "epochs"), slow=True,
+    ),
+    _own(
+        "leave-out-votes", leave_out_by_votes, "leave-out with ever more votes", "votes",
+        "fresh uniform rows, secret indices; votes by epochs, planned before the first answer from these rows",
+        "docs/theorems.md, Theorem 27", _VOTES, slow=True,
     ),
     _own(
         "transfer", transfer, "T1°: any private mechanism", "any",

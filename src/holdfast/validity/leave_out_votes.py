@@ -16,9 +16,8 @@ from holdfast.validity.leave_out import LeaveOut, kappa
 from holdfast.validity.normal_quantile import hazard, log_upper_tail, upper_quantile
 from holdfast.validity.search import least
 
-LEAST_VOTES_TANGENT = 1.5
-"""From here on Q(u) e^{u hazard(u)} > 1, so that the tangent at u lies above every chance, also below the mean."""
 _LARGEST_POWER = 700.0
+_FURTHEST = 9.0
 
 
 @lru_cache(maxsize=4096)
@@ -50,8 +49,8 @@ def votes_half_width(
 ) -> float:
     """The half-width of one answer by M votes, missed with probability at most beta, both sides.
 
-    With s = 1/(2(1-2a) sqrt(M)), the least over tangent points u >= 1.5 of
-        s u + 1/(M(1-2a)) + (exponent(b) + ln Q(u) + ln(2/beta))/b,  b = hazard(u)/s.
+    With s = 1/(2(1-2a) sqrt(M)), the least over tangent points u of
+        1/(M(1-2a)) + (exponent(b) + max(0, ln Q(u) + u hazard(u)) + ln(2/beta))/b,  b = hazard(u)/s.
     Guarantee: Pr[|answer - q(P)| > this] <= beta.
     Requires: question, M and flip functions of the past; `charged` bounds the charges of everything released before,
     for each m; not of this answer's votes.
@@ -64,14 +63,14 @@ def votes_half_width(
     log_miss = up(math.log(2) - math.log(down(beta)))
 
     def at(u: float) -> float:
-        b = hazard(u) / sigma
+        slope = hazard(u)
+        b = slope / sigma
         log_tail = log_upper_tail(u)
-        rest = (left_out.exponent(charged, b) + log_tail + log_miss) / b
-        size = sigma * u + (abs(log_tail) + log_miss) / b
-        return up(sigma * u + 1 / (votes * keep) + rest, size)
+        exponent = left_out.exponent(charged, b)
+        rest = exponent + max(0.0, log_tail + u * slope) + log_miss
+        return up(1 / (votes * keep) + rest / b, (rest + abs(log_tail) + abs(u) * slope) / b)
 
-    furthest = max(LEAST_VOTES_TANGENT + 1, upper_quantile(down(beta) / 2) + 1)
-    return least(at, LEAST_VOTES_TANGENT, furthest, 40)[0]
+    return least(at, -_FURTHEST, upper_quantile(down(beta) / 2) + 1, 50)[0]
 
 
 def _lost(rows: int, left_out: int, flip: float) -> tuple[float, float]:
@@ -83,6 +82,7 @@ def _lost(rows: int, left_out: int, flip: float) -> tuple[float, float]:
     if not above > 0:
         return math.inf, math.inf
     third = keep * abs(n - 2 * m) / (stay * (n - 2) * a)
-    fourth = (n - 1) / stay * (3 * m * keep**2 / (4 * a * (1 - a)) + (keep / a) ** 2) / stay**2
+    fewer, more = min(m, stay), max(m, stay)
+    fourth = (n - 1) / (stay**2 * more) * (3 * fewer * keep**2 / (4 * a * (1 - a)) + (keep / a) ** 2)
     lost = kappa(n, m) * keep**2 * (1 + 2 * third / 3 + fourth / (2 * above))
     return up(lost), up(3 + 4 * third + fourth * (1 + 4 * above) / above**2)

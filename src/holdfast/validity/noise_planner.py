@@ -6,21 +6,28 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
-from holdfast.errors import InputError
+from holdfast.check import one_of, probability
 from holdfast.privacy.rounding import down, round_down
-from holdfast.validity.argument import proportion
 from holdfast.validity.discretised import best_cells
 from holdfast.validity.gaussian_answers import gaussian_noise, gaussian_width, population_term
 from holdfast.validity.guess_and_check import checked, failure_share, holdout_width
+from holdfast.validity.leave_out_answers import (
+    gaussian_epochs,
+    gaussian_epochs_width,
+    votes_epochs,
+    votes_epochs_width,
+)
 from holdfast.validity.noise_plan import Plan
 from holdfast.validity.odds import gaussian_odds, gaussian_odds_noise, votes_odds
 from holdfast.validity.option import Epoch, Option, Request
-from holdfast.validity.registry import bound
-from holdfast.validity.search import first, most
+from holdfast.validity.registry import bound, most_within
+from holdfast.validity.search import first, first_within, most
 from holdfast.validity.splitting import splitting
 from holdfast.validity.vote_answers import fewest_votes, votes_noise, votes_term, votes_width
 
+_PLANNED = ("leave-out", "leave-out-votes", "gaussian", "votes", "discretised", "splitting")
 _FAILURES = 20
 """How many guesses may fail where nobody says how many."""
 
@@ -43,10 +50,9 @@ def plan(
     `prefer`: "width" chooses the option that can be narrowest, "rows" the one that fits and reads the fewest
     rows. `private=False` lets rounding and splitting be chosen, which release exact statistics.
     """
-    asked = Request(rows, queries, confidence, proportion("within", within), flip=flip).checked()
-    if prefer not in ("width", "rows"):
-        raise InputError(f"prefer must be 'width' or 'rows', got {prefer!r}; choose one")
-    found = [choose((name,), asked) for name in ("gaussian", "votes", "discretised", "splitting")]
+    asked = Request(rows, queries, confidence, probability("within", within), flip=flip).checked()
+    one_of("prefer", prefer, ("width", "rows"))
+    found = [choose((name,), asked) for name in _PLANNED]
     options = [option if option.fits else needs(option) for option in found]
     fitting = [option for option in options if option.fits and (option.private or not private)]
     fitting.sort(key=lambda option: option.rows_per_answer if prefer == "rows" else option.narrowest)
@@ -75,16 +81,18 @@ def choose(names: Sequence[str], asked: Request) -> Option:
 def needs(short: Option) -> Option:
     """The option with what would make it fit: fewer queries on these rows, or more rows for these queries."""
     theorem, asked = bound(short.name), short.request
-    tuned = {name: getattr(asked, name) for name in ("grid", "flip") if name in theorem.parameters}
+    tuned: dict[str, Any] = {
+        name: getattr(asked, name) for name in ("grid", "flip") if name in theorem.parameters
+    }
 
-    def holds(rows: int, queries: int) -> bool:
-        return theorem.compute(rows, queries, asked.beta, **tuned) <= (asked.within or 0.0)
-
-    return replace(
-        short,
-        most_queries=most(lambda k: holds(asked.rows, k)),
-        least_rows=first(lambda n: holds(n, asked.queries), asked.rows),
+    goal = asked.within or 0.0
+    least_rows = (
+        first_within(lambda n: theorem.compute(n, asked.queries, asked.beta, **tuned), goal, asked.rows)
+        if theorem.slow
+        else first(lambda n: theorem.compute(n, asked.queries, asked.beta, **tuned) <= goal, asked.rows)
     )
+    queries = most_within(theorem, asked.rows, goal, asked.beta, tuned)
+    return replace(short, most_queries=queries, least_rows=least_rows)
 
 
 def _gaussian(asked: Request) -> Option:
@@ -129,6 +137,31 @@ def _votes_odds(asked: Request) -> Option:
     return _noisy(asked, "votes", "W", Fraction(count), (high - low) / 2, (high - low) / 2)
 
 
+def _leave_out(asked: Request) -> Option:
+    n, beta, g = asked.rows, asked.beta, asked.grid
+    least = bound("leave-out").compute(n, asked.queries, beta, grid=g)
+    made = gaussian_epochs(n, asked.queries, beta, g, within=asked.within)
+    found = Option(asked, "leave-out", "gaussian", "Theorem 23", least, math.inf, math.inf, n)
+    return _in_epochs(found, made, lambda epochs: gaussian_epochs_width(n, epochs, beta, g))
+
+
+def _leave_out_votes(asked: Request) -> Option:
+    n, beta, a = asked.rows, asked.beta, asked.flip
+    least = bound("leave-out-votes").compute(n, asked.queries, beta, flip=a)
+    made = votes_epochs(n, asked.queries, beta, a, asked.within)
+    read = max((int(epoch.noise) for epoch in made), default=n)
+    found = Option(asked, "leave-out-votes", "votes", "Theorem 27", least, math.inf, math.inf, read)
+    return _in_epochs(found, made, lambda epochs: votes_epochs_width(n, epochs, beta, a))
+
+
+def _in_epochs(found: Option, made: tuple[Epoch, ...], width: Callable[[tuple[Epoch, ...]], float]) -> Option:
+    """The option with its epochs; the part of its width that one answer alone would not have is adaptivity's."""
+    if not found.narrowest < 1:
+        return replace(found, narrowest=math.inf)
+    at, alone = width(made), width((replace(made[-1], answers=1, left_out=found.request.rows - 1),))
+    return replace(found, epochs=made, width=at, population=max(0.0, at - alone))
+
+
 def _noisy(
     asked: Request, mechanism: str, theorem: str, noise: Fraction, width: float, least: float
 ) -> Option:
@@ -169,6 +202,8 @@ def _guess_and_check(asked: Request) -> Option:
 
 
 _OPTIONS: dict[str, Callable[[Request], Option]] = {
+    "leave-out": _leave_out,
+    "leave-out-votes": _leave_out_votes,
     "gaussian": _gaussian,
     "gaussian-odds": _gaussian_odds,
     "votes": _votes,

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from holdfast.check import probability, whole
 from holdfast.privacy import event, rule
-from holdfast.privacy.rounding import up
-from holdfast.validity.argument import miss, proportion, whole
+from holdfast.privacy.rounding import miss, up
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class Request:
     def checked(self) -> Request:
         """The same numbers, as ints and floats; InputError before anything is computed."""
         n, k = whole("rows", self.rows), whole("queries", self.queries)
-        confidence = proportion("confidence", self.confidence)
-        within = None if self.within is None else proportion("within", self.within)
+        confidence = probability("confidence", self.confidence)
+        within = None if self.within is None else probability("within", self.within)
         failures = None if self.failures is None else whole("failures", self.failures, 0)
-        flip = proportion("flip", self.flip, 0.5)
+        flip = probability("flip", self.flip, 0.5)
         return Request(n, k, confidence, within, whole("grid", self.grid), flip, failures)
 
     @property
@@ -102,7 +102,7 @@ class Option:
     @property
     def votes(self) -> int | None:
         """How many votes the first answer takes."""
-        return int(self.epochs[0].noise) if self.mechanism == "votes" else None
+        return int(self.epochs[0].noise) if self.mechanism == "votes" and self.epochs else None
 
     def told(self, epoch: Epoch) -> event.Event:
         """What one answer of an epoch tells, for the accountants."""
@@ -133,10 +133,16 @@ class Option:
         return "more than 1e15" if self.least_rows is None else f"{self.least_rows:,}"
 
     def __str__(self) -> str:
-        noise = "exact answers"
+        noise, last = "exact answers", self.epochs[-1].noise if len(self.epochs) > 1 else None
         if self.standard_deviation is not None:
-            noise = f"noise of standard deviation {self.standard_deviation:,.1f} counts on each answer"
+            falling = "" if last is None else f", falling to {math.sqrt(last):,.1f} counts"
+            noise = (
+                f"noise of standard deviation {self.standard_deviation:,.1f} counts on each answer{falling}"
+            )
         elif self.votes is not None:
-            noise = f"{self.votes:,} votes an answer, each flipped with probability {self.request.flip:g}"
+            rising = "" if last is None else f" to {int(last):,}"
+            noise = (
+                f"{self.votes:,}{rising} votes an answer, each flipped with probability {self.request.flip:g}"
+            )
         privacy = "not private" if self.rho is None else f"rho = {self.rho:.4g} for all of them"
         return f"{self.name} ({self.theorem}): {noise}, {self.rows_per_answer:,} rows read each, {privacy}"

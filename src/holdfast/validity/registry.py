@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from holdfast.check import between, one_of, positive, probability, whole
 from holdfast.errors import InputError
-from holdfast.validity.argument import miss, not_negative, positive, proportion, whole
+from holdfast.privacy.rounding import miss
 from holdfast.validity.catalogue import BOUNDS, Bound
-from holdfast.validity.search import most
+from holdfast.validity.search import last_within, most
 
 _BOUNDS = {theorem.name: theorem for theorem in BOUNDS}
 
@@ -17,14 +19,12 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "standard_deviation": positive,
     "grid": whole,
     "votes": whole,
-    "flip": lambda name, value: proportion(name, value, 0.5),
+    "flip": lambda name, value: probability(name, value, 0.5),
     "rounds": whole,
+    "epochs": whole,
     "cells": whole,
     "failures": lambda name, value: whole(name, value, 0),
-    "rho": not_negative,
-    "epsilon": not_negative,
-    "delta": not_negative,
-    "sample_error": not_negative,
+    **dict.fromkeys(("rho", "epsilon", "delta", "sample_error"), partial(between, low=0.0)),
 }
 
 
@@ -35,9 +35,7 @@ def bounds() -> list[Bound]:
 
 def bound(name: str) -> Bound:
     """The bound of that name; InputError lists the names otherwise."""
-    if name not in _BOUNDS:
-        raise InputError(f"unknown bound {name!r}; expected one of {', '.join(_BOUNDS)}")
-    return _BOUNDS[name]
+    return _BOUNDS[one_of("bound", name, _BOUNDS)]
 
 
 def width(name: str, *, rows: int, queries: int, confidence: float, **parameters: Any) -> float:
@@ -55,12 +53,20 @@ def width(name: str, *, rows: int, queries: int, confidence: float, **parameters
 def most_queries(name: str, *, rows: int, within: float, confidence: float, **parameters: Any) -> int:
     """How many adaptive queries the named theorem certifies to a half-width of `within`; 0 for none.
 
-    Beyond 2^53 (queries fixed beforehand) the number keeps 53 leading bits, rounded down.
+    Beyond 2^53 (queries fixed beforehand) the number keeps 53 leading bits, rounded down; where a width is itself a
+    search (`Bound.slow`) it is right up to a part in 500, and certified.
     Cost: a gallop and a bisection over `width`, which never falls as the number of queries grows.
     """
     theorem, n = bound(name), whole("rows", rows)
     goal, beta, checked = positive("within", within), miss(confidence), _checked(theorem, parameters)
-    return most(lambda k: _certified(theorem, n, k, beta, checked) <= goal)
+    return most_within(theorem, n, goal, beta, checked)
+
+
+def most_within(theorem: Bound, rows: int, goal: float, beta: float, parameters: dict[str, Any]) -> int:
+    """How many queries a theorem certifies to `goal`."""
+    if theorem.slow:
+        return last_within(lambda k: _certified(theorem, rows, k, beta, parameters), goal)
+    return most(lambda k: _certified(theorem, rows, k, beta, parameters) <= goal)
 
 
 def _certified(theorem: Bound, rows: int, queries: int, beta: float, parameters: dict[str, Any]) -> float:
@@ -72,5 +78,7 @@ def _checked(theorem: Bound, parameters: dict[str, Any]) -> dict[str, Any]:
     unknown = sorted(set(parameters) - set(theorem.parameters))
     if unknown:
         known = ", ".join(theorem.parameters) or "none"
-        raise InputError(f"{theorem.name!r} does not take {', '.join(unknown)}; its parameters are: {known}")
+        raise InputError(
+            f"expected parameters of {theorem.name!r}, got {', '.join(unknown)}; they are: {known}"
+        )
     return {name: _CHECKS[name](name, value) for name, value in parameters.items() if value is not None}

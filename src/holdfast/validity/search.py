@@ -46,12 +46,14 @@ def least_power(holds: Callable[[float], bool], low: float, high: float, steps: 
     return up(math.exp(high))
 
 
-def tuned(best: Callable[[float], float], rows: int, standard_deviation: float | None) -> float:
+def tuned(
+    best: Callable[[float], float], rows: int, standard_deviation: float | None, beyond: float = 2.0
+) -> float:
     """The width at a noise whose logarithm `best` takes, or at the best noise; inf if it says nothing."""
     if standard_deviation is not None:
         value = best(math.log(standard_deviation))
     else:
-        value = least(best, 0.0, math.log(rows) + 2.0, 50)[0]
+        value = least(best, 0.0, math.log(rows) + beyond, 50)[0]
     return value if value < 1.0 else math.inf
 
 
@@ -91,3 +93,59 @@ def _halved(holds: Callable[[int], bool], low: int, high: int) -> tuple[int, int
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return low, high
+
+
+def last_within(width: Callable[[int], float], goal: float, ceiling: int = 10**18) -> int:
+    """The largest k with width(k) <= goal, up to a part in 500; 0 if it fails at 1.
+
+    For a width that is slow to compute and grows about like a power of k: the steps follow that power. What is
+    returned was computed and fits.
+    """
+    good, at_good, bad, at_bad, aim = 1, width(1), 0, math.inf, 1.0
+    if at_good > goal:
+        return 0
+    while good < ceiling and (not bad or bad - good > max(1, good >> 9)):
+        if not bad:
+            k = min(ceiling, max(2 * good, math.ceil(good * min(1e6, (goal / at_good) ** 4))))
+        elif math.isinf(at_bad):
+            k = math.isqrt(good * bad)
+        else:
+            share = math.log(goal / at_good) / max(math.log(at_bad / at_good), 1e-12)
+            k = round(good * (bad / good) ** min(0.95, max(0.05, share)) * aim)
+        k = max(good + 1, min(k, bad - 1)) if bad else k
+        at_k = width(k)
+        if at_k <= goal:
+            good, at_good, aim = k, at_k, 1 + 2**-10
+        else:
+            bad, at_bad, aim = k, at_k, 1 - 2**-10
+    return good
+
+
+def first_within(
+    width: Callable[[int], float], goal: float, start: int = 1, ceiling: int = 10**15
+) -> int | None:
+    """The least n >= start with width(n) <= goal, up to a part in 500, for a width that falls like 1/sqrt(n)."""
+    bad, good = start, start
+    at_bad = at_good = width(start)
+    while at_good > goal:
+        bad, at_bad = good, at_good
+        good = max(
+            2 * good, min(1000 * good, math.ceil(good * (min(at_good, 1.0) / goal) ** 2 * (1 + 2**-10)))
+        )
+        if good > ceiling:
+            return None
+        at_good = width(good)
+    aim = 1 - 2**-10
+    while good - bad > max(1, good >> 9):
+        if math.isinf(at_bad):
+            n = math.isqrt(bad * good)
+        else:
+            share = math.log(at_bad / goal) / max(math.log(at_bad / at_good), 1e-12)
+            n = round(bad * (good / bad) ** min(0.95, max(0.05, share)) * aim)
+        n = max(bad + 1, min(n, good - 1))
+        at_n = width(n)
+        if at_n <= goal:
+            good, at_good, aim = n, at_n, 1 - 2**-10
+        else:
+            bad, at_bad, aim = n, at_n, 1 + 2**-10
+    return good
