@@ -11,7 +11,7 @@ given while the table's total loss, its own included, is at most rho_l is promis
 
 where h satisfies E(|error on the table| - h)_+ <= w beta_l o_l and the shares w of all answers sum to at most 1.
 
-A session that fixed its places when it was opened does better (docs/theorems.md, Theorems 23, 24 and 27): each answer
+A session that fixed its places when it was opened does better (docs/theorems.md, Theorem 31): each answer
 that the leave-out theorem covers is missed with a chance of at most w times 19/20 of beta, after what was told before
 it. What the theorem does not cover ends it for all that come later on these rows; they have the last twentieth of beta,
 by the levels above.

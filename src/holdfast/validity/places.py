@@ -27,7 +27,7 @@ class Places:
     told anything on the same rows.
     Requires: made before the session's first answer, and kept. Unless `mixed`, made before the table's first answer:
     the rows to leave out are then fixed by place. Otherwise the mixture over the recorded grid holds.
-    Reference: docs/theorems.md, Theorems 23, 24 and 27.
+    Reference: docs/theorems.md, Theorem 31.
     """
 
     rows: int

@@ -42,7 +42,7 @@ def _a_vote(rows: int, flip: float) -> float:
 def selection_told(rows: int, epsilon: float) -> float:
     """One choice by the exponential mechanism of this epsilon among scores that are row-wise means into [0,1].
 
-    Reference: docs/theorems.md, Theorem 26.
+    Reference: docs/theorems.md, Theorem 24 (selection).
     """
     rate = epsilon * rows / 2
     return max(up(4 * selection_charge(rows, m, rate) / down(kappa(rows, m))) for m in ladder(rows))
