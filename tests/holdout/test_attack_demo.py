@@ -7,15 +7,16 @@ import math
 import numpy as np
 import pytest
 
-from holdfast.holdout.attack_demo import HONEST, Race, contest, oracle
-from holdfast.holdout.attackers import World, hill_climbing, log_loss_oracle, majority_vote
+from holdfast.holdout.attack_demo import oracle
+from holdfast.holdout.attackers import World, log_loss_oracle, majority_vote
+from holdfast.holdout.race import ATTACKS, HONEST, Race
 from holdfast.noise.bits import ReplayedBits
 
 
-@pytest.mark.parametrize("attack", [majority_vote, hill_climbing])
-def test_the_ordinary_board_climbs_and_the_guarded_one_holds(attack: object) -> None:
-    race = Race("attack")
-    list(contest(race, attack, 1000, 1000, ReplayedBits(4)))  # type: ignore[arg-type]
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_the_ordinary_board_climbs_and_the_guarded_one_holds(attack: str) -> None:
+    race = Race(attack, 1000, 1000, ReplayedBits(4))
+    race.end()
     assert race.ordinary[-1] > 0.68
     assert abs(race.ordinary_fresh - 0.5) < 0.02
     assert abs(race.guarded_fresh - 0.5) < 0.02

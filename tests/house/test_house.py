@@ -128,11 +128,9 @@ UNCHARGED = {
     "weights/synthetic.py write": "rows from public weights",
     "learn/finite_class.py learn": "a mechanism used alone",
     "learn/finite_class.py _release": "what it shares with learn_in, which gives none",
-    "holdout/attack_demo.py run": "a simulated population",
-    "holdout/attack_demo.py contest": "a simulated population",
     "holdout/attack_demo.py oracle": "a simulated population",
     "holdout/attackers.py World": "a simulated population",
-    "service/page/race.py __init__": "a simulated population",
+    "holdout/race.py __init__": "a simulated population",
 }
 """Who takes bits, in the rooms where answers are charged, and why nothing is charged for it."""
 

@@ -1,4 +1,4 @@
-"""The ledger in memory: after a table was saved, the store's ledger counts and this one refuses."""
+"""The ledger in memory: it refuses once the store's ledger counts, and in a forked copy."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import holdfast as hf
+from holdfast import process
 from holdfast.errors import LedgerError
 from holdfast.ledger import Account, Charge, MemoryLedger
 
@@ -34,3 +35,18 @@ def test_a_session_that_was_open_when_its_table_was_saved_is_over(tmp_path: Path
     with pytest.raises(LedgerError, match="open a session on the saved table"):
         session.count("x > 4", rho=0.1)
     assert float(saved.spent) == pytest.approx(0.1)
+
+
+def test_a_forked_copy_neither_charges_nor_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a child: one more fork lies between this process and the first. tests/forking.py forks for real."""
+    ledger = MemoryLedger()
+    ledger.open(Account("ann", "zcdp", 100))
+    entry = ledger.reserve("ann", "one", "{}", "{}", Charge(1, 1))
+    with monkeypatch.context() as forked:
+        forked.setattr(process, "_forks", process._forks + 1)
+        with pytest.raises(LedgerError, match="in this process, got its parent's"):
+            ledger.reserve("ann", "two", "{}", "{}", Charge(1, 1))
+        with pytest.raises(LedgerError, match="in this process, got its parent's"):
+            ledger.record(entry.id, "1")
+    assert (ledger.totals().units, ledger.totals().entries, list(ledger.answered())) == (1, 1, [])
+    assert ledger.record(entry.id, "1") == "1"

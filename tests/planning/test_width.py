@@ -64,13 +64,20 @@ def test_a_fraction_is_as_wide_as_its_parts(recipe: Recipe, promise: Promise, gr
     assert found.noise == pytest.approx(noise / ROWS * (1 - sampled), rel=1e-9)
 
 
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: r.mechanism)
 @pytest.mark.parametrize("promise", [TABLE, POPULATION], ids=lambda p: p.target)
-def test_a_sum_is_as_wide_as_its_span_and_its_grid(promise: Promise) -> None:
+def test_a_sum_is_as_wide_as_its_span_and_its_grid(recipe: Recipe, promise: Promise) -> None:
     totals = workload(Statistic("sum", Always(), value=Column("age")), SCHEMA, ROWS)
-    found = widths(totals, RECIPES[0], promise, ROWS)
-    noise = reach(RECIPES[0], promise, 130, 1)
+    found = widths(totals, recipe, promise, ROWS)
+    noise = reach(recipe, promise, 130, 1)
     extra = (promise.population + promise.slack) * ROWS * 130
     assert found.whole == pytest.approx((noise + extra) * totals.unit, rel=1e-9)
+
+
+def test_a_mechanism_without_a_theorem_has_no_width() -> None:
+    totals = workload(Statistic("fraction", Always()), SCHEMA, ROWS)
+    with pytest.raises(AssertionError, match="a new one"):
+        widths(totals, Recipe("a new one", Fraction(1), ROWS), TABLE, ROWS)
 
 
 @pytest.mark.parametrize("promise", [TABLE, POPULATION], ids=lambda p: p.target)

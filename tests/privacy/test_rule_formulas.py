@@ -95,7 +95,8 @@ def cases() -> Iterator[Event]:
     third = Fraction(1, 3)
     yield from (events.Laplace(2, 7), events.Laplace(5, third))
     yield from (events.Gaussian(1, 9), events.Gaussian(12, Fraction(2001, 10)))
-    for flip in (Fraction(1, 4), Fraction(1, 64), Fraction(1, 2**1010)):
+    long = Fraction(2**520 - 2**501 + 1, 2**521)  # near 1/2, and of numbers that are large themselves
+    for flip in (Fraction(1, 4), Fraction(1, 64), Fraction(1, 2**1010), long):
         yield from (events.Votes(1, 3, flip), events.Votes(2, 5, flip), events.Votes(1000, 7, flip))
     yield from (events.BoundedRange(third), events.BoundedRange(12), events.PureMechanism(Fraction(7, 3)))
     yield from (

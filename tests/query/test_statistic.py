@@ -104,6 +104,29 @@ def test_known_sensitivities() -> None:
     assert of("sum", "x", "x > 0", None) == Sensitivity(5, 25)
 
 
+def test_two_groups_are_several() -> None:
+    schema = hf.Schema(b=hf.Boolean())
+    work = workload(Statistic("count", Always(), by=grouping(schema, "b")), schema, rows=100)
+    assert work.size == 2 and work.sensitivity() == Sensitivity(2, 2)
+
+
+def test_a_count_beside_a_sum_costs_nothing_more() -> None:
+    """From -4 to 4 the sum of a mean moves by 8, and the count, of weight 4, not at all."""
+    schema = hf.Schema(x=hf.Integer(-4, 4))
+    work = workload(Statistic("mean", Always(), parse_expression("x", schema)), schema, rows=100)
+    assert work.sensitivity() == Sensitivity(8, 64)
+    assert work.sensitivity("add-remove") == Sensitivity(8, 32)
+
+
+def test_a_contribution_below_zero_counts_by_its_size() -> None:
+    """-3 - x is in [-6, -1]: a row that appears moves the sum by up to 6, one that changes groups moves two."""
+    alone = workload(statistic("sum", "-3 - x", "x > 0", None), SCHEMA, rows=100)
+    assert alone.sensitivity() == alone.sensitivity("add-remove") == Sensitivity(6, 36)
+    grouped = workload(statistic("sum", "-3 - x", "x > 0", "c"), SCHEMA, rows=100)
+    assert grouped.sensitivity() == Sensitivity(12, 72)
+    assert grouped.sensitivity("add-remove") == Sensitivity(6, 36)
+
+
 def test_totals_are_exact_where_floats_are_not() -> None:
     """The rounding attack of Casacuberta et al.: one row changes a float sum by far more than its bound."""
     schema = hf.Schema(v=hf.Real(-(2.0**52), 2.0**52))

@@ -13,7 +13,7 @@ from holdfast.data.arrays import check_names
 from holdfast.data.duckdb_dialect import DUCKDB
 from holdfast.data.encode import encode_sql
 from holdfast.data.engine import GIVEN, STREAM, Engine
-from holdfast.data.pool import Pool, pool_rows
+from holdfast.data.pool import PooledSource
 from holdfast.data.source import (
     BLOCK_ROWS,
     Block,
@@ -21,12 +21,8 @@ from holdfast.data.source import (
     checked_columns,
     checked_ids,
     distinct,
-    new_fingerprint,
 )
 from holdfast.errors import DataError, SchemaError
-from holdfast.noise.bits import Bits, system_bits
-from holdfast.noise.parameter import natural
-from holdfast.noise.subset import with_replacement
 from holdfast.query.schema import Real, Schema
 
 RANGE_ROWS = 2**20
@@ -47,7 +43,7 @@ class Part:
     rows: int
 
 
-class DuckSource:
+class DuckSource(PooledSource):
     """A `Source` over a private DuckDB database with a relation `codes`.
 
     `expressions` gives the SQL of each column's code over a part; `check` is called before every reading and
@@ -66,34 +62,18 @@ class DuckSource:
         files: Sequence[str] = (),
         check: Callable[[], None] = lambda: None,
     ) -> None:
+        super().__init__(schema)
         self._engine = engine
-        self._schema = schema
         self._expressions = dict(expressions)
         self._parts = tuple(parts)
         self._check = check
         self._rows = sum(part.rows for part in parts)
-        if self._rows == 0:
-            raise DataError("expected at least one row, got an empty table")
-        self._fingerprint = new_fingerprint()
-        self._pool = Pool(
-            lambda count: self.draw(tuple(schema), count, system_bits()), pool_rows(schema, self._rows)
-        )
+        self._begin()
         engine.lock(files)
-
-    @property
-    def schema(self) -> Schema:
-        return self._schema
 
     @property
     def rows(self) -> int:
         return self._rows
-
-    @property
-    def fingerprint(self) -> str:
-        return self._fingerprint
-
-    def scan(self, columns: Sequence[str]) -> Iterator[Block]:
-        return self._blocks(checked_columns(columns, self._schema))
 
     def _blocks(self, names: tuple[str, ...]) -> Iterator[Block]:
         for part in self._parts:
@@ -115,7 +95,7 @@ class DuckSource:
         # NULL numbers leave DuckDB as masks; as NaN they are already what the evaluator wants.
         chosen = [
             f"COALESCE({self._expressions[name]}, CAST('NaN' AS DOUBLE)) AS c{index}"
-            if isinstance(self._schema[name], Real)
+            if isinstance(self.schema[name], Real)
             else f"{self._expressions[name]} AS c{index}"
             for index, name in enumerate(names)
         ]
@@ -123,7 +103,7 @@ class DuckSource:
 
     def _codes(self, names: tuple[str, ...], fetched: Mapping[str, NDArray[Any]], rows: int) -> Block:
         codes = {
-            name: np.ma.getdata(fetched[f"c{index}"]).astype(self._schema[name].dtype, copy=False)
+            name: np.ma.getdata(fetched[f"c{index}"]).astype(self.schema[name].dtype, copy=False)
             for index, name in enumerate(names)
         }
         if any(len(array) != rows for array in codes.values()):
@@ -131,9 +111,9 @@ class DuckSource:
         return codes
 
     def gather(self, columns: Sequence[str], ids: NDArray[np.int64]) -> Block:
-        names = checked_columns(columns, self._schema)
+        names = checked_columns(columns, self.schema)
         wanted, places = distinct(np.clip(checked_ids(ids), 0, self._rows - 1), self._rows)
-        found = {name: np.empty(len(wanted), dtype=self._schema[name].dtype) for name in names}
+        found = {name: np.empty(len(wanted), dtype=self.schema[name].dtype) for name in names}
         start = before = 0
         for part in self._parts:
             end = start + int(np.searchsorted(wanted[start:], before + part.rows))
@@ -152,12 +132,6 @@ class DuckSource:
             given=rows,
         )
         return self._codes(names, fetched, len(rows))
-
-    def draw(self, columns: Sequence[str], count: int, bits: Bits | None = None) -> Block:
-        names = checked_columns(columns, self._schema)
-        if bits is None:
-            return self._pool.take(names, natural("count", count))
-        return self.gather(names, with_replacement(self._rows, count, bits))
 
     def totals(self, measurement: Measurement) -> NDArray[np.int64]:
         self._check()

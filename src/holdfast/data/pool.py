@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from holdfast.data.source import Block
+from holdfast.data.source import Block, checked_columns, new_fingerprint
 from holdfast.errors import DataError, HoldfastError
+from holdfast.noise.bits import Bits, system_bits
+from holdfast.noise.parameter import natural
+from holdfast.noise.subset import with_replacement
 from holdfast.process import current
 from holdfast.query.schema import Schema
 
@@ -105,6 +110,47 @@ class Pool:
                 supply.add(block)
             refill.end(failure)
             supply.changed.notify_all()
+
+
+class PooledSource(ABC):
+    """What is alike in sources where one row costs as much as a pass: their draws come from a pool.
+
+    See `Source`. Whoever inherits calls `_begin` when the number of rows is known.
+    """
+
+    _pool: Pool
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema, self.fingerprint = schema, new_fingerprint()
+
+    def _begin(self, most: int = _MOST_ROWS) -> None:
+        if self.rows == 0:
+            raise DataError("expected at least one row, got an empty table")
+        names = tuple(self.schema)
+        self._pool = Pool(
+            lambda count: self._drawn(names, count, system_bits()), pool_rows(self.schema, self.rows, most)
+        )
+
+    @property
+    @abstractmethod
+    def rows(self) -> int: ...
+
+    @abstractmethod
+    def gather(self, columns: Sequence[str], ids: NDArray[np.int64]) -> Block: ...
+
+    @abstractmethod
+    def _blocks(self, names: tuple[str, ...]) -> Iterator[Block]: ...
+
+    def scan(self, columns: Sequence[str]) -> Iterator[Block]:
+        return self._blocks(checked_columns(columns, self.schema))
+
+    def draw(self, columns: Sequence[str], count: int, bits: Bits | None = None) -> Block:
+        names = checked_columns(columns, self.schema)
+        natural("count", count)
+        return self._pool.take(names, count) if bits is None else self._drawn(names, count, bits)
+
+    def _drawn(self, names: tuple[str, ...], count: int, bits: Bits) -> Block:
+        return self.gather(names, with_replacement(self.rows, count, bits))
 
 
 class _Refill:

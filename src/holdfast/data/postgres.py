@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from holdfast.data.arrays import check_names
 from holdfast.data.encode import encode_sql
-from holdfast.data.pool import Pool, pool_rows
+from holdfast.data.pool import PooledSource
 from holdfast.data.postgres_dialect import POSTGRES
 from holdfast.data.postgres_link import Link, OutOfRange, Query, Tids
 from holdfast.data.postgres_table import Layout, birth, find_table, measure, measure_again
@@ -22,12 +22,10 @@ from holdfast.data.source import (
     checked_columns,
     distinct,
     gather_by_scan,
-    new_fingerprint,
     totals_by_scan,
 )
 from holdfast.errors import DataError, InputError
-from holdfast.noise.bits import Bits, system_bits
-from holdfast.noise.parameter import natural
+from holdfast.noise.bits import Bits
 from holdfast.query.schema import Real, Schema
 
 POOL_ROWS = 2**17
@@ -45,7 +43,7 @@ _WIRE = {1: ("smallint", ">i2"), 2: ("int", ">i4"), 4: ("bigint", ">i8"), 8: ("b
 _RELATION = "CODES_OF_THE_TABLE"
 
 
-class PostgresSource:
+class PostgresSource(PooledSource):
     """A `Source` over one table, materialized view or partitioned table, in one snapshot of the database.
 
     The snapshot stays open, so the server cannot clean up rows that others delete meanwhile, and refuses to
@@ -59,7 +57,7 @@ class PostgresSource:
     def __init__(self, url: str, table: str, schema: Schema) -> None:
         if not isinstance(table, str) or not table or "\0" in table:
             raise InputError(f"expected the name of a table as text, got {type(table).__name__}")
-        self._schema = schema
+        super().__init__(schema)
         self._link = Link(url)
         try:
             self._table = find_table(self._link, table)
@@ -70,30 +68,15 @@ class PostgresSource:
             }
             self._layout = measure(self._link.rows, self._table)
             self._born = birth(self._link.rows)
-            if self._layout.rows == 0:
-                raise DataError("expected at least one row, got an empty table")
+            self._begin(POOL_ROWS)
         except BaseException:
             self._link.close()
             raise
         self._link.guard(self._renew)
-        self._fingerprint = new_fingerprint()
-        rows = pool_rows(schema, self._layout.rows, POOL_ROWS)
-        self._pool = Pool(lambda count: self.draw(tuple(schema), count, system_bits()), rows)
-
-    @property
-    def schema(self) -> Schema:
-        return self._schema
 
     @property
     def rows(self) -> int:
         return self._layout.rows
-
-    @property
-    def fingerprint(self) -> str:
-        return self._fingerprint
-
-    def scan(self, columns: Sequence[str]) -> Iterator[Block]:
-        return self._blocks(checked_columns(columns, self._schema))
 
     def _blocks(self, names: tuple[str, ...]) -> Iterator[Block]:
         layout, seen = self._layout, 0
@@ -109,17 +92,12 @@ class PostgresSource:
             raise DataError("expected the rows that were opened, got another number; open the table again")
 
     def gather(self, columns: Sequence[str], ids: NDArray[np.int64]) -> Block:
-        return gather_by_scan(self, checked_columns(columns, self._schema), ids)
-
-    def draw(self, columns: Sequence[str], count: int, bits: Bits | None = None) -> Block:
-        names = checked_columns(columns, self._schema)
-        natural("count", count)
-        return self._pool.take(names, count) if bits is None else self._drawn(names, count, bits)
+        return gather_by_scan(self, checked_columns(columns, self.schema), ids)
 
     def _drawn(self, names: tuple[str, ...], count: int, bits: Bits) -> Block:
         """Uniform places, of which those that hold a row are kept: uniform rows, in the order of drawing."""
         layout = self._layout
-        result = {name: np.empty(count, dtype=self._schema[name].dtype) for name in names}
+        result = {name: np.empty(count, dtype=self.schema[name].dtype) for name in names}
         filled = tried = 0
         while filled < count:
             tries = min((count - filled) * layout.places * 21 // (layout.rows * 20) + 64, PLACES)
@@ -176,12 +154,12 @@ class PostgresSource:
         return places, codes
 
     def _column(self, name: str) -> str:
-        if isinstance(self._schema[name], Real):
+        if isinstance(self.schema[name], Real):
             return f"COALESCE({self._expressions[name]}, 'NaN')"
-        return f"CAST({self._expressions[name]} AS {_WIRE[self._schema[name].dtype.itemsize][0]})"
+        return f"CAST({self._expressions[name]} AS {_WIRE[self.schema[name].dtype.itemsize][0]})"
 
     def _codes(self, name: str, raw: bytes | None) -> Codes:
-        dtype = self._schema[name].dtype
+        dtype = self.schema[name].dtype
         form = ">f8" if dtype.kind == "f" else _WIRE[dtype.itemsize][1]
         codes: Codes = _elements(raw, [("code", form)])["code"].astype(dtype)
         return codes

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from holdfast.data.arrays import check_names
 from holdfast.data.duckdb import check_distinct
 from holdfast.data.encode import encode_sql
-from holdfast.data.pool import Pool, pool_rows
+from holdfast.data.pool import PooledSource
 from holdfast.data.source import (
     BLOCK_ROWS,
     Block,
@@ -20,13 +20,9 @@ from holdfast.data.source import (
     checked_columns,
     checked_ids,
     distinct,
-    new_fingerprint,
 )
 from holdfast.data.spark_dialect import SPARK
 from holdfast.errors import DataError, HoldfastError
-from holdfast.noise.bits import Bits, system_bits
-from holdfast.noise.parameter import natural
-from holdfast.noise.subset import with_replacement
 from holdfast.query.schema import Real, Schema
 
 POOL_ROWS = 2**20
@@ -42,7 +38,7 @@ _RELATION = "codes_of_the_frame"
 Result = TypeVar("Result")
 
 
-class SparkSource:
+class SparkSource(PooledSource):
     """A `Source` over a Spark DataFrame, encoded and cached on the cluster.
 
     The codes and the number of every row are persisted (in memory, then on disk). A part that is lost is
@@ -54,11 +50,10 @@ class SparkSource:
     """
 
     def __init__(self, frame: Any, schema: Schema) -> None:
-        self._schema = schema
+        super().__init__(schema)
         self._process = os.getpid()
         self._closed = False
-        self._fingerprint = new_fingerprint()
-        self._view = f"holdfast_{self._fingerprint}"
+        self._view = f"holdfast_{self.fingerprint}"
         self._names = {name: f"c{index}" for index, name in enumerate(schema)}
         expressions = _expressions(frame, schema)
         self._session = frame.sparkSession
@@ -66,15 +61,10 @@ class SparkSource:
         try:
             self._numbers, counts = self._attempt(self._count)
             self._starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-            if self.rows == 0:
-                raise DataError("expected at least one row, got an empty frame")
+            self._begin(POOL_ROWS)
         except BaseException:
             self.close()
             raise
-        self._pool = Pool(
-            lambda count: self.draw(tuple(schema), count, system_bits()),
-            pool_rows(schema, self.rows, POOL_ROWS),
-        )
 
     def _count(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The partitions that hold rows, and how many each holds. Fills the cache."""
@@ -92,19 +82,8 @@ class SparkSource:
         return partitions[order], counts[order]
 
     @property
-    def schema(self) -> Schema:
-        return self._schema
-
-    @property
     def rows(self) -> int:
         return int(self._starts[-1])
-
-    @property
-    def fingerprint(self) -> str:
-        return self._fingerprint
-
-    def scan(self, columns: Sequence[str]) -> Iterator[Block]:
-        return self._blocks(checked_columns(columns, self._schema))
 
     def _blocks(self, names: tuple[str, ...]) -> Iterator[Block]:
         for first in range(0, self.rows, RANGE_ROWS):
@@ -119,10 +98,10 @@ class SparkSource:
         return self._attempt(lambda: self._collect(self._codes.where(inside), names, last - first))
 
     def gather(self, columns: Sequence[str], ids: NDArray[np.int64]) -> Block:
-        names = checked_columns(columns, self._schema)
+        names = checked_columns(columns, self.schema)
         wanted, places = distinct(np.clip(checked_ids(ids), 0, self.rows - 1), self.rows)
         if not len(wanted):
-            return {name: np.empty(0, self._schema[name].dtype) for name in names}
+            return {name: np.empty(0, self.schema[name].dtype) for name in names}
         found = self._attempt(lambda: self._pick(names, self._row_numbers(wanted)))
         return {name: codes[places] for name, codes in found.items()}
 
@@ -138,7 +117,7 @@ class SparkSource:
         """The codes of some rows, in the order of their numbers."""
         columns = [
             f"COALESCE({self._names[name]}, CAST('NaN' AS DOUBLE)) AS {self._names[name]}"
-            if isinstance(self._schema[name], Real)
+            if isinstance(self.schema[name], Real)
             else self._names[name]
             for name in names
         ]
@@ -147,7 +126,7 @@ class SparkSource:
             raise DataError("expected the rows that were opened, got another number; open the frame again")
         order = np.argsort(table.column("row").to_numpy())
         return {
-            name: table.column(self._names[name]).to_numpy().astype(self._schema[name].dtype)[order]
+            name: table.column(self._names[name]).to_numpy().astype(self.schema[name].dtype)[order]
             for name in names
         }
 
@@ -156,12 +135,6 @@ class SparkSource:
         part = np.searchsorted(self._starts, ids, side="right") - 1
         numbers: NDArray[np.int64] = (self._numbers[part] << _LOCAL_BITS) + ids - self._starts[part]
         return numbers
-
-    def draw(self, columns: Sequence[str], count: int, bits: Bits | None = None) -> Block:
-        names = checked_columns(columns, self._schema)
-        if bits is None:
-            return self._pool.take(names, natural("count", count))
-        return self.gather(names, with_replacement(self.rows, count, bits))
 
     def totals(self, measurement: Measurement) -> NDArray[np.int64]:
         chosen = ", ".join(f"{self._names[name]} AS {SPARK.quoted(name)}" for name in measurement.columns)

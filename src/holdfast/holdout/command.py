@@ -208,4 +208,4 @@ def demo_leaderboard(rows: int, submissions: int, picture: Path | None) -> None:
     """Attack an ordinary leaderboard and a guarded one, live, and show the truth at the end."""
     from holdfast.holdout.attack_demo import run
 
-    run(rows, submissions, picture=picture)
+    run(rows, submissions, picture)

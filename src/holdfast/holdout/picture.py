@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from holdfast.holdout.attack_demo import Race
+    from holdfast.holdout.race import Race
 
 _ORDINARY, _GUARDED, _TRUTH = "#c2410c", "#0f766e", "#64748b"
 
@@ -37,7 +37,7 @@ def draw(races: Sequence[Race], path: Path) -> None:
         end = len(race.ordinary)
         axes.plot(end, race.ordinary_fresh, "o", color=_ORDINARY, clip_on=False, label="ordinary, fresh data")
         axes.plot(end, race.guarded_fresh, "s", color=_GUARDED, clip_on=False, label="guarded, fresh data")
-        axes.set(title=race.attack, xlabel="submissions", xlim=(0, end), ylim=(0.3, 1.0))
+        axes.set(title=race.attack.replace("-", " "), xlabel="submissions", xlim=(0, end), ylim=(0.3, 1.0))
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
     first = figure.axes[0]

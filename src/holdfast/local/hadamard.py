@@ -5,22 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.local.draw import coins
-from holdfast.local.oracle import estimate_items
-from holdfast.local.oracle_estimate import Estimate
-from holdfast.local.parameter import (
-    read_epsilon,
-    read_reports,
-    read_size,
-    read_values,
-    require_below,
-    smallest_uint,
-)
+from holdfast.local.oracle import FrequencyOracle
+from holdfast.local.parameter import read_reports, read_values, require_below, smallest_uint
 from holdfast.local.probability import exp_below, keep_one_of
 from holdfast.local.support import Support
 from holdfast.local.walsh import odd, transform
@@ -28,7 +20,7 @@ from holdfast.noise.bits import Bits, system_bits
 
 
 @dataclass(frozen=True, slots=True)
-class HadamardResponse:
+class HadamardResponse(FrequencyOracle):
     """A random column, which shows +1 in the value's Hadamard row with probability e^epsilon/(e^epsilon + 1).
 
     Guarantee: epsilon-local differential privacy, exactly.
@@ -38,12 +30,7 @@ class HadamardResponse:
     Cost: log2 K bits a report; the server takes n + K log2 K steps for the whole domain.
     """
 
-    domain: int
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "domain", read_size("domain", self.domain, 2, (1 << 24) - 1))
-        object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
+    MOST_VALUES: ClassVar = (1 << 24) - 1
 
     @property
     def columns(self) -> int:
@@ -75,12 +62,6 @@ class HadamardResponse:
         require_below(told, self.columns)
         seen = np.bincount(told, minlength=self.columns)
         return (told.size + transform(seen)[items + 1]) // 2
-
-    def estimate(
-        self, reports: ArrayLike, *, items: ArrayLike | None = None, confidence: float = 0.95
-    ) -> Estimate:
-        """The fraction of each item; of all, or of `items` chosen before the reports were seen."""
-        return estimate_items(self, reports, items, confidence)
 
 
 @lru_cache(maxsize=256)

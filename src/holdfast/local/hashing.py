@@ -6,16 +6,15 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.local.affine import LARGEST_DOMAIN, TOP, bucket_edges, draw_words, top_bits, word_bits
 from holdfast.local.draw import truth_or_other
-from holdfast.local.oracle import estimate_items
-from holdfast.local.oracle_estimate import Estimate
-from holdfast.local.parameter import read_epsilon, read_reports, read_size, read_values, require_below
+from holdfast.local.oracle import FrequencyOracle
+from holdfast.local.parameter import read_reports, read_size, read_values, require_below
 from holdfast.local.probability import exp_below, keep_one_of
 from holdfast.local.support import Support
 from holdfast.noise.bits import Bits, system_bits
@@ -25,7 +24,7 @@ _BLOCK = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
-class LocalHashing:
+class LocalHashing(FrequencyOracle):
     """Hash the value into g buckets by a function of one's own, then k-ary randomized response on the bucket.
 
     Guarantee: epsilon-local differential privacy, exactly: the function is drawn without looking at the
@@ -40,13 +39,12 @@ class LocalHashing:
     report once for every item, about a nanosecond each.
     """
 
-    domain: int
-    epsilon: float
+    MOST_VALUES: ClassVar = LARGEST_DOMAIN
+
     buckets: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "domain", read_size("domain", self.domain, 2, LARGEST_DOMAIN))
-        object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
+        FrequencyOracle.__post_init__(self)
         best = min(_MOST_BUCKETS, round(math.exp(self.epsilon)) + 1)
         given = best if self.buckets is None else self.buckets
         object.__setattr__(self, "buckets", read_size("buckets", given, 2, _MOST_BUCKETS))
@@ -96,12 +94,6 @@ class LocalHashing:
                 np.less(place, length, out=inside)
                 total[i] += np.count_nonzero(inside)
         return total
-
-    def estimate(
-        self, reports: ArrayLike, *, items: ArrayLike | None = None, confidence: float = 0.95
-    ) -> Estimate:
-        """The fraction of each item; of all, or of `items` chosen before the reports were seen."""
-        return estimate_items(self, reports, items, confidence)
 
     @property
     def _buckets(self) -> int:

@@ -5,29 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.local.draw import truth_or_other
-from holdfast.local.oracle import estimate_items
-from holdfast.local.oracle_estimate import Estimate
-from holdfast.local.parameter import (
-    read_epsilon,
-    read_reports,
-    read_size,
-    read_values,
-    require_below,
-    smallest_uint,
-)
+from holdfast.local.oracle import FrequencyOracle
+from holdfast.local.parameter import read_reports, read_values, require_below, smallest_uint
 from holdfast.local.probability import exp_below, keep_one_of
 from holdfast.local.support import Support
 from holdfast.noise.bits import Bits, system_bits
 
 
 @dataclass(frozen=True, slots=True)
-class KaryResponse:
+class KaryResponse(FrequencyOracle):
     """Tell the value with probability e^epsilon/(e^epsilon + k - 1), else a uniform other one.
 
     Guarantee: epsilon-local differential privacy, exactly.
@@ -37,12 +29,7 @@ class KaryResponse:
     Cost: ceil(log2 k) bits a report. The best oracle for k < 3 e^epsilon + 2, apart from subset selection.
     """
 
-    domain: int
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "domain", read_size("domain", self.domain, 2, 1 << 24))
-        object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
+    MOST_VALUES: ClassVar = 1 << 24
 
     @property
     def support(self) -> Support:
@@ -65,12 +52,6 @@ class KaryResponse:
         told = read_reports(reports, smallest_uint(self.domain))
         require_below(told, self.domain)
         return np.bincount(told, minlength=self.domain)[items]
-
-    def estimate(
-        self, reports: ArrayLike, *, items: ArrayLike | None = None, confidence: float = 0.95
-    ) -> Estimate:
-        """The fraction of each item; of all, or of `items` chosen before the reports were seen."""
-        return estimate_items(self, reports, items, confidence)
 
 
 @lru_cache(maxsize=256)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -24,17 +25,8 @@ from holdfast.noise.bits import Bits, system_bits
 
 
 @dataclass(frozen=True, slots=True)
-class CountMeanSketch:
-    """Hash the value by a random one of the public functions, then send all bits of that row, noisy.
-
-    Guarantee: epsilon-local differential privacy, exactly: each bit is told truly with probability
-    e^(epsilon/2)/(e^(epsilon/2) + 1), and two values differ in two bits.
-    Requires: values below 2^48 (hash longer ones first); `width` (m) a power of two from 2 to 2^16; the
-    public `seed` drawn without looking at the data, which happens if it is left out.
-    Reference: Apple Differential Privacy Team 2017, algorithms 1 to 4: f = m/(m-1) (mean of the row's cells -
-    1/m).
-    Cost: m bits a report; the server's table has hashes x m cells.
-    """
+class _Sketch(ABC):
+    """A table of `hashes` rows, each with a public function into its `width` cells."""
 
     epsilon: float
     width: int = 256
@@ -49,6 +41,35 @@ class CountMeanSketch:
     @property
     def domain(self) -> int:
         return LARGEST_DOMAIN
+
+    @property
+    @abstractmethod
+    def support(self) -> Support: ...
+
+    @abstractmethod
+    def counts(self, reports: ArrayLike, items: NDArray[np.int64]) -> NDArray[np.int64]: ...
+
+    def estimate(self, reports: ArrayLike, *, items: ArrayLike, confidence: float = 0.95) -> Estimate:
+        """The fraction of each of `items`, which were chosen before the reports were seen."""
+        return estimate_items(self, reports, items, confidence)
+
+    @property
+    def _functions(self) -> HashFunctions:
+        return read_functions(self.width, self.hashes, self.seed)
+
+
+@dataclass(frozen=True, slots=True)
+class CountMeanSketch(_Sketch):
+    """Hash the value by a random one of the public functions, then send all bits of that row, noisy.
+
+    Guarantee: epsilon-local differential privacy, exactly: each bit is told truly with probability
+    e^(epsilon/2)/(e^(epsilon/2) + 1), and two values differ in two bits.
+    Requires: values below 2^48 (hash longer ones first); `width` (m) a power of two from 2 to 2^16; the
+    public `seed` drawn without looking at the data, which happens if it is left out.
+    Reference: Apple Differential Privacy Team 2017, algorithms 1 to 4: f = m/(m-1) (mean of the row's cells -
+    1/m).
+    Cost: m bits a report; the server's table has hashes x m cells.
+    """
 
     @property
     def support(self) -> Support:
@@ -76,21 +97,13 @@ class CountMeanSketch:
         table = column_counts_by(told["bits"], self.width, told["row"].astype(np.int64), self.hashes)
         return self._functions.sums(table, items)
 
-    def estimate(self, reports: ArrayLike, *, items: ArrayLike, confidence: float = 0.95) -> Estimate:
-        """The fraction of each of `items`, which were chosen before the reports were seen."""
-        return estimate_items(self, reports, items, confidence)
-
-    @property
-    def _functions(self) -> HashFunctions:
-        return read_functions(self.width, self.hashes, self.seed)
-
     @property
     def _report(self) -> np.dtype[Any]:
         return np.dtype([("row", "<u2"), ("bits", "u1", (row_bytes(self.width),))])
 
 
 @dataclass(frozen=True, slots=True)
-class HadamardSketch:
+class HadamardSketch(_Sketch):
     """The same, but of the row's Hadamard transform one random entry is sent: one noisy bit.
 
     Guarantee: epsilon-local differential privacy, exactly: the bit is told truly with probability
@@ -99,20 +112,6 @@ class HadamardSketch:
     Reference: Apple Differential Privacy Team 2017, algorithms 5 and 6.
     Cost: 40 bits a report as stored, of which one depends on the value; hashes x m cells and one transform.
     """
-
-    epsilon: float
-    width: int = 256
-    hashes: int = 1024
-    seed: int | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
-        functions = read_functions(self.width, self.hashes, self.seed)
-        object.__setattr__(self, "seed", functions.seed)
-
-    @property
-    def domain(self) -> int:
-        return LARGEST_DOMAIN
 
     @property
     def support(self) -> Support:
@@ -147,14 +146,6 @@ class HadamardSketch:
         return (
             told.size + self._functions.sums(transform(signed.reshape(self.hashes, self.width)), items)
         ) // 2
-
-    def estimate(self, reports: ArrayLike, *, items: ArrayLike, confidence: float = 0.95) -> Estimate:
-        """The fraction of each of `items`, which were chosen before the reports were seen."""
-        return estimate_items(self, reports, items, confidence)
-
-    @property
-    def _functions(self) -> HashFunctions:
-        return read_functions(self.width, self.hashes, self.seed)
 
 
 _ENTRY = np.dtype([("row", "<u2"), ("column", "<u2"), ("minus", "u1")])

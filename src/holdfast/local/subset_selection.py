@@ -11,17 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.local.draw import coins
-from holdfast.local.oracle import estimate_items
-from holdfast.local.oracle_estimate import Estimate
-from holdfast.local.packed_bits import blocks, column_counts, pack, row_bytes
-from holdfast.local.parameter import read_epsilon, read_reports, read_size, read_values
+from holdfast.local.oracle import BitOracle
+from holdfast.local.packed_bits import blocks, pack, row_bytes
+from holdfast.local.parameter import read_values
 from holdfast.local.probability import exp_below, keep_one_of
 from holdfast.local.support import Support
 from holdfast.noise.bits import Bits, system_bits
 
 
 @dataclass(frozen=True, slots=True)
-class SubsetSelection:
+class SubsetSelection(BitOracle):
     """A random set of w values, with the user's own in it with probability w e^epsilon/(w e^epsilon + k - w).
 
     Guarantee: epsilon-local differential privacy, exactly.
@@ -29,13 +28,6 @@ class SubsetSelection:
     Reference: Ye, Barg 2018; Wang, Huang, Wang, et al. 2016. Of all oracles the least variance for any k.
     Cost: k bits a report; w random numbers at the client.
     """
-
-    domain: int
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "domain", read_size("domain", self.domain, 2, 1 << 16))
-        object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
 
     @property
     def size(self) -> int:
@@ -47,10 +39,6 @@ class SubsetSelection:
         """A report supports the values in its set."""
         return _support(self.domain, self.size, self.epsilon)
 
-    @property
-    def report_bits(self) -> int:
-        return self.domain
-
     def randomize(self, values: ArrayLike, bits: Bits | None = None) -> NDArray[np.uint8]:
         """One packed set per user, private."""
         bits = bits or system_bits()
@@ -59,17 +47,6 @@ class SubsetSelection:
         for block in blocks(mine.size, self.domain):
             out[block] = pack(_sets(mine[block], self.domain, self.size, self.support.p, bits))
         return out
-
-    def counts(self, reports: ArrayLike, items: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many reports support each item."""
-        told = read_reports(reports, np.dtype(np.uint8), row_bytes(self.domain))
-        return column_counts(told, self.domain)[items]
-
-    def estimate(
-        self, reports: ArrayLike, *, items: ArrayLike | None = None, confidence: float = 0.95
-    ) -> Estimate:
-        """The fraction of each item; of all, or of `items` chosen before the reports were seen."""
-        return estimate_items(self, reports, items, confidence)
 
 
 def _sets(values: NDArray[np.int64], domain: int, size: int, p: Fraction, bits: Bits) -> NDArray[np.bool_]:

@@ -9,19 +9,27 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from holdfast.local.oracle import estimate_items
-from holdfast.local.oracle_estimate import Estimate
-from holdfast.local.packed_bits import column_counts, noisy_one_hot, row_bytes
-from holdfast.local.parameter import read_epsilon, read_reports, read_size, read_values
+from holdfast.local.oracle import BitOracle
+from holdfast.local.packed_bits import noisy_one_hot
+from holdfast.local.parameter import read_values
 from holdfast.local.probability import exp_below, grid_floor, keep_one_of
 from holdfast.local.support import Support
 from holdfast.noise.bits import Bits, system_bits
 
-_MOST = 1 << 16
+
+class _Unary(BitOracle):
+    """Every bit is a coin: of p for the user's own value, of q for each other."""
+
+    __slots__ = ()
+
+    def randomize(self, values: ArrayLike, bits: Bits | None = None) -> NDArray[np.uint8]:
+        """One packed row of bits per user, private."""
+        mine, p, q = read_values(values, self.domain), self.support.p, self.support.q
+        return noisy_one_hot(mine, self.domain, p, q, bits or system_bits())
 
 
 @dataclass(frozen=True, slots=True)
-class SymmetricUnary:
+class SymmetricUnary(_Unary):
     """One bit per value, each told truly with probability e^(epsilon/2)/(e^(epsilon/2) + 1). Basic RAPPOR.
 
     Guarantee: epsilon-local differential privacy, exactly: two values differ in two bits.
@@ -30,39 +38,14 @@ class SymmetricUnary:
     Cost: k bits a report.
     """
 
-    domain: int
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "domain", read_size("domain", self.domain, 2, _MOST))
-        object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
-
     @property
     def support(self) -> Support:
         """A report supports every value whose bit is set."""
         return _symmetric(self.epsilon)
 
-    @property
-    def report_bits(self) -> int:
-        return self.domain
-
-    def randomize(self, values: ArrayLike, bits: Bits | None = None) -> NDArray[np.uint8]:
-        """One packed row of bits per user, private."""
-        return _randomize(values, self.domain, self.support, bits)
-
-    def counts(self, reports: ArrayLike, items: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many reports support each item."""
-        return _counts(reports, self.domain)[items]
-
-    def estimate(
-        self, reports: ArrayLike, *, items: ArrayLike | None = None, confidence: float = 0.95
-    ) -> Estimate:
-        """The fraction of each item; of all, or of `items` chosen before the reports were seen."""
-        return estimate_items(self, reports, items, confidence)
-
 
 @dataclass(frozen=True, slots=True)
-class OptimisedUnary:
+class OptimisedUnary(_Unary):
     """One bit per value: a fair coin for the user's own, a coin of 1/(e^epsilon + 1) for each other.
 
     Guarantee: epsilon-local differential privacy, exactly.
@@ -72,43 +55,10 @@ class OptimisedUnary:
     Cost: k bits a report.
     """
 
-    domain: int
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "domain", read_size("domain", self.domain, 2, _MOST))
-        object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
-
     @property
     def support(self) -> Support:
         """A report supports every value whose bit is set."""
         return _optimised(self.epsilon)
-
-    @property
-    def report_bits(self) -> int:
-        return self.domain
-
-    def randomize(self, values: ArrayLike, bits: Bits | None = None) -> NDArray[np.uint8]:
-        """One packed row of bits per user, private."""
-        return _randomize(values, self.domain, self.support, bits)
-
-    def counts(self, reports: ArrayLike, items: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many reports support each item."""
-        return _counts(reports, self.domain)[items]
-
-    def estimate(
-        self, reports: ArrayLike, *, items: ArrayLike | None = None, confidence: float = 0.95
-    ) -> Estimate:
-        """The fraction of each item; of all, or of `items` chosen before the reports were seen."""
-        return estimate_items(self, reports, items, confidence)
-
-
-def _randomize(values: ArrayLike, domain: int, support: Support, bits: Bits | None) -> NDArray[np.uint8]:
-    return noisy_one_hot(read_values(values, domain), domain, support.p, support.q, bits or system_bits())
-
-
-def _counts(reports: ArrayLike, domain: int) -> NDArray[np.int64]:
-    return column_counts(read_reports(reports, np.dtype(np.uint8), row_bytes(domain)), domain)
 
 
 @lru_cache(maxsize=256)

@@ -9,113 +9,77 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Self
 
 from holdfast.errors import InputError
 from holdfast.privacy.number import exact, show
 from holdfast.privacy.rounding import float_up
 
 
+class _Amounts:
+    """What losses of one notion share: their fields add and are compared one by one."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            object.__setattr__(self, name, _bound(name, getattr(self, name)))
+        delta = getattr(self, "delta", 0.0)
+        if delta > 1.0:
+            raise InputError(f"delta must be at most 1, got {show(delta)}; it is a probability")
+
+    def __add__(self, other: Self) -> Self:
+        if type(other) is not type(self):
+            return NotImplemented
+        sums = {name: float_up(Fraction(a) + Fraction(b)) for name, a, b in self._beside(other)}
+        return type(self)(
+            **{name: min(1.0, total) if name == "delta" else total for name, total in sums.items()}
+        )
+
+    def __le__(self, other: Self) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(a <= b for _, a, b in self._beside(other))
+
+    def _beside(self, other: Self) -> list[tuple[str, float, float]]:
+        return [(name, getattr(self, name), getattr(other, name)) for name in self.__slots__]
+
+
 @dataclass(frozen=True, slots=True)
-class Pure:
+class Pure(_Amounts):
     """epsilon-DP: for every set of outputs, P(M(x) in A) <= e^epsilon P(M(x') in A)."""
 
     epsilon: float
 
-    def __post_init__(self) -> None:
-        _store(self, "epsilon")
-
-    def __add__(self, other: Pure) -> Pure:
-        if not isinstance(other, Pure):
-            return NotImplemented
-        return Pure(_sum(self.epsilon, other.epsilon))
-
-    def __le__(self, other: Pure) -> bool:
-        if not isinstance(other, Pure):
-            return NotImplemented
-        return self.epsilon <= other.epsilon
-
 
 @dataclass(frozen=True, slots=True)
-class Approx:
+class Approx(_Amounts):
     """(epsilon, delta)-DP: for every set of outputs, P(M(x) in A) <= e^epsilon P(M(x') in A) + delta."""
 
     epsilon: float
     delta: float
 
-    def __post_init__(self) -> None:
-        _store(self, "epsilon")
-        _store(self, "delta")
-        _at_most_one(self.delta)
-
-    def __add__(self, other: Approx) -> Approx:
-        if not isinstance(other, Approx):
-            return NotImplemented
-        return Approx(_sum(self.epsilon, other.epsilon), min(1.0, _sum(self.delta, other.delta)))
-
-    def __le__(self, other: Approx) -> bool:
-        if not isinstance(other, Approx):
-            return NotImplemented
-        return self.epsilon <= other.epsilon and self.delta <= other.delta
-
 
 @dataclass(frozen=True, slots=True)
-class Zcdp:
+class Zcdp(_Amounts):
     """delta-approximate rho-zCDP (Bun and Steinke 2016, Def. 8.1); rho-zCDP when delta is 0."""
 
     rho: float
     delta: float = 0.0
 
-    def __post_init__(self) -> None:
-        _store(self, "rho")
-        _store(self, "delta")
-        _at_most_one(self.delta)
-
-    def __add__(self, other: Zcdp) -> Zcdp:
-        if not isinstance(other, Zcdp):
-            return NotImplemented
-        return Zcdp(_sum(self.rho, other.rho), min(1.0, _sum(self.delta, other.delta)))
-
-    def __le__(self, other: Zcdp) -> bool:
-        if not isinstance(other, Zcdp):
-            return NotImplemented
-        return self.rho <= other.rho and self.delta <= other.delta
-
 
 @dataclass(frozen=True, slots=True)
-class Gdp:
+class Gdp(_Amounts):
     """mu-GDP (Dong, Roth and Su 2019), kept as mu squared because that is what adds."""
 
     mu_squared: float
-
-    def __post_init__(self) -> None:
-        _store(self, "mu_squared")
-
-    def __add__(self, other: Gdp) -> Gdp:
-        if not isinstance(other, Gdp):
-            return NotImplemented
-        return Gdp(_sum(self.mu_squared, other.mu_squared))
-
-    def __le__(self, other: Gdp) -> bool:
-        if not isinstance(other, Gdp):
-            return NotImplemented
-        return self.mu_squared <= other.mu_squared
 
 
 Loss = Pure | Approx | Zcdp | Gdp
 
 
-def _store(loss: object, name: str) -> None:
-    value = getattr(loss, name)
+def _bound(name: str, value: object) -> float:
     # A float that was rounded up may be denormal; as a bound it is as good as any other.
-    if not (isinstance(value, float) and 0.0 <= value < sys.float_info.min):
-        value = float_up(exact(name, value))
-    object.__setattr__(loss, name, float(value))
-
-
-def _at_most_one(delta: float) -> None:
-    if delta > 1.0:
-        raise InputError(f"delta must be at most 1, got {show(delta)}; it is a probability")
-
-
-def _sum(a: float, b: float) -> float:
-    return float_up(Fraction(a) + Fraction(b))
+    if isinstance(value, float) and 0.0 <= value < sys.float_info.min:
+        return float(value)
+    return float_up(exact(name, value))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import math
 import operator
+from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -30,9 +31,27 @@ MAX_LABELS = 2**20
 MAX_STEPS = 2**32  # a sum of 2^31 rows, each at most this many steps, still fits int64
 
 
+class _Discrete(ABC):
+    """As many codes as there are values, and one more for NULL."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def codes(self) -> int: ...
+
+    @property
+    def null_code(self) -> int:
+        return self.codes
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return _smallest(self.codes)
+
+
 @constructed
 @dataclass(frozen=True, slots=True)
-class Integer:
+class Integer(_Discrete):
     """Whole numbers in [lo, hi]; code = value - lo. Others are clamped, fractions round half up."""
 
     lo: int
@@ -51,14 +70,6 @@ class Integer:
     @property
     def codes(self) -> int:
         return self.hi - self.lo + 1
-
-    @property
-    def null_code(self) -> int:
-        return self.codes
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return _smallest(self.codes)
 
     def encode_array(self, values: NDArray[Any]) -> Codes:
         """Codes of an array of any number, text or object dtype. Total on values.
@@ -119,7 +130,7 @@ class Boolean:
 
 @constructed
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class Category:
+class Category(_Discrete):
     """One of the declared labels; code = place in the declaration. Any other value becomes NULL."""
 
     labels: tuple[str, ...]
@@ -146,14 +157,6 @@ class Category:
     @property
     def codes(self) -> int:
         return len(self.labels)
-
-    @property
-    def null_code(self) -> int:
-        return len(self.labels)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return _smallest(self.codes)
 
     def encode_array(self, values: NDArray[Any]) -> Codes:
         """Codes of an array of any number, text or object dtype. Total on values.
@@ -184,7 +187,7 @@ class Category:
 
 @constructed
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class Date:
+class Date(_Discrete):
     """Days from lo to hi, both included; code = days since lo. Others are clamped, times of day dropped.
 
     `lo` and `hi` are days since 1970-01-01; `first` and `last` are the same as dates.
@@ -210,14 +213,6 @@ class Date:
     @property
     def codes(self) -> int:
         return self.hi - self.lo + 1
-
-    @property
-    def null_code(self) -> int:
-        return self.codes
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return _smallest(self.codes)
 
     def encode_array(self, values: NDArray[Any]) -> Codes:
         """Codes of an array of datetime64, text (YYYY-MM-DD...) or object dtype. Total on values."""

@@ -61,12 +61,17 @@ class Problem(Exception):
         )
 
 
-def problem_of(error: HoldfastError) -> Problem:
-    """The problem that an error of ours is.
+REFUSALS = (Problem, HoldfastError)
+
+
+def problem_of(error: Problem | HoldfastError) -> Problem:
+    """The problem that a refusal is: itself, or what an error of ours is over HTTP.
 
     Words of our errors come from the question, the schema and the ledger; those of a source that fails are kept
     from the analyst, because a source's words may hold what it read.
     """
+    if isinstance(error, Problem):
+        return error
     if isinstance(error, BudgetError):
         numbers = {"requested": error.requested, "remaining": error.remaining, "within": error.within}
         return Problem("budget", str(error), **{name: n for name, n in numbers.items() if n is not None})

@@ -49,18 +49,8 @@ class Counter:
         largest: int = 1,
         bits: Bits | None = None,
     ) -> None:
-        if (rho is None) == (epsilon is None):
-            raise InputError("expected either rho or epsilon, got both or neither; give exactly one")
-        method = method or ("tree" if rho is None else "sqrt")
-        if method not in ("tree", "sqrt"):
-            raise InputError(f"method: expected 'tree' or 'sqrt', got {method!r}")
-        self._terms: dict[str, Any] = {
-            "horizon": natural("horizon", horizon, least=1, most=1 << 62),
-            "rho": None if rho is None else str(positive("rho", rho)),
-            "epsilon": None if epsilon is None else str(positive("epsilon", epsilon)),
-            "method": method,
-            "largest": natural("largest", largest, least=1, most=1 << 36),
-        }
+        length = natural("horizon", horizon, least=1, most=1 << 62)
+        self._terms = {"horizon": length} | counter_terms(rho, epsilon, method, largest)
         self._lock = threading.Lock()
         self._home = counter_home()
         self._inner = _inner(self._terms, bits)
@@ -121,11 +111,7 @@ class Counter:
     def from_json(cls, saved: dict[str, Any], bits: Bits | None = None) -> Self:
         """The counter as it was, with the same noise."""
         try:
-            terms: dict[str, Any] = {
-                k: Fraction(v) if k in ("rho", "epsilon") and v is not None else v
-                for k, v in saved["terms"].items()
-            }
-            counter = cls(terms.pop("horizon"), **terms, bits=bits)
+            counter = cls(**read_terms(saved), bits=bits)
             counter._inner.restore(saved["secret"])
         except (KeyError, TypeError, AttributeError, ValueError) as problem:
             raise InputError("expected what to_json wrote, got something else") from problem
@@ -137,6 +123,31 @@ class Counter:
                 f"expected at most {self._terms['horizon']} arrivals, got {self._inner.seen} and {arrivals} "
                 "more; open a new counter, or UnboundedCounter"
             )
+
+
+def counter_terms(
+    rho: float | Fraction | None, epsilon: float | Fraction | None, method: Method | None, largest: int
+) -> dict[str, Any]:
+    """What a counter is opened with, as it can be saved; fractions as text."""
+    if (rho is None) == (epsilon is None):
+        raise InputError("expected either rho or epsilon, got both or neither; give exactly one")
+    method = method or ("tree" if rho is None else "sqrt")
+    if method not in ("tree", "sqrt"):
+        raise InputError(f"method: expected 'tree' or 'sqrt', got {method!r}")
+    return {
+        "rho": None if rho is None else str(positive("rho", rho)),
+        "epsilon": None if epsilon is None else str(positive("epsilon", epsilon)),
+        "method": method,
+        "largest": natural("largest", largest, least=1, most=1 << 36),
+    }
+
+
+def read_terms(saved: dict[str, Any]) -> dict[str, Any]:
+    """The terms of a saved counter."""
+    return {
+        name: Fraction(value) if name in ("rho", "epsilon") and value is not None else value
+        for name, value in saved["terms"].items()
+    }
 
 
 def counter_home() -> Home:

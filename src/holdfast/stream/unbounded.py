@@ -8,13 +8,12 @@ from fractions import Fraction
 from typing import Any, Self
 
 from holdfast.errors import InputError
-from holdfast.mechanisms.values import positive
 from holdfast.noise.bits import Bits
 from holdfast.noise.gaussian import gaussian
 from holdfast.noise.laplace import laplace
 from holdfast.noise.parameter import natural
 from holdfast.privacy import events
-from holdfast.stream.counter import Counter, Method, counter_home
+from holdfast.stream.counter import Counter, Method, counter_home, counter_terms, read_terms
 from holdfast.stream.factorisation import LONGEST
 from holdfast.stream.tail import laplace_sum_half_width
 
@@ -45,14 +44,7 @@ class UnboundedCounter:
         largest: int = 1,
         bits: Bits | None = None,
     ) -> None:
-        if (rho is None) == (epsilon is None):
-            raise InputError("expected either rho or epsilon, got both or neither; give exactly one")
-        self._terms: dict[str, Any] = {
-            "rho": None if rho is None else str(positive("rho", rho)),
-            "epsilon": None if epsilon is None else str(positive("epsilon", epsilon)),
-            "method": method or ("tree" if rho is None else "sqrt"),
-            "largest": natural("largest", largest, least=1, most=1 << 36),
-        }
+        self._terms = counter_terms(rho, epsilon, method, largest)
         self._bits = bits
         self._lock = threading.Lock()
         self._home = counter_home()
@@ -120,11 +112,7 @@ class UnboundedCounter:
     def from_json(cls, saved: dict[str, Any], bits: Bits | None = None) -> Self:
         """The counter as it was, with the same noise."""
         try:
-            terms: dict[str, Any] = {
-                k: Fraction(v) if k in ("rho", "epsilon") and v is not None else v
-                for k, v in saved["terms"].items()
-            }
-            self, secret = cls(**terms, bits=bits), saved["secret"]
+            self, secret = cls(**read_terms(saved), bits=bits), saved["secret"]
             self._closed, self._sum = int(secret["closed"]), int(secret["sum"])
             self._stretch, self._before = (natural(k, secret[k]) for k in ("stretch", "before"))
             self._counter = Counter.from_json(secret["counter"], bits)
@@ -146,7 +134,7 @@ class UnboundedCounter:
         )
 
     def _share(self) -> Fraction:
-        return _SHARE.get(self._terms["method"], Fraction(1, 3))
+        return _SHARE[self._terms["method"]]
 
     def _parameter(self) -> Fraction:
         """The noise of a finished stretch: a variance, or a scale."""

@@ -8,7 +8,7 @@ import math
 from holdfast.privacy.conversion import approx_to_zcdp
 from holdfast.privacy.rounding import up
 from holdfast.validity.normal_quantile import profile_at, two_sided_quantile, upper_quantile, upper_tail
-from holdfast.validity.search import least
+from holdfast.validity.search import least, least_power, tuned
 
 
 def bnsssu(rows: int, queries: int, beta: float, standard_deviation: float | None = None) -> float:
@@ -35,11 +35,7 @@ def bnsssu(rows: int, queries: int, beta: float, standard_deviation: float | Non
     def best(log_s: float) -> float:
         return least(lambda x: width(math.exp(log_s), math.exp(x)), 0.7, 14.0, 40)[0]
 
-    if standard_deviation is not None:
-        value = best(math.log(standard_deviation))
-    else:
-        value = least(best, 0.0, math.log(rows) + 2.0, 50)[0]
-    return value if value < 1.0 else math.inf
+    return tuned(best, rows, standard_deviation)
 
 
 def bnsssu_printed(rows: int, queries: int, beta: float) -> float:
@@ -50,14 +46,9 @@ def bnsssu_printed(rows: int, queries: int, beta: float) -> float:
     Requires: as `bnsssu`. Reference: Bassily et al. 2016, main transfer theorem = Fish et al. 2020, Theorem
     4.
     """
-    low, high = math.log(1e-9), 0.0
     if not _printed_holds(rows, queries, beta, 1.0 - 1e-12):
         return math.inf
-    for _ in range(50):
-        middle = (low + high) / 2.0
-        holds = _printed_holds(rows, queries, beta, math.exp(middle))
-        low, high = (low, middle) if holds else (middle, high)
-    return up(math.exp(high))
+    return least_power(lambda alpha: _printed_holds(rows, queries, beta, alpha), math.log(1e-9), 0.0, 50)
 
 
 def _printed_holds(rows: int, queries: int, beta: float, alpha: float) -> bool:

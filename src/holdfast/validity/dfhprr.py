@@ -6,7 +6,7 @@ import math
 
 from holdfast.privacy.rounding import up
 from holdfast.validity.normal_quantile import log_upper_tail, two_sided_quantile
-from holdfast.validity.search import least
+from holdfast.validity.search import least, least_power
 
 
 def dfhprr(rows: int, queries: int, beta: float, standard_deviation: float | None = None) -> float:
@@ -38,12 +38,11 @@ def dfhprr(rows: int, queries: int, beta: float, standard_deviation: float | Non
 def _least_noise(epsilon: float, log_delta: float, queries: int) -> float:
     """The least standard deviation (counts) that keeps k counts (epsilon, e^log_delta)-DP, on the private
     side."""
-    low, high = -20.0, 60.0
-    for _ in range(70):
-        middle = (low + high) / 2.0
-        mu = math.sqrt(queries) * math.exp(-middle)
-        low, high = (low, middle) if _log_profile(epsilon, mu) <= log_delta else (middle, high)
-    return up(math.exp(high))
+
+    def private(s: float) -> bool:
+        return _log_profile(epsilon, math.sqrt(queries) / s) <= log_delta
+
+    return least_power(private, -20.0, 60.0, 70)
 
 
 def _log_profile(epsilon: float, mu: float) -> float:

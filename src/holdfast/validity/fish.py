@@ -6,9 +6,8 @@ Both are read as conditions "n is at least ..."; the width is the least alpha th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
-from holdfast.privacy.rounding import up
+from holdfast.validity.search import least_power
 
 
 def fish(rows: int, queries: int, beta: float) -> float:
@@ -30,7 +29,7 @@ def fish(rows: int, queries: int, beta: float) -> float:
         drawn = 128.0 * math.log(64.0 * queries / x) / alpha**2
         return rows >= max(drawn, 2048.0 * math.sqrt(2.0 * queries * math.log(32.0 / x)) * log / alpha**2)
 
-    return _least_alpha(holds)
+    return least_power(holds, -40.0, 0.0) if holds(1.0) else math.inf
 
 
 def fish_printed(rows: int, queries: int, beta: float) -> float:
@@ -50,15 +49,4 @@ def fish_printed(rows: int, queries: int, beta: float) -> float:
             drawn, 512.0 * math.sqrt(2.0 * queries * math.log(32.0 / (alpha * beta))) * log / alpha**2
         )
 
-    return _least_alpha(holds)
-
-
-def _least_alpha(holds: Callable[[float], bool]) -> float:
-    """The least alpha in (0,1] that a condition which stays true as alpha grows allows, on the safe side."""
-    if not holds(1.0):
-        return math.inf
-    low, high = -40.0, 0.0
-    for _ in range(60):
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if holds(math.exp(middle)) else (middle, high)
-    return up(math.exp(high))
+    return least_power(holds, -40.0, 0.0) if holds(1.0) else math.inf

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from holdfast.privacy.rounding import up
 from holdfast.validity.normal_quantile import profile_at, two_sided_quantile, upper_quantile, upper_tail
-from holdfast.validity.search import least
+from holdfast.validity.search import least, tuned
 
 
 def jlnrss(rows: int, queries: int, beta: float, standard_deviation: float | None = None) -> float:
@@ -32,7 +31,7 @@ def jlnrss(rows: int, queries: int, beta: float, standard_deviation: float | Non
     def best(log_s: float) -> float:
         return least(lambda x: width(math.exp(log_s), math.exp(x)), -20.0, -0.1, 40)[0]
 
-    return _tuned(best, rows, standard_deviation)
+    return tuned(best, rows, standard_deviation)
 
 
 def jlnrss_exact(rows: int, queries: int, beta: float, standard_deviation: float | None = None) -> float:
@@ -57,12 +56,4 @@ def jlnrss_exact(rows: int, queries: int, beta: float, standard_deviation: float
     def best(log_s: float) -> float:
         return least(lambda w: width(math.exp(log_s), w), 0.001, 0.999, 40)[0]
 
-    return _tuned(best, rows, standard_deviation)
-
-
-def _tuned(best: Callable[[float], float], rows: int, standard_deviation: float | None) -> float:
-    if standard_deviation is not None:
-        value = best(math.log(standard_deviation))
-    else:
-        value = least(best, 0.0, math.log(rows) + 2.0, 50)[0]
-    return value if value < 1.0 else math.inf
+    return tuned(best, rows, standard_deviation)

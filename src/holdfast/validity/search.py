@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from holdfast.privacy.rounding import up
+
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
@@ -33,6 +35,26 @@ def least(
     return best
 
 
+def least_power(holds: Callable[[float], bool], low: float, high: float, steps: int = 60) -> float:
+    """The least e^x, low <= x <= high, where a condition that stays true as x grows holds, on the safe side.
+
+    Requires: it holds at e^high.
+    """
+    for _ in range(steps):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if holds(math.exp(middle)) else (middle, high)
+    return up(math.exp(high))
+
+
+def tuned(best: Callable[[float], float], rows: int, standard_deviation: float | None) -> float:
+    """The width at a noise whose logarithm `best` takes, or at the best noise; inf if it says nothing."""
+    if standard_deviation is not None:
+        value = best(math.log(standard_deviation))
+    else:
+        value = least(best, 0.0, math.log(rows) + 2.0, 50)[0]
+    return value if value < 1.0 else math.inf
+
+
 def most(holds: Callable[[int], bool], most_bits: int = 10**6) -> int:
     """The largest k >= 1 at which a predicate that never turns true again holds; 0 if it fails at 1.
 
@@ -46,20 +68,8 @@ def most(holds: Callable[[int], bool], most_bits: int = 10**6) -> int:
         low, high = high, 2 * high
         if low > most_bits:
             return 1 << low
-    while high - low > 1:
-        middle = (low + high) // 2
-        if holds(1 << middle):
-            low = middle
-        else:
-            high = middle
-    good, bad = 1 << low, 1 << high
-    while bad - good > max(1, good >> 52):
-        middle = (good + bad) // 2
-        if holds(middle):
-            good = middle
-        else:
-            bad = middle
-    return good
+    low, high = _halved(lambda bits: not holds(1 << bits), low, high)
+    return _halved(lambda k: not holds(k), 1 << low, 1 << high)[0]
 
 
 def first(holds: Callable[[int], bool], start: int = 1, ceiling: int = 10**15) -> int | None:
@@ -72,13 +82,15 @@ def first(holds: Callable[[int], bool], start: int = 1, ceiling: int = 10**15) -
         low, high = high, 2 * high
         if high > ceiling:
             return None
+    return _halved(holds, low, high)[1]
+
+
+def _halved(holds: Callable[[int], bool], low: int, high: int) -> tuple[int, int]:
+    """Neighbours (up to 53 bits) from low, where it fails, to high, where it holds."""
     while high - low > max(1, low >> 52):
         middle = (low + high) // 2
-        if holds(middle):
-            high = middle
-        else:
-            low = middle
-    return high
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low, high
 
 
 def last_within(width: Callable[[int], float], goal: float, ceiling: int = 10**18) -> int:

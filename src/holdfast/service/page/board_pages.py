@@ -10,15 +10,14 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from holdfast.errors import HoldfastError
 from holdfast.service import auth
 from holdfast.service.api import Id, NewBoard
 from holdfast.service.page import forms, look
 from holdfast.service.page.owner import declared
 from holdfast.service.page.routes import call_of, charged, new_call, next_call
-from holdfast.service.page.shell import PageRoute, page, told
+from holdfast.service.page.shell import PageRoute, form_page, page, told
 from holdfast.service.page.visits import Posted, Signed, Visitor, field, number, typed_in, whole
-from holdfast.service.problem import Problem, problem_of
+from holdfast.service.problem import REFUSALS, Problem, problem_of
 from holdfast.session import Answer
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -43,10 +42,8 @@ async def register(request: Request, visitor: Signed, form: Posted) -> Response:
         board = await run_in_threadpool(
             visitor.guard.register_board, visitor.person, wanted.board("leaderboard")
         )
-    except (Problem, HoldfastError) as error:
-        return _boards(
-            request, visitor, typed_in(form), error if isinstance(error, Problem) else problem_of(error)
-        )
+    except REFUSALS as error:
+        return _boards(request, visitor, typed_in(form), problem_of(error))
     return RedirectResponse(f"/boards/{board.id}", 303)
 
 
@@ -69,9 +66,8 @@ async def submit(request: Request, visitor: Signed, form: Posted, key: Id) -> Re
             lambda: visitor.guard.submit(visitor.person, key, forms.predictions(text, rows), call),
         )
         scored = Answer.from_json(json.dumps(json.loads(body)["answers"][0]))
-    except (Problem, HoldfastError) as error:
-        refused = error if isinstance(error, Problem) else problem_of(error)
-        problem, status = told(refused), refused.status
+    except REFUSALS as error:
+        problem, status = told(problem_of(error)), problem_of(error).status
     shown = _board(visitor, key) | next_call(form, done=problem is None)
     return page(request, "board.html", visitor, status=status, **shown, scored=scored, problem=problem)
 
@@ -80,9 +76,8 @@ def _boards(
     request: Request, visitor: Visitor, typed: dict[str, str], problem: Problem | None = None
 ) -> Response:
     """All leaderboards, and for an owner the form with what was typed into it."""
-    shown, status = visitor.guard.boards.all("leaderboard"), 200 if problem is None else problem.status
-    known = None if problem is None else told(problem)
-    return page(request, "boards.html", visitor, status=status, boards=shown, typed=typed, problem=known)
+    shown = visitor.guard.boards.all("leaderboard")
+    return form_page(request, "boards.html", visitor, typed, problem, boards=shown)
 
 
 def _board(visitor: Visitor, key: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
-from holdfast.service.page.race import ATTACKS, HONEST, Race
+from holdfast.holdout.race import ATTACKS, HONEST, Race
 from holdfast.service.page.shell import PageRoute, page
 from holdfast.service.page.visits import visitor_of
 from holdfast.service.problem import Problem
@@ -17,6 +17,7 @@ from holdfast.service.problem import Problem
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 MOST = 4
 """Races that a worker runs at a time."""
+ROWS = SUBMISSIONS = 2000
 STEPS = 80
 SECONDS = 0.1
 """How long a race rests between two steps: an attack takes about 10 seconds and a fifth of one core."""
@@ -83,17 +84,17 @@ async def _race(who: str, attack: str, rest: float) -> AsyncIterator[dict[str, f
     """Events of a race: how many were submitted, and the best score that each board shows."""
     ticket = _RACES.start(who)
     try:
-        race = await asyncio.to_thread(Race, attack)
+        race = await asyncio.to_thread(Race, attack, ROWS, SUBMISSIONS)
         yield {"of": race.submissions, "rows": race.rows, "width": race.width}
         going = True
         while going and _RACES.goes_on(who, ticket):
             going = await asyncio.to_thread(race.step, race.submissions // STEPS)
-            yield {"done": race.done} | race.best
+            yield {"done": race.done, "ordinary": race.ordinary[-1], "guarded": race.guarded[-1]}
             await asyncio.sleep(rest)
         if not going:
-            ending = await asyncio.to_thread(race.end)
+            await asyncio.to_thread(race.end)
             yield {
-                "ordinary_fresh": ending.ordinary, "guarded_fresh": ending.guarded, "honest": ending.honest,
+                "ordinary_fresh": race.ordinary_fresh, "guarded_fresh": race.guarded_fresh, "honest": race.honest,
             }  # fmt: skip
     finally:
         _RACES.end(who, ticket)

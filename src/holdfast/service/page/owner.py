@@ -15,13 +15,12 @@ from holdfast.errors import HoldfastError
 from holdfast.query.schema import Schema
 from holdfast.service.api import Id, NewDataset, NewPerson, NewToken, Share
 from holdfast.service.page import forms
-from holdfast.service.page.shell import PageRoute, invalid, page, told
+from holdfast.service.page.shell import PageRoute, form_page, invalid, page
 from holdfast.service.page.visits import Posted, Signed, Visitor, chosen, field, number, typed_in, whole
-from holdfast.service.problem import Problem, problem_of
+from holdfast.service.problem import REFUSALS, Problem, problem_of
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 Model = TypeVar("Model", bound=BaseModel)
-Refused = (Problem, HoldfastError)
 
 
 @router.get("/people")
@@ -38,8 +37,8 @@ async def add_person(request: Request, visitor: Signed, form: Posted) -> Respons
             NewPerson, name=field(form, "name"), scope=field(form, "scope"), team=field(form, "team")
         )
         person = visitor.guard.add_person(visitor.person, new.name, new.scope, new.team)
-    except Refused as error:
-        return _people(request, visitor, typed_in(form), error)
+    except REFUSALS as error:
+        return _people(request, visitor, typed_in(form), problem_of(error))
     return RedirectResponse(f"/people/{person.id}", 303)
 
 
@@ -55,8 +54,8 @@ async def issue(request: Request, visitor: Signed, form: Posted, key: Id) -> Res
     try:
         new = declared(NewToken, label=field(form, "label"), days=number(form, "days"))
         token = visitor.guard.issue(visitor.person, key, new.label, new.days)
-    except Refused as error:
-        return _person(request, visitor, key, typed_in(form), error=error)
+    except REFUSALS as error:
+        return _person(request, visitor, key, typed_in(form), problem=problem_of(error))
     return _person(request, visitor, key, {}, token=token)
 
 
@@ -85,8 +84,8 @@ async def register(request: Request, visitor: Signed, form: Posted) -> Response:
             queries=whole(form, "queries"), target=field(form, "target"),
         )  # fmt: skip
         await run_in_threadpool(_take_in, visitor, new)
-    except Refused as error:
-        return _register(request, visitor, typed_in(form), error)
+    except REFUSALS as error:
+        return _register(request, visitor, typed_in(form), problem_of(error))
     return RedirectResponse(f"/tables/{new.id}/analysts", 303)
 
 
@@ -106,8 +105,8 @@ async def admit(request: Request, visitor: Signed, form: Posted, key: Id) -> Res
         queries = whole(form, "queries") if "queries" in form else known.get("queries")
         share = declared(Share, **forms.budget(form), queries=queries)
         visitor.guard.admit(visitor.person, key, person, share.given())
-    except Refused as error:
-        return _analysts(request, visitor, key, typed_in(form), error)
+    except REFUSALS as error:
+        return _analysts(request, visitor, key, typed_in(form), problem_of(error))
     return RedirectResponse(f"/tables/{key}/analysts", 303)
 
 
@@ -141,50 +140,41 @@ def declared(model: type[Model], **fields: Any) -> Model:
 
 
 def _people(
-    request: Request, visitor: Visitor, typed: dict[str, str], error: Exception | None = None
+    request: Request, visitor: Visitor, typed: dict[str, str], problem: Problem | None = None
 ) -> Response:
-    known, status = _refused(error)
     everybody = visitor.guard.people(visitor.person)
-    return page(request, "people.html", visitor, status=status, people=everybody, typed=typed, problem=known)
+    return form_page(request, "people.html", visitor, typed, problem, people=everybody)
 
 
 def _person(
     request: Request, visitor: Visitor, key: str, typed: dict[str, str], *, token: str | None = None,
-    error: Exception | None = None,
+    problem: Problem | None = None,
 ) -> Response:  # fmt: skip
     tokens = visitor.guard.tokens(visitor.person, key)
     somebody = visitor.guard.catalog.person(key)
     if somebody is None:
         raise Problem("not-found")
-    known, status = _refused(error)
-    return page(
-        request, "person.html", visitor, status=status, somebody=somebody, tokens=tokens, token=token,
-        typed=typed, problem=known,
-    )  # fmt: skip
+    known = {"somebody": somebody, "tokens": tokens, "token": token}
+    return form_page(request, "person.html", visitor, typed, problem, **known)
 
 
 def _register(
-    request: Request, visitor: Visitor, typed: dict[str, str], error: Exception | None = None
+    request: Request, visitor: Visitor, typed: dict[str, str], problem: Problem | None = None
 ) -> Response:
-    known, status = _refused(error)
-    return page(
-        request, "register.html", visitor, status=status, typed=typed, problem=known,
-        roots=visitor.guard.settings.roots,
-    )  # fmt: skip
+    return form_page(request, "register.html", visitor, typed, problem, roots=visitor.guard.settings.roots)
 
 
 def _analysts(
-    request: Request, visitor: Visitor, key: str, typed: dict[str, str], error: Exception | None = None
+    request: Request, visitor: Visitor, key: str, typed: dict[str, str], problem: Problem | None = None
 ) -> Response:
     guard = visitor.guard
     shown = guard.analysts(visitor.person, key)
     admitted = {analyst["person"] for analyst in shown}
     people = guard.people(visitor.person) if visitor.person.scope == "owner" else []
     others = [person for person in people if person.scope != "auditor" and person.id not in admitted]
-    known, status = _refused(error)
-    return page(
-        request, "analysts.html", visitor, status=status, table=guard.dataset(visitor.person, key),
-        analysts=shown, people=others, budget=guard.budget(visitor.person, key), typed=typed, problem=known,
+    return form_page(
+        request, "analysts.html", visitor, typed, problem, table=guard.dataset(visitor.person, key),
+        analysts=shown, people=others, budget=guard.budget(visitor.person, key),
     )  # fmt: skip
 
 
@@ -225,12 +215,3 @@ def _schema(text: str) -> dict[str, Any] | None:
         return {"columns": [{"name": name, **fields} for name, fields in columns.items()]}
     except (ValueError, TypeError, AttributeError):
         raise Problem("invalid", "expected the columns as TOML or JSON, got something else") from None
-
-
-def _refused(error: Exception | None) -> tuple[dict[str, Any] | None, int]:
-    """What is shown of a refusal, and its status."""
-    if error is None:
-        return None, 200
-    problem = problem_of(error) if isinstance(error, HoldfastError) else error
-    assert isinstance(problem, Problem)
-    return told(problem), problem.status

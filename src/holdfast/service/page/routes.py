@@ -11,7 +11,6 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse, StreamingResponse
 from starlette.datastructures import FormData
 
-from holdfast.errors import HoldfastError
 from holdfast.service import auth
 from holdfast.service.api import Id
 from holdfast.service.page import forms
@@ -30,7 +29,7 @@ from holdfast.service.page.visits import (
     typed_in,
     visitor_of,
 )
-from holdfast.service.problem import Problem, problem_of
+from holdfast.service.problem import REFUSALS, Problem, problem_of
 from holdfast.service.question import Asked, Statistic
 from holdfast.service.tables import Dataset
 from holdfast.session import Answer
@@ -101,8 +100,8 @@ async def estimate(request: Request, visitor: Signed, form: Posted, key: Id) -> 
         known["estimate"] = await request.app.state.work.planned(
             lambda: visitor.guard.estimate(visitor.person, key, asked)
         )
-    except (Problem, HoldfastError) as error:
-        known["problem"] = told(_problem(error))
+    except REFUSALS as error:
+        known["problem"] = told(problem_of(error))
     return page(request, "_estimate.html", visitor, **known)
 
 
@@ -113,8 +112,8 @@ async def ask(request: Request, visitor: Signed, form: Posted, key: Id) -> Respo
     try:
         asked = known["asked"] = _question(visitor, key, form)
         known["result"] = await charged(request, lambda: _answer(visitor, key, asked, form))
-    except (Problem, HoldfastError) as error:
-        problem = _problem(error)
+    except REFUSALS as error:
+        problem = problem_of(error)
         known["problem"], status = told(problem), problem.status
         known["mark"] = forms.mark(known["asked"]) if problem.code == "confirm" else None
     known |= {"typed": forms.DEFAULTS | typed_in(form)}
@@ -203,7 +202,3 @@ def _answer(visitor: Visitor, key: str, asked: Asked, form: FormData) -> dict[st
     after = guard.budget(person, key)
     answers = [Answer.from_json(json.dumps(part)) for part in body.get("answers", [])]
     return {"before": before, "after": after, "answers": answers, "told": body.get("told")}
-
-
-def _problem(error: Problem | HoldfastError) -> Problem:
-    return error if isinstance(error, Problem) else problem_of(error)

@@ -16,11 +16,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
-from holdfast.errors import HoldfastError
 from holdfast.service.envelope import note_mistake
 from holdfast.service.page import look
 from holdfast.service.page.visits import Visitor, visitor_of
-from holdfast.service.problem import CODES, Problem, problem_of
+from holdfast.service.problem import CODES, REFUSALS, Problem, problem_of
 
 HERE = Path(__file__).parent
 FILES = HERE / "static"
@@ -46,9 +45,7 @@ class PageRoute(APIRoute):
         async def handled(request: Request) -> Response:
             try:
                 return await handle(request)
-            except Problem as problem:
-                return refusal(request, problem)
-            except HoldfastError as error:
+            except REFUSALS as error:
                 return refusal(request, problem_of(error))
             except RequestValidationError as error:
                 # No detail: an address that fits no route's pattern is an address of nothing.
@@ -70,6 +67,20 @@ def page(
         visitor=visitor, path=request.url.path, piece=is_piece(request), **known
     )  # fmt: skip
     return HTMLResponse(text, status, headers=_HEADERS)
+
+
+def form_page(
+    request: Request,
+    template: str,
+    visitor: Visitor,
+    typed: dict[str, str],
+    problem: Problem | None,
+    **known: Any,
+) -> Response:
+    """A page with a form: what was typed into it, and why that was refused, if it was."""
+    status = 200 if problem is None else problem.status
+    shown = None if problem is None else told(problem)
+    return page(request, template, visitor, status=status, typed=typed, problem=shown, **known)
 
 
 def is_piece(request: Request) -> bool:
