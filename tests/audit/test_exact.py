@@ -6,9 +6,10 @@ import math
 from fractions import Fraction
 
 import pytest
+from oracles.textbook_samplers import bernoulli_exp
 
 from holdfast.audit import exact_epsilon
-from holdfast.noise.bernoulli import bernoulli, bernoulli_exp
+from holdfast.noise.bernoulli import bernoulli
 from holdfast.noise.bits import Bits
 from holdfast.noise.subset import with_replacement
 

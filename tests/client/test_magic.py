@@ -114,7 +114,7 @@ def test_a_wrong_question_is_the_error_of_a_session(notebook: Notebook) -> None:
 
 
 def test_a_token_is_not_repeated_in_errors(house: Running, empty: Notebook) -> None:
-    with pytest.raises(hf.InputError, match="not connected"):
+    with pytest.raises(hf.InputError, match="expected a gateway"):
         empty.run(f"%%holdfast\n{COUNT}")
     with pytest.raises(hf.InputError) as refused:
         empty.run(f"%holdfast {house.url} {house.analyst} {house.analyst}")

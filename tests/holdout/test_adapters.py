@@ -155,7 +155,7 @@ def test_a_model_of_other_classes_or_one_that_breaks_costs_no_look() -> None:
 
     guarded = ReusableHoldout(THREE[1000:], queries=4, features=HELD)
     two = LogisticRegression().fit(TRAIN, Y_TRAIN)
-    with pytest.raises(InputError, match="2 classes must be the 3 classes"):
+    with pytest.raises(InputError, match="3 classes, in the same order, got one of 2"):
         guarded.scorer("brier", method="predict_proba")(two)
     narrow = LogisticRegression().fit(TRAIN[:, :2], THREE[:1000])
     with pytest.raises(ValueError, match="features"):

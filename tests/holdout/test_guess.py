@@ -12,8 +12,8 @@ from holdfast.holdout import guess as guess_module
 from holdfast.holdout.design import Design
 from holdfast.holdout.guess import certified, check_guess
 from holdfast.holdout.metric import GRID
+from holdfast.privacy.rounding import miss
 from holdfast.session.answer import Answer
-from holdfast.validity.argument import miss
 from holdfast.validity.guess_and_check import failure_share, holdout_width
 from holdfast.validity.search import most
 

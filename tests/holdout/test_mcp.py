@@ -54,7 +54,7 @@ def test_an_agent_scores_checks_and_is_refused_at_the_end() -> None:
         wrong = await call(client, "score", predictions=[1, 0])
         assert "500 rows" in wrong["error"]
         unknown = await call(client, "score", predictions=LABELS.tolist(), metric="nonsense")
-        assert "unknown metric" in unknown["error"]
+        assert "for metric, got" in unknown["error"]
         await call(client, "score", predictions=LABELS.tolist())
         refused = await call(client, "score", predictions=LABELS.tolist())
         assert "fresh holdout" in refused["refused"]

@@ -32,7 +32,6 @@ SHARED = {
     "postgres": "what a room keeps, in PostgreSQL",
     "gaussian": "a law in noise/, and its mechanism in mechanisms/",
     "laplace": "a law in noise/, and its mechanism in mechanisms/",
-    "parameter": "what a sampler is given in noise/, an oracle in local/",
     "session": "the same over HTTP in client/",
     "table": "the same over HTTP in client/",
     "questions": "the same over HTTP in client/",

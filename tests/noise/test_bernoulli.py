@@ -6,14 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from oracles import statistics, textbook_samplers
+from oracles import statistics
 
 from holdfast.audit.choice_tree import ChoiceBits, walk
 from holdfast.audit.choice_tree import Law as Walked
 from holdfast.errors import InputError
-from holdfast.noise.bernoulli import bernoulli, bernoulli_exp, bernoulli_exp_vector, bernoulli_vector
+from holdfast.noise.bernoulli import bernoulli, bernoulli_vector
 from holdfast.noise.bits import ReplayedBits, system_bits
-from noise.truth import exp
 
 PROBABILITIES = [
     Fraction(0),
@@ -24,7 +23,6 @@ PROBABILITIES = [
     Fraction(3, 16),
     Fraction(99, 100),
 ]
-RATES = [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(5, 2), Fraction(7)]
 
 
 def coin(p: float | Fraction) -> dict[object, float | Fraction]:
@@ -36,22 +34,6 @@ def test_bernoulli_walked(p: Fraction) -> None:
     walked = walk(lambda bits: bernoulli(p, bits))
     assert walked.leftover == 0
     assert walked.probabilities.get(True, Fraction(0)) == p
-
-
-@pytest.mark.parametrize("rate", RATES)
-def test_bernoulli_exp_walked(rate: Fraction) -> None:
-    walked = walk(lambda bits: bernoulli_exp(rate, bits), floor=1e-7)
-    assert walked.leftover < 1e-3
-    assert walked.contradicts(coin(exp(rate))) is None
-    assert (
-        walk(lambda bits: textbook_samplers.bernoulli_exp(rate, bits), floor=1e-7).probabilities
-        == walked.probabilities
-    )
-
-
-def test_the_walk_catches_a_wrong_rate() -> None:
-    walked = walk(lambda bits: bernoulli_exp(Fraction(11, 10), bits), floor=1e-7)
-    assert walked.contradicts(coin(exp(Fraction(1)))) is not None
 
 
 def vector(probability: Fraction, count: int, width: int) -> Walked:
@@ -82,30 +64,20 @@ def test_a_vector_that_drops_its_ties_is_caught() -> None:
     assert walk(rounded).contradicts(coin(p)) is not None
 
 
-@pytest.mark.parametrize("rate", RATES)
-def test_exp_vector_walked(rate: Fraction) -> None:
-    walked = walk(lambda bits: bool(bernoulli_exp_vector(rate, 1, bits, width=4)[0]), floor=2**-28)
-    assert walked.leftover < 1e-5
-    assert walked.contradicts(coin(exp(rate))) is None
-
-
 def test_default_widths_statistically() -> None:
     for p in (Fraction(1, 4), Fraction(1, 3), Fraction(1, 10**6)):
         heads = int(bernoulli_vector(p, 1_000_000, ReplayedBits(1)).sum())
         assert statistics.binomial(heads, 1_000_000, float(p)) > statistics.FALSE_ALARM
-    heads = int(bernoulli_exp_vector(Fraction(7, 5), 1_000_000, ReplayedBits(2)).sum())
-    assert statistics.binomial(heads, 1_000_000, exp(Fraction(7, 5))) > statistics.FALSE_ALARM
-    for wrong in (Fraction(7, 5) * Fraction(9, 10), Fraction(7, 5) * Fraction(11, 10)):
-        assert statistics.binomial(heads, 1_000_000, exp(wrong)) < statistics.FALSE_ALARM
+    heads = int(bernoulli_vector(Fraction(1, 3), 1_000_000, ReplayedBits(2)).sum())
+    for wrong in (Fraction(9, 30), Fraction(11, 30)):
+        assert statistics.binomial(heads, 1_000_000, float(wrong)) < statistics.FALSE_ALARM
 
 
 def test_types_and_sizes() -> None:
     assert bernoulli_vector(Fraction(1, 3), 7).dtype == np.bool_
     assert bernoulli_vector(Fraction(1, 3), 0).shape == (0,)
-    assert bernoulli_exp_vector(Fraction(1, 3), 5).shape == (5,)
     assert bernoulli(1) is True
     assert bernoulli(0, system_bits()) is False
-    assert bernoulli_exp(0) is True
 
 
 @pytest.mark.parametrize("wrong", [0.5, float("nan"), True, "1/2", None, Fraction(-1, 2), Fraction(3, 2)])
@@ -114,14 +86,6 @@ def test_bad_probabilities_are_refused(wrong: object) -> None:
         bernoulli(wrong)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="probability"):
         bernoulli_vector(wrong, 3)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("wrong", [0.5, float("inf"), False, Fraction(-1, 9)])
-def test_bad_rates_are_refused(wrong: object) -> None:
-    with pytest.raises(InputError, match="rate"):
-        bernoulli_exp(wrong)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="rate"):
-        bernoulli_exp_vector(wrong, 3)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("wrong", [-1, 2.0, True, None])

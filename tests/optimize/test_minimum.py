@@ -357,7 +357,7 @@ def test_repeated_runs_are_chosen_privately() -> None:
         room.choose(loss, [bad, good], Fraction(4), room.blocks_of(rows_of(session), loss)) for _ in range(50)
     ]
     assert picks == [1] * 50
-    with pytest.raises(InputError, match="needs a budget"):
+    with pytest.raises(InputError, match="expected a budget"):
         plan_minimize(session, loss, within=0.1, runs=2)
 
 

@@ -85,9 +85,9 @@ def test_the_ends_of_the_range() -> None:
     assert calibrate(make, loss, 1e6, 1.0, 10.0) == 1.0
     assert calibrate(make, loss, 0.1, 1, 10) == 10
     assert calibrate(make, loss, 0.2, 1, 10) == 5
-    with pytest.raises(InputError, match="reachable"):
+    with pytest.raises(InputError, match="reached"):
         calibrate(make, loss, 0.01, 1.0, 10.0)
-    with pytest.raises(InputError, match="below hi"):
+    with pytest.raises(InputError, match="lo < hi"):
         calibrate(make, loss, 0.01, 10.0, 1.0)
     with pytest.raises(InputError):
         calibrate(make, loss, math.nan, 1.0, 10.0)

@@ -12,7 +12,7 @@ from typing import Any
 from holdfast.audit.case import Case
 from holdfast.audit.epsilon import LEAST_RUNS, Audit, epsilon_lower_bound
 from holdfast.audit.power import noticed
-from holdfast.errors import InputError
+from holdfast.check import probability
 
 CONFIDENCE = 1.0 - 1e-6
 """Of each audit by itself: a hundred of them raise a false alarm once in ten thousand reports."""
@@ -169,8 +169,7 @@ def run_all(
 
     Guarantee: a claim that is true is refuted with probability at most 1 - confidence, each.
     """
-    if isinstance(effort, bool) or not isinstance(effort, int | float) or not 0.0 < effort < 1e6:
-        raise InputError(f"expected a positive effort, got {effort!r}; 1 is the usual one")
+    effort = probability("effort", effort, 1e6, "1 is the usual one")
     chosen = registry() if cases is None else cases
     rows = []
     for done, case in enumerate(chosen):

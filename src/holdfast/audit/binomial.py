@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.check import probability
 from holdfast.errors import InputError
 
 _OUTWARD = 1e-9
@@ -55,8 +56,7 @@ def _counts(
     successes: ArrayLike, trials: ArrayLike, miss: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     x, n = np.asarray(successes), np.asarray(trials)
-    if not 0.0 < miss < 1.0:
-        raise InputError(f"expected a chance of a miss between 0 and 1, got {miss!r}; 0.05 is usual")
+    probability("miss", miss, hint="0.05 is usual")
     if (
         x.dtype.kind not in "iu"
         or n.dtype.kind not in "iu"
@@ -64,5 +64,5 @@ def _counts(
         or np.any(x > n)
         or np.any(n < 1)
     ):
-        raise InputError("expected counts with 0 <= successes <= trials and at least one trial; count again")
+        raise InputError("expected counts with 0 <= successes <= trials >= 1, got others; count again")
     return x.astype(np.int64), n.astype(np.int64)

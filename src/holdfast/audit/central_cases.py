@@ -32,6 +32,7 @@ LOW, HIGH = (0, 1, 0, 0), (1, 0, 1, 1)
 def additive() -> list[Case]:
     """Noise on counts."""
     approximate = zcdp_to_approx(0.5, DELTA)
+    coin = partial(_noisy, randomized_response, truth=0.55)
     zeros, ones = (0, 0, 0, 0), (1, 1, 1, 1)
     return [
         Case("laplace", partial(_noisy, laplace, epsilon=1.0), 0, 1, 1.0, runs=400_000),
@@ -51,7 +52,7 @@ def additive() -> list[Case]:
             approximate,
             DELTA,
         ),
-        Case("randomized response", _response, 0, 1, response_epsilon(Fraction(11, 20)), runs=400_000),
+        Case("randomized response", coin, 0, 1, response_epsilon(Fraction(11, 20)), runs=400_000),
     ]
 
 
@@ -134,10 +135,6 @@ def sparse_vectors() -> list[Case]:
 def _noisy(mechanism: Callable[..., Any], value: Any, runs: int, **parameters: Any) -> NDArray[np.int64]:
     noisy: NDArray[np.int64] = mechanism(np.broadcast_to(value, (runs, *np.shape(value))), **parameters)
     return noisy
-
-
-def _response(bit: int, runs: int) -> NDArray[Any]:
-    return randomized_response(np.full(runs, bit), truth=0.55)
 
 
 def _votes(sample: tuple[int, ...]) -> int:

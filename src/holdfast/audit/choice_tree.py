@@ -95,7 +95,7 @@ class ChoiceBits:
         taken, size = self.path[self._at]
         if size != n:
             raise InputError(
-                "expected the same questions on the same path; let all randomness come through bits"
+                "expected the same questions on the same path, got others; let all randomness come through bits"
             )
         self._at += 1
         return taken

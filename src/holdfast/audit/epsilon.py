@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from holdfast.audit.binomial import loss_bound
 from holdfast.audit.outputs import Outputs
 from holdfast.audit.score import Score, scores
+from holdfast.check import between, integer, probability, refusal
 from holdfast.errors import InputError
 
 LEAST_RUNS = 40
@@ -165,12 +166,8 @@ def _run(
 
 def _check(mechanism: object, many: object, runs: object, confidence: object, delta: object) -> None:
     if not callable(many if mechanism is None else mechanism) or (many is not None and not callable(many)):
-        raise InputError(
-            "expected a function input -> output, or many=(input, runs) -> outputs; pass one of them"
-        )
-    if isinstance(runs, bool) or not isinstance(runs, int) or runs < LEAST_RUNS:
-        raise InputError(f"expected at least {LEAST_RUNS} runs, got {runs!r}; ten thousand are usual")
-    if isinstance(confidence, bool) or not isinstance(confidence, float) or not 0.0 < confidence < 1.0:
-        raise InputError(f"expected a confidence between 0 and 1, got {confidence!r}; 0.95 is usual")
-    if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0.0 <= delta < 1.0:
-        raise InputError(f"expected delta in [0, 1), got {delta!r}; leave it out for pure epsilon")
+        raise InputError("expected a function input -> output, or many=(input, runs) -> outputs, got neither")
+    integer("runs", runs, LEAST_RUNS, hint="ten thousand are usual")
+    probability("confidence", confidence, hint="0.95 is usual")
+    if between("delta", delta, 0.0, 1.0) == 1.0:
+        raise refusal("less than 1", "delta", delta, "leave it out for pure epsilon")

@@ -27,8 +27,15 @@ def streams() -> list[Case]:
         ),
         Case("counter, unbounded", one_by_one(partial(_endless, endless)), quiet, loud, 8.0, runs=_RUNS),
         Case("histogram over time", one_by_one(partial(_histogram, named)), "aa", "ba", 4.0, runs=_RUNS),
-        Case("pan-private state", one_by_one(_intruded), (), (0,), 1.0, runs=_RUNS),
-        Case("pan-private state and answer", one_by_one(_intruded_and_told), (), (0,), 2.0, runs=_RUNS),
+        Case("pan-private state", one_by_one(partial(_intruded, told=False)), (), (0,), 1.0, runs=_RUNS),
+        Case(
+            "pan-private state and answer",
+            one_by_one(partial(_intruded, told=True)),
+            (),
+            (0,),
+            2.0,
+            runs=_RUNS,
+        ),
     ]
 
 
@@ -54,15 +61,8 @@ def _histogram(make: Callable[[], HistogramCounter], stream: str) -> tuple[int, 
     return tuple(totals)
 
 
-def _intruded(users: tuple[int, ...]) -> tuple[int, ...]:
+def _intruded(users: tuple[int, ...], *, told: bool) -> tuple[Any, ...]:
     density = PanPrivateDensity(2, epsilon=1.0)
     for user in users:
         density.see(user)
-    return density.state
-
-
-def _intruded_and_told(users: tuple[int, ...]) -> tuple[Any, ...]:
-    density = PanPrivateDensity(2, epsilon=1.0)
-    for user in users:
-        density.see(user)
-    return (*density.state, round(4 * density.density()))
+    return (*density.state, round(4 * density.density())) if told else density.state

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from holdfast.check import positive
 from holdfast.client.json_values import key_of
 from holdfast.mechanisms.sparse_vector import SparseVector
-from holdfast.planning.request import positive
 from holdfast.query.parse import parse_predicate
 from holdfast.session.above_threshold import vector_text
 

@@ -35,17 +35,19 @@ class Address:
 
 def address(url: str) -> Address:
     """An address from its text: http(s)://host[:port][/path]."""
-    expected = "expected an address such as https://holdfast.example.org"
     try:
         parts = urlsplit(url)
         port = parts.port
     except (ValueError, AttributeError, TypeError):
-        raise InputError(f"{expected}, got something else") from None
+        raise InputError(
+            "expected an address such as https://holdfast.example.org, got something else"
+        ) from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(f"{expected}, got {url!r}")
+        raise InputError(f"expected an address such as https://holdfast.example.org, got {url!r}")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise InputError(
-            f"{expected} without a name, a password or a question in it; give the token as token="
+            "expected an address such as https://holdfast.example.org, got one with a name, a password "
+            "or a question in it; give the token as token="
         )
     return Address(parts.scheme == "https", parts.hostname, port, parts.path.rstrip("/"))
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Self, overload
 from urllib.parse import quote
 
+from holdfast.check import integer, positive
 from holdfast.client.address import address, token_for
 from holdfast.client.remote_boards import RemoteHoldout, RemoteLeaderboard
 from holdfast.client.session import RemoteSession
 from holdfast.client.table import RemoteTable, table_of
 from holdfast.client.wire import Wire
 from holdfast.errors import InputError
-from holdfast.planning.request import positive
 
 
 class Connection:
@@ -121,13 +121,7 @@ def connect(
         place,
         token_for(place, token, insecure=insecure),
         timeout=positive("timeout", timeout),
-        retries=_retries(retries),
+        retries=integer("retries", retries, 0),
     )
     connection = Connection(wire, confirm=confirm)
     return connection if table is None else connection.session(table)
-
-
-def _retries(retries: int) -> int:
-    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
-        raise InputError(f"expected how many times a call may be repeated, 0 or more, got {retries!r}")
-    return retries

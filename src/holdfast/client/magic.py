@@ -53,7 +53,7 @@ class Magic:
         are displayed one below the other, and plans are printed in words.
         """
         if self._connection is None:
-            raise InputError("not connected; run %holdfast URL first")
+            raise InputError("expected a gateway, got none; run %holdfast URL first")
         named = re.match(r"\s*([A-Za-z_]\w*)\s*=(?!=)", line)
         asked = _ASK.parse_args(_words(line[named.end() :] if named else line))
         session = self._connection.session(asked.table or self._table, confirm=asked.confirm)

@@ -44,7 +44,7 @@ class RemoteSession(RemoteQuestions[Answer]):
         self._path = f"/v1/datasets/{table.id}"
         if "limit" not in wire.get(f"{self._path}/budget"):
             raise InputError(
-                f"you may see {table.id!r} but have no budget to ask it; an owner must admit you to it"
+                f"expected a budget for {table.id!r}, got none; you may see it, and an owner must admit you to ask it"
             )
         self.name: str = wire.get("/v1/me")["id"]
         self.estimate = RemoteEstimate(self)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.data.frame import FrameSource
+from holdfast.data.frame import FrameSource, checked_lengths
 from holdfast.data.source import Codes
 from holdfast.errors import DataError
 from holdfast.query.schema import ColumnType, Schema
@@ -19,10 +19,7 @@ _PLAIN = {int: np.int64, float: np.float64, bool: np.bool_}
 def arrays_source(data: Mapping[Any, Any], schema: Schema) -> FrameSource:
     """A source from a mapping of names to arrays, lists or pandas series. The values are copied."""
     check_names(schema, list(data))
-    lengths = {name: _length(name, data[name]) for name in schema}
-    if len(set(lengths.values())) > 1:
-        shown = ", ".join(f"{name!r}: {length}" for name, length in list(lengths.items())[:10])
-        raise DataError(f"expected columns of equal length, got {shown}")
+    checked_lengths({name: _length(name, data[name]) for name in schema})
     return FrameSource(schema, {name: _codes(schema[name], name, data[name]) for name in schema})
 
 

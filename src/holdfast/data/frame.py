@@ -84,7 +84,7 @@ def checked_lengths(lengths: Mapping[str, int]) -> int:
     if not lengths:
         raise DataError("expected at least one column, got a schema that declares none")
     if len(set(lengths.values())) > 1:
-        shown = ", ".join(f"{name}: {length}" for name, length in list(lengths.items())[:10])
+        shown = ", ".join(f"{name!r}: {length}" for name, length in list(lengths.items())[:10])
         raise DataError(f"expected columns of equal length, got {shown}")
     rows = next(iter(lengths.values()))
     if rows == 0:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +50,7 @@ def open_source(
     if schema is not None and not isinstance(schema, Schema):
         raise InputError(f"expected a Schema, got {type(schema).__name__}; write Schema(age=Integer(0, 120))")
     if in_memory is not None and not isinstance(in_memory, bool):
-        raise InputError(f"expected in_memory as True, False or None, got {type(in_memory).__name__}")
+        raise InputError(f"expected True, False or None for in_memory, got {type(in_memory).__name__}")
     is_url = isinstance(data, str) and data.startswith(POSTGRES)
     if is_url != (table is not None):
         raise InputError(
@@ -97,30 +99,24 @@ def ingest(
     """
     check_target(store_path, overwrite)
     text = os.fspath(path)
-    if not text.endswith(CSV_SUFFIXES):
-        source = open_source(path, schema, in_memory=False)
-        try:
-            return save_store(
-                source, store_path, rows_per_unit=rows_per_unit, overwrite=overwrite, progress=progress
-            )
-        finally:
-            source.close()
-    _check_exists(text)
-    report = progress or (lambda done, total: None)
-    beside = Path(os.path.abspath(store_path)).parent
-    source = csv_source(
-        Path(text), schema, folder=beside, progress=lambda fraction: report(int(500 * fraction), 1000)
-    )
-    try:
-        return save_store(
-            source,
-            store_path,
-            rows_per_unit=rows_per_unit,
-            overwrite=overwrite,
-            progress=lambda done, total: report(500 + 500 * done // total, 1000),
+    report = saving = progress or (lambda done, total: None)
+    if text.endswith(CSV_SUFFIXES):
+        _check_exists(text)
+        beside = Path(os.path.abspath(store_path)).parent
+        source: Source = csv_source(
+            Path(text), schema, folder=beside, progress=lambda fraction: report(int(500 * fraction), 1000)
         )
-    finally:
-        source.close()
+        saving = partial(_second_half, report)
+    else:
+        source = open_source(path, schema, in_memory=False)
+    with closing(source):
+        return save_store(
+            source, store_path, rows_per_unit=rows_per_unit, overwrite=overwrite, progress=saving
+        )
+
+
+def _second_half(report: Progress, done: int, total: int) -> None:
+    report(500 + 500 * done // total, 1000)
 
 
 def _open_store(path: str, schema: Schema | None) -> StoreSource:

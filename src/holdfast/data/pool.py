@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import integer
 from holdfast.data.source import Block, checked_columns, new_fingerprint
 from holdfast.errors import DataError, HoldfastError
 from holdfast.noise.bits import Bits, system_bits
-from holdfast.noise.parameter import natural
 from holdfast.noise.subset import with_replacement
 from holdfast.process import current
 from holdfast.query.schema import Schema
@@ -146,7 +146,7 @@ class PooledSource(ABC):
 
     def draw(self, columns: Sequence[str], count: int, bits: Bits | None = None) -> Block:
         names = checked_columns(columns, self.schema)
-        natural("count", count)
+        count = integer("count", count, 0)
         return self._pool.take(names, count) if bits is None else self._drawn(names, count, bits)
 
     def _drawn(self, names: tuple[str, ...], count: int, bits: Bits) -> Block:

@@ -13,11 +13,12 @@ from types import TracebackType
 
 import numpy as np
 
+from holdfast.check import integer
 from holdfast.data.manifest import MANIFEST_NAME, PACKED_FILE, Manifest, column_file, read_manifest
 from holdfast.data.packed import pack, packed_columns, record
 from holdfast.data.source import Block, Codes, Source
 from holdfast.data.store import StoreSource
-from holdfast.errors import InputError, StoreError
+from holdfast.errors import StoreError
 from holdfast.query.schema import Schema
 
 Progress = Callable[[int, int], None]
@@ -42,12 +43,10 @@ class StoreWriter:
         rows_per_unit: int = 1,
         overwrite: bool = False,
     ) -> None:
-        if type(rows_per_unit) is not int or not 1 <= rows_per_unit < 2**62:
-            raise InputError(f"expected rows_per_unit as a whole number of at least 1, got {rows_per_unit!r}")
         self._target = Path(os.path.abspath(path))
         self._schema = schema
         self._fingerprint = fingerprint
-        self._rows_per_unit = rows_per_unit
+        self._rows_per_unit = integer("rows_per_unit", rows_per_unit, most=2**62)
         self._overwrite = overwrite
         self._rows = 0
         check_target(self._target, overwrite)

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import integer
 from holdfast.errors import InputError
 from holdfast.noise.bits import Bits
-from holdfast.noise.parameter import natural
 from holdfast.noise.subset import with_replacement
 from holdfast.query.schema import Schema
 
@@ -112,7 +112,8 @@ def draw_by_gather(source: Source, columns: Sequence[str], count: int, bits: Bit
     """
     names = checked_columns(columns, source.schema)
     _keep_freed_memory()
-    if natural("count", count) <= DRAW_ROWS:
+    count = integer("count", count, 0)
+    if count <= DRAW_ROWS:
         return source.gather(names, with_replacement(source.rows, count, bits))
     result = {name: np.empty(count, dtype=source.schema[name].dtype) for name in names}
     for first in range(0, count, DRAW_ROWS):

@@ -81,10 +81,7 @@ def _column(engine: Engine, relation: str, x: str, family: str, refusal: str) ->
         case "whole" | "wide":
             return _integer(summary(f"MIN({x}), MAX({x})"))
         case "float" | "decimal":
-            number = f"CAST({x} AS DOUBLE)"
-            return _real(
-                summary(f"MIN({number}) FILTER ({_finite(number)}), MAX({number}) FILTER ({_finite(number)})")
-            )
+            return _real(summary(_finite_ends(f"CAST({x} AS DOUBLE)")))
         case "date" | "time" | "instant":
             return _date(summary(f"YEAR(MIN({x})), YEAR(MAX({x}))"))
         case "text":
@@ -107,10 +104,7 @@ def _text(
         number = f"TRY_CAST({value} AS HUGEINT)"
         return _integer(summary(f"MIN({number}), MAX({number})"))
     if fitting[2] == filled:
-        number = f"TRY_CAST({value} AS DOUBLE)"
-        return _real(
-            summary(f"MIN({number}) FILTER ({_finite(number)}), MAX({number}) FILTER ({_finite(number)})")
-        )
+        return _real(summary(_finite_ends(f"TRY_CAST({value} AS DOUBLE)")))
     if fitting[3] == filled:
         day = f"TRY_CAST(SUBSTR({value}, 1, 10) AS DATE)"
         return _date(summary(f"YEAR(MIN({day})), YEAR(MAX({day}))"))
@@ -159,5 +153,5 @@ def _unit(width: float) -> float:
     return next(step * power for step in (1, 2, 5, 10, 20) if step * power * 10 >= width)
 
 
-def _finite(number: str) -> str:
-    return f"ISFINITE({number})"
+def _finite_ends(number: str) -> str:
+    return ", ".join(f"{end}({number}) FILTER (ISFINITE({number}))" for end in ("MIN", "MAX"))

@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import asdict, dataclass
 
+from holdfast.check import one_of
 from holdfast.errors import InputError, MechanismError
 from holdfast.holdout.metric import GRID
 from holdfast.holdout.thresholdout import Thresholds, thresholds
@@ -91,8 +92,8 @@ def design(
     A mode that is not private is taken by its name or with private=False; private=True refuses it.
     """
     asked = Request(rows, queries, confidence, within, GRID, failures=failures).checked()
-    if mode is not None and mode not in MODES:
-        raise InputError(f"mode must be one of {', '.join(MODES)}, got {mode!r}; or leave it out")
+    if mode is not None:
+        one_of("mode", mode, MODES)
     _refuse_unused("guess-and-check", mode, failures=failures)
     _refuse_unused("thresholdout", mode, threshold=threshold, tolerance=tolerance, hits=hits)
     found = None
@@ -135,7 +136,7 @@ def _refuse_unused(owner: str, mode: str | None, **parameters: object) -> None:
     for name, value in parameters.items():
         if value is not None and mode != owner:
             raise InputError(
-                f"{name}= is for mode={owner!r}, got mode={mode!r}; name the mode or leave it out"
+                f"expected mode={owner!r} with {name}=, got mode={mode!r}; name the mode or leave it out"
             )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import refusal
 from holdfast.errors import DataError, InputError
 
 
@@ -61,7 +62,9 @@ def _place(header: list[str], name: str | None, path: Path) -> int:
         return 0
     if name is not None and name in header:
         return header.index(name)
-    raise InputError(f"{path.name} has the columns {', '.join(header[:20])}; name one of them with --column")
+    raise refusal(
+        f"one of {', '.join(header[:20])}", f"the column of {path.name}", name, "name it with --column"
+    )
 
 
 def _numbers(texts: list[str]) -> NDArray[Any]:

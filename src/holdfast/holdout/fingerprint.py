@@ -18,18 +18,20 @@ def labels_array(labels: ArrayLike) -> NDArray[Any]:
     """
     array = np.asarray(labels)
     if array.ndim != 1 or not array.size:
-        raise InputError(f"labels must be one column of at least one row, got shape {array.shape}")
+        raise InputError(f"expected one column of at least one row for labels, got shape {array.shape}")
     if array.dtype.kind in "bui":
         if array.dtype.kind == "u" and array.dtype.itemsize == 8:
             return _narrow(array) if array.max() < 2**63 else _refused(array)
         return _narrow(array)
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():
-            raise InputError("labels must be finite, got missing values; drop those rows or fill them in")
+            raise InputError(
+                "expected finite numbers for labels, got missing values; drop those rows or fill them in"
+            )
         return array.astype(np.float64)
     if array.dtype.kind in "OUS":
         return array.astype(np.str_)
-    raise InputError(f"labels must be numbers, truth values or text, got {array.dtype}")
+    raise InputError(f"expected numbers, truth values or text for labels, got {array.dtype}")
 
 
 def _narrow(array: NDArray[Any]) -> NDArray[Any]:
@@ -40,7 +42,9 @@ def _narrow(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _refused(array: NDArray[Any]) -> NDArray[Any]:
-    raise InputError(f"labels must be integers below 2**63, got {array.dtype}; number the classes from 0")
+    raise InputError(
+        f"expected integers below 2**63 for labels, got {array.dtype}; number the classes from 0"
+    )
 
 
 def fingerprint(labels: NDArray[Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.holdout.design import Design
 from holdfast.holdout.left import Left
 from holdfast.holdout.metric import GRID
-from holdfast.validity.argument import miss
+from holdfast.privacy.rounding import miss
 from holdfast.validity.guess_and_check import accept_slack, checked_width, costliest, failure_share
 from holdfast.validity.search import most
 

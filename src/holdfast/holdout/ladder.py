@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import whole
 from holdfast.holdout.metric import GRID
-from holdfast.validity.argument import miss, whole
+from holdfast.privacy.rounding import miss
 from holdfast.validity.ladder_bound import ladder as ladder_width
 
 

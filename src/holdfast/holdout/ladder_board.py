@@ -41,7 +41,7 @@ class LadderBoard:
         refuse_labels(self.metric, self._labels)
         if self.metric.parts:
             raise InputError(
-                f"a Ladder needs a mean over rows, got {self.metric.name}; use accuracy or a loss"
+                f"expected a mean over rows for a Ladder, got {self.metric.name}; use accuracy or a loss"
             )
         make = proven_ladder if proven else free_ladder
         self.ladder: Ladder = make(len(self._labels), queries, confidence)

@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from holdfast.check import printable, whole
 from holdfast.errors import InputError
 from holdfast.holdout.design import not_private
 from holdfast.holdout.ladder_board import LadderBoard
@@ -19,7 +20,6 @@ from holdfast.holdout.reusable import AnyMetric, ReusableHoldout
 from holdfast.holdout.summary import Summary
 from holdfast.ledger import Ledger
 from holdfast.session.answer import Answer
-from holdfast.validity.argument import whole
 
 LADDERS = ("ladder", "ladder-unproven")
 
@@ -57,7 +57,9 @@ class Leaderboard:
             if private:
                 raise not_private(mode)
             if within is not None or failures is not None:
-                raise InputError(f"mode={mode!r} takes no within= or failures=; leave them out")
+                raise InputError(
+                    f"expected no within= or failures= with mode={mode!r}, got one; leave it out"
+                )
             self._holdout = LadderBoard(
                 labels, metric=metric, queries=queries, confidence=confidence, proven=mode == "ladder",
                 ledger=ledger, anchors=anchors,
@@ -163,6 +165,4 @@ class Leaderboard:
 
 
 def _name(team: object) -> str:
-    if not isinstance(team, str) or not team.strip() or len(team) > 200 or not team.isprintable():
-        raise InputError("team must be a printable name of 1 to 200 characters; choose one")
-    return team.strip()
+    return printable("team", team, 200).strip()

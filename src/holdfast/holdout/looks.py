@@ -101,7 +101,7 @@ class Looks:
         if standing is None:
             if wanted is None:
                 raise InputError(
-                    "queries= is needed when a holdout is opened for the first time; how many looks in all?"
+                    "expected queries=, how many looks in all, got none; a holdout needs it when it is opened first"
                 )
             standing = self._promised(wanted)
         if wanted not in (None, standing):
@@ -160,7 +160,7 @@ class Looks:
             known = None if key is None else self.find(team, key)
             if known is not None:
                 if _question(known) != question:
-                    raise InputError(f"key {key!r} was used for another question; choose a new one")
+                    raise InputError(f"expected a new key, got {key!r} of another question; choose a new one")
                 if known.answer is None:
                     refuse_to_replay(known)
                 return known

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -11,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import one_of, positive
 from holdfast.errors import InputError
-from holdfast.validity.argument import positive
 
 GRID = 1 << 17
 """Row values are integers in 0..GRID; single metrics use even ones, so that halves of differences fit."""
@@ -83,21 +84,15 @@ def on_grid(values: NDArray[Any], rows: int, worst: int) -> NDArray[Any]:
     """
     array = np.asarray(values)
     if array.shape != (rows,):
-        raise InputError(f"a metric must give one number for each of {rows} rows, got shape {array.shape}")
+        raise InputError(
+            f"expected one number for each of {rows} rows from the metric, got shape {array.shape}"
+        )
     if array.dtype == np.bool_:
         return array
     if array.dtype.kind not in "uif":
-        raise InputError(f"a metric must give numbers or truth values, got {array.dtype}")
+        raise InputError(f"expected numbers or truth values of the metric, got {array.dtype}")
     floats = np.nan_to_num(array.astype(np.float64), nan=float(worst), posinf=1.0, neginf=0.0)
     return 2 * np.rint(np.clip(floats, 0.0, 1.0) * (GRID // 2)).astype(np.int64)
-
-
-def _accuracy(predictions: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
-    return np.asarray(predictions == labels)
-
-
-def _error(predictions: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
-    return np.asarray(predictions != labels)
 
 
 def _brier(predictions: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
@@ -157,15 +152,15 @@ def squared_error(most: float) -> Metric:
 def row_loss(function: RowValues, name: str = "loss", *, greater_is_better: bool = False) -> Metric:
     """Any function (predictions, labels) -> one number in [0,1] for each row; clipped to that range."""
     if not callable(function):
-        raise InputError(f"a row loss must be a function, got {type(function).__name__}")
+        raise InputError(f"expected a function for a row loss, got {type(function).__name__}")
     return Metric(name, function, greater_is_better=greater_is_better)
 
 
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric("accuracy", _accuracy, exact=True, wants="labels"),
-        Metric("error", _error, greater_is_better=False, exact=True, wants="labels"),
+        Metric("accuracy", operator.eq, exact=True, wants="labels"),
+        Metric("error", operator.ne, greater_is_better=False, exact=True, wants="labels"),
         Metric("brier", _brier, greater_is_better=False, wants="chances"),
         log_loss(),
         squared_error(1.0),
@@ -187,9 +182,5 @@ def metric_named(metric: str | Metric | RowValues) -> Metric:
     if isinstance(metric, Metric):
         return metric
     if isinstance(metric, str):
-        if metric not in METRICS:
-            raise InputError(
-                f"unknown metric {metric!r}; expected one of {', '.join(METRICS)}, or a function"
-            )
-        return METRICS[metric]
+        return METRICS[one_of("metric", metric, METRICS)]
     return row_loss(metric, getattr(metric, "__name__", "loss"))

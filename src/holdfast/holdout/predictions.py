@@ -48,7 +48,9 @@ def row_values(predictions: Predictions, labels: Labels, metric: Metric) -> list
 def refuse_labels(metric: Metric, labels: Labels) -> None:
     """InputError for labels that the metric makes no sense of. Public: it depends on their kind only."""
     if metric.wants == "numbers" and labels.text:
-        raise InputError(f"{metric.name} needs labels that are numbers, got text; use accuracy or error")
+        raise InputError(
+            f"expected labels that are numbers for {metric.name}, got text; use accuracy or error"
+        )
 
 
 def half_difference(first: Rows, second: Rows) -> Rows:
@@ -68,7 +70,7 @@ def _said(predictions: Predictions, rows: int) -> Said:
         return lambda ids: _array(predictions(np.arange(rows) if ids is None else ids))
     array = _array(predictions)
     if array.shape[:1] != (rows,):
-        raise InputError(f"predictions must have one entry for each of {rows} rows, got shape {array.shape}")
+        raise InputError(f"expected one prediction for each of {rows} rows, got shape {array.shape}")
     return lambda ids: array if ids is None else array.take(ids, axis=0, mode="clip")
 
 
@@ -76,7 +78,7 @@ def _array(predictions: ArrayLike) -> NDArray[Any]:
     try:
         return np.asarray(predictions)
     except ValueError:
-        raise InputError("predictions must be an array, got entries of several shapes") from None
+        raise InputError("expected an array for predictions, got entries of several shapes") from None
 
 
 def _taken(said: NDArray[Any], labels: Labels, metric: Metric, rows: int) -> NDArray[Any]:
@@ -84,7 +86,7 @@ def _taken(said: NDArray[Any], labels: Labels, metric: Metric, rows: int) -> NDA
     text = labels.text and metric.wants in ("labels", "anything")
     if said.dtype.kind not in ("OUS" if text else "buif"):
         kind = "text like the labels" if text else "numbers"
-        raise InputError(f"predictions for {metric.name} must be {kind}, got {said.dtype}")
+        raise InputError(f"expected {kind} as predictions for {metric.name}, got {said.dtype}")
     if said.shape[:1] != (rows,):
         raise InputError(f"expected predictions for {rows} rows, got shape {said.shape}")
     columns = len(labels.classes) if metric.wants == "chances" else 0
@@ -92,7 +94,7 @@ def _taken(said: NDArray[Any], labels: Labels, metric: Metric, rows: int) -> NDA
     if metric.wants != "anything" and said.shape[1:] not in [()] * single + [(columns,)] * bool(columns):
         wanted = ["one number for each row"] * single + [f"one for each of {columns} classes"] * bool(columns)
         raise InputError(
-            f"predictions for {metric.name} must be {', or '.join(wanted)}; got shape {said.shape[1:]} a row"
+            f"expected {', or '.join(wanted)} as predictions for {metric.name}, got shape {said.shape[1:]} a row"
         )
     if text:
         return said.astype(np.str_)
@@ -117,7 +119,8 @@ def _measured(
             found = values(said, held)
         except Exception as error:
             raise InputError(
-                f"the metric {name} failed with {type(error).__name__}; it must take any prediction and any label"
+                f"expected a metric that takes any prediction and any label, "
+                f"got {type(error).__name__} from {name}; mend it"
             ) from None
         return on_grid(found, len(held), worst)
 

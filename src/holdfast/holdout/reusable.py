@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.check import between
 from holdfast.errors import InputError
 from holdfast.holdout import guess as guessing
 from holdfast.holdout import thresholdout
@@ -90,7 +90,7 @@ class ReusableHoldout:
         self._place = ledger, anchors
         if features is not None and len(features) != len(self._labels):
             raise InputError(
-                f"features must have {len(self._labels)} rows like the labels, got {len(features)}"
+                f"expected features of {len(self._labels)} rows like the labels, got {len(features)}"
             )
         asked = None
         if queries is not None:
@@ -249,7 +249,7 @@ class ReusableHoldout:
         place, anchors = self._place
         if not isinstance(place, str | Path):
             raise InputError(
-                "a holdout is shared by the place of its ledger; open it with ledger=, a file or an address"
+                "expected a ledger that other processes reach, got none; give ledger=, a file or an address"
             )
         terms = {"metric": self.metric, "features": self.features, "ledger": place, "anchors": anchors}
         return partial(type(self), **terms), (self._labels.values,)
@@ -263,7 +263,9 @@ class ReusableHoldout:
     def _kind(self, metric: AnyMetric | None, plain_for: str | None = None) -> Metric:
         kind = self.metric if metric is None else metric_named(metric)
         if plain_for is not None and kind.parts:
-            raise InputError(f"{plain_for} needs a mean over rows, got {kind.name}, a ratio; use score")
+            raise InputError(
+                f"expected a mean over rows for {plain_for}, got {kind.name}, a ratio; use score"
+            )
         return kind
 
     def _ask(
@@ -350,10 +352,4 @@ def _first_state(terms: dict[str, Any]) -> str | None:
 
 def _unit(kind: Metric, name: str, value: object) -> float:
     """A score on the metric's scale as a number of [0,1], clipped."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float | np.integer | np.floating)
-        or not math.isfinite(value)
-    ):
-        raise InputError(f"{name} must be a finite number, got {type(value).__name__}; pass a float")
-    return min(1.0, max(0.0, (float(value) - kind.low) / (kind.high - kind.low)))
+    return min(1.0, max(0.0, (between(name, value) - kind.low) / (kind.high - kind.low)))

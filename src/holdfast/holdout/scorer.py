@@ -28,9 +28,11 @@ class HoldoutScorer:
         self, holdout: ReusableHoldout, metric: AnyMetric | None, features: Any, method: str = "predict"
     ) -> None:
         if features is None:
-            raise InputError("a scorer needs the holdout's features; give features= here or to the holdout")
+            raise InputError(
+                "expected the holdout's features, got none; give features= here or to the holdout"
+            )
         if len(features) != holdout.rows:
-            raise InputError(f"features must have {holdout.rows} rows like the labels, got {len(features)}")
+            raise InputError(f"expected features of {holdout.rows} rows like the labels, got {len(features)}")
         self.holdout = holdout
         self.metric, self.features, self.method = metric, features, method
         self.answers: list[Any] = []
@@ -58,8 +60,8 @@ class HoldoutScorer:
         known = getattr(estimator, "classes_", None)
         if known is not None and list(known) != list(self.holdout.classes):
             raise InputError(
-                f"the model's {len(known)} classes must be the {len(self.holdout.classes)} classes of the holdout, "
-                "in the same order; fit it on rows of all of them"
+                f"expected a model of the holdout's {len(self.holdout.classes)} classes, in the same order, "
+                f"got one of {len(known)}; fit it on rows of all of them"
             )
 
 

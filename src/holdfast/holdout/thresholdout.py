@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from holdfast.check import positive, probability, whole
 from holdfast.holdout.left import Left
 from holdfast.holdout.metric import GRID
 from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach
@@ -16,7 +17,6 @@ from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.mechanisms.values import round_down
 from holdfast.privacy import event, rule
 from holdfast.privacy.rounding import up
-from holdfast.validity.argument import positive, proportion, whole
 from holdfast.validity.search import least
 from holdfast.validity.transfer import concentrated_term
 
@@ -58,7 +58,7 @@ def thresholds(
     Requires: T = `threshold` (2/sqrt(n) on the scale of [0,1]), `hits` (10) disagreements at most.
     Reference: Dwork et al. 2015 (Science); docs/theorems.md, Theorem 4. Cost: some 50 allocations, cached.
     """
-    mean = 2.0 / math.sqrt(rows) if threshold is None else proportion("threshold", threshold)
+    mean = 2.0 / math.sqrt(rows) if threshold is None else probability("threshold", threshold)
     bar = math.ceil(mean * rows * GRID)
     most = min(queries, 10) if hits is None else min(queries, whole("hits", hits))
     if tolerance is not None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.check import integer
 from holdfast.learn.labelled_rows import Labels, Matrix, labels, matrix
 from holdfast.learn.stumps import Stumps
-from holdfast.noise.parameter import natural
 
 _SURE = 1e-12
 """A stump without error would get an infinite weight; its error counts as this much."""
@@ -65,7 +65,7 @@ def adaboost(stumps: Stumps, rows: ArrayLike, truth: ArrayLike, *, rounds: int =
     weight = np.full(len(y), 1.0 / len(y))
     chosen: list[int] = []
     alphas: list[float] = []
-    for _ in range(natural("rounds", rounds, least=1)):
+    for _ in range(integer("rounds", rounds)):
         signed = np.repeat(weight * y, len(sizes))
         sums = np.cumsum(np.bincount(cells.ravel(), weights=signed, minlength=starts[-1]))
         before = np.concatenate([[0.0], sums])[starts[:-1]]

@@ -23,11 +23,11 @@ class Boxes:
     def __init__(self, grid: Sequence[ArrayLike]) -> None:
         self.edges = tuple(edges(f"grid[{j}]", values) for j, values in enumerate(grid))
         if not self.edges or any(ends.size < 2 for ends in self.edges):
-            raise InputError("grid: expected at least two edges for each feature, got fewer")
+            raise InputError("expected at least two edges of the grid for each feature, got fewer")
         self._ends = tuple(np.triu_indices(ends.size, 1) for ends in self.edges)
         self.shape = tuple(low.size for low, _ in self._ends)
         if math.prod(self.shape) > _MOST:
-            raise InputError(f"grid: expected at most {_MOST} boxes, got more; use fewer edges")
+            raise InputError(f"expected a grid of at most {_MOST} boxes, got more; use fewer edges")
 
     @property
     def size(self) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import integer
 from holdfast.learn.labelled_rows import Labels, Matrix
-from holdfast.noise.parameter import natural
 
 _MOST_FEATURES = 14
 
@@ -19,7 +19,7 @@ class Conjunctions:
     """
 
     def __init__(self, features: int) -> None:
-        self.features = natural("features", features, least=1, most=_MOST_FEATURES)
+        self.features = integer("features", features, most=_MOST_FEATURES)
 
     @property
     def size(self) -> int:

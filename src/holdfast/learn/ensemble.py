@@ -65,7 +65,7 @@ def voters(model: Any, rows: ArrayLike, truth: ArrayLike) -> Voters:
     table = np.asarray(rows, dtype=np.float64)
     given = np.asarray(truth)
     if table.ndim != 2 or given.shape != (len(table),) or not np.isin(given, classes).all():
-        raise InputError("expected rows as a table and a truth for each, out of the ensemble's two classes")
+        raise InputError("expected a table and for each row one of the ensemble's two classes, got others")
     weights, votes, members = reader(model, table, classes)
     signs = np.where(given == classes[1], 1.0, -1.0)
     log_hypotheses = _log_trees(members, table.shape[1])

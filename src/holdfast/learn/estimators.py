@@ -16,6 +16,7 @@ from sklearn.base import (
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from holdfast.check import one_of
 from holdfast.errors import InputError
 from holdfast.learn.linear_loss import LinearLoss, logistic, squared
 from holdfast.ledger import MemoryLedger
@@ -81,14 +82,15 @@ class _PrivateLinear(BaseEstimator):  # type: ignore[misc]  # the base class has
         )
         if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
             raise InputError(
-                "bounds: expected finite (low, high) with low < high, for all or for each feature"
+                "expected finite bounds (low, high) with low < high, for all or each feature, got others"
             )
-        if self.outside not in ("refuse", "clip"):
-            raise InputError(f'expected outside="refuse" or "clip", got {self.outside!r}')
-        if self.outside == "refuse" and ((table < low) | (table > high)).any():
+        if (
+            one_of("outside", self.outside, ("refuse", "clip")) == "refuse"
+            and ((table < low) | (table > high)).any()
+        ):
             raise InputError(
-                "some features lie outside the declared bounds; scale them with public numbers, declare wider "
-                'bounds=, or say outside="clip"'
+                "expected features inside the declared bounds, got some outside; scale them with public numbers, "
+                'declare wider bounds=, or say outside="clip"'
             )
         return np.clip(table, low, high), low, high
 
@@ -200,10 +202,10 @@ class PrivateLinearRegression(RegressorMixin, _PrivateLinear):  # type: ignore[m
             )
         low, high = (float(end) for end in self.target_bounds)
         if not (math.isfinite(high - low) and low < high):
-            raise InputError("target_bounds: expected finite (low, high) with low < high")
+            raise InputError("expected finite target_bounds (low, high) with low < high, got others")
         if self.outside == "refuse" and ((target < low) | (target > high)).any():
             raise InputError(
-                'some targets lie outside target_bounds=; declare wider ones, or say outside="clip"'
+                'expected targets inside target_bounds=, got some outside; declare wider ones, or say outside="clip"'
             )
         loss, found = self._descend(table, np.clip(target, low, high), Real(low, high))
         slopes, intercept = loss.coefficients(found.theta)

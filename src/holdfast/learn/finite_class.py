@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.check import exact_positive, probability
 from holdfast.errors import InputError
 from holdfast.learn.labelled_rows import Labels, Matrix, decode, known_columns, labels, matrix
 from holdfast.learn.sample_size import excess_by_union, realisable_error
@@ -20,8 +21,7 @@ from holdfast.ledger import Stale
 from holdfast.mechanisms.accuracy import laplace_reach
 from holdfast.mechanisms.laplace import add_laplace
 from holdfast.mechanisms.selection import exponential, selection_loss
-from holdfast.mechanisms.values import ROUND_UP, positive, round_down
-from holdfast.planning.request import probability
+from holdfast.mechanisms.values import ROUND_UP, round_down
 from holdfast.privacy.event import BoundedRange, Event, Laplace
 from holdfast.privacy.event import Sequence as Events
 from holdfast.session.footing import Footing, footing_after, is_fresh
@@ -112,7 +112,9 @@ class FiniteClass:
     def __init__(self, hypotheses: Hypotheses | Sequence[Callable[[Matrix], ArrayLike]]) -> None:
         if isinstance(hypotheses, Sequence):
             if not hypotheses or not all(callable(h) for h in hypotheses):
-                raise InputError("hypotheses: expected a class, or a list of functions, got another thing")
+                raise InputError(
+                    "expected a class, or a list of functions, for hypotheses, got another thing"
+                )
             hypotheses = Listed(tuple(hypotheses))
         self.hypotheses: Hypotheses = hypotheses
 
@@ -142,7 +144,7 @@ class FiniteClass:
         Cost: `events.BoundedRange(4/5 epsilon)`, `events.Laplace(1, 5/epsilon)`.
         """
         table = matrix(rows)
-        eps, beta = positive("epsilon", epsilon), 1 - probability("confidence", confidence)
+        eps, beta = exact_positive("epsilon", epsilon), 1 - probability("confidence", confidence)
         wrong = self.hypotheses.mistakes(table, labels(truth, len(table)))
         index, measured = _release(wrong, eps, bits)
         n = len(table)
@@ -185,7 +187,7 @@ class FiniteClass:
         names = known_columns(schema, features)
         condition = parse_predicate(target, schema)
         test, needed = compile_predicate(condition, schema), {*names, *predicate_columns(condition)}
-        eps = positive("epsilon", epsilon)
+        eps = exact_positive("epsilon", epsilon)
         event = Events((BoundedRange(_choosing(eps)), Laplace(1, _scale(eps))))
         paid, footing = _charged(session, f"learn {target} from {', '.join(names)}", event)
         wrong = np.zeros(self.size, dtype=np.int64)

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.mechanisms.values import positive
-from holdfast.noise.parameter import natural
-from holdfast.planning.request import probability
+from holdfast.check import exact_positive, integer, probability
 from holdfast.validity.hoeffding import hoeffding
 from holdfast.validity.transfer import transfer_width
 
@@ -26,7 +24,7 @@ def estimation_width(rows: int, *, confidence: float = 0.95) -> float:
 
 def family_width(rows: int, queries: int, *, confidence: float = 0.95) -> float:
     """All of a family fixed beforehand, at once: sqrt(ln(2|H|/beta)/(2n)). Reference: Hoeffding and a union."""
-    n, k = natural("rows", rows, least=1), natural("queries", queries, least=1)
+    n, k = integer("rows", rows), integer("queries", queries)
     return hoeffding(n, k, 1 - probability("confidence", confidence))
 
 
@@ -36,7 +34,7 @@ def expected_gap(epsilon: float, delta: float = 0.0) -> float:
     Guarantee: exact for delta = 0, subset selection on one row attains it. The lecture's e^epsilon - 1 +
     delta is never less. Reference: docs/theorems.md, Theorem 4, with an event that always happens.
     """
-    t = math.tanh(float(positive("epsilon", epsilon)) / 4)
+    t = math.tanh(float(exact_positive("epsilon", epsilon)) / 4)
     return min(1.0, t + (1 - t) * _delta(delta))
 
 
@@ -48,8 +46,8 @@ def likely_gap(rows: int, epsilon: float, delta: float = 0.0, *, confidence: flo
     take the noise off again. Both sides at beta/2, the best s out of a grid.
     Reference: docs/theorems.md, Theorem 4; Dwork et al. 2015 and Bassily et al. 2016 for the claim.
     """
-    n, beta = natural("rows", rows, least=1), 1 - probability("confidence", confidence)
-    eps, failure = float(positive("epsilon", epsilon)), _delta(delta)
+    n, beta = integer("rows", rows), 1 - probability("confidence", confidence)
+    eps, failure = float(exact_positive("epsilon", epsilon)), _delta(delta)
 
     def width(s: float) -> float:
         total = eps + 1 / s

@@ -49,11 +49,13 @@ def edges(name: str, values: ArrayLike) -> NDArray[np.float64]:
     """Distinct finite numbers in increasing order."""
     array = np.asarray(values)
     if array.dtype.kind not in "iuf" or array.ndim != 1 or not array.size:
-        raise InputError(f"{name}: expected a flat list of numbers, got {array.dtype} of shape {array.shape}")
+        raise InputError(
+            f"expected a flat list of numbers for {name}, got {array.dtype} of shape {array.shape}"
+        )
     cuts = array.astype(np.float64)
     if not np.isfinite(cuts).all() or not (np.diff(cuts) > 0).all():
         raise InputError(
-            f"{name}: expected finite numbers in strictly increasing order, got others; sort them"
+            f"expected finite numbers in strictly increasing order for {name}, got others; sort them"
         )
     return cuts
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import positive
 from holdfast.errors import InputError
 from holdfast.learn import link as links
 from holdfast.learn.labelled_rows import decode, known_columns
 from holdfast.learn.link import Link
 from holdfast.learn.parameter_set import Ball
-from holdfast.planning.request import positive
 from holdfast.query.calling import fitting
 from holdfast.query.evaluate import compile_predicate
 from holdfast.query.parse import parse_predicate

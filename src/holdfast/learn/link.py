@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.planning.request import positive, probability
+from holdfast.check import positive, probability
 
 Vector = NDArray[np.float64]
 

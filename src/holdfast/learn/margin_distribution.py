@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.check import integer, probability
 from holdfast.errors import InputError
 from holdfast.learn.ensemble import Voters, voters
 from holdfast.learn.margin_bounds import breiman_bound, kth_margin_bound, schapire_bound
-from holdfast.noise.parameter import natural
-from holdfast.planning.request import probability
 
 Vector = NDArray[np.float64]
 
@@ -120,13 +119,13 @@ def margins(
     """
     found = voters(ensemble, rows, truth)
     if not len(rounds):
-        raise InputError("rounds: expected at least one number, got none")
+        raise InputError("expected at least one number for rounds, got none")
     delta = 1 - probability("confidence", confidence)
     log_h = found.log_hypotheses
     if hypotheses is not None:
-        log_h = math.log(natural("hypotheses", hypotheses, least=2))
+        log_h = math.log(integer("hypotheses", hypotheses, 2, None))
     most = len(found.weights) - found.before
-    counts = tuple(sorted({min(natural("rounds", count, least=1), most) for count in rounds}))
+    counts = tuple(sorted({min(integer("rounds", count), most) for count in rounds}))
     values = tuple(_ranked(found, found.before + count) for count in counts)
     return Margins(counts, values, _bounds(values[-1], log_h, delta), 1 - delta, log_h)
 

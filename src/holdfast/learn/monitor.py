@@ -15,11 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import exact_positive, integer, probability
 from holdfast.errors import InputError
 from holdfast.mechanisms.selection import exponential, selection_loss
-from holdfast.mechanisms.values import positive
-from holdfast.noise.parameter import natural
-from holdfast.planning.request import probability
 
 Vector = NDArray[np.float64]
 Query = Callable[[Any], Vector]
@@ -73,10 +71,10 @@ class Monitor:
         repetitions: int = 20,
         selecting: float = 0.1,
     ) -> None:
-        self.rows = natural("rows", rows, least=1)
-        self.runs = natural("runs", runs, least=1)
-        self.repetitions = natural("repetitions", repetitions, least=1)
-        self.selecting = positive("selecting", selecting)
+        self.rows = integer("rows", rows)
+        self.runs = integer("runs", runs)
+        self.repetitions = integer("repetitions", repetitions)
+        self.selecting = exact_positive("selecting", selecting)
         self._sample, self._mean = sample, mean
 
     def run(
@@ -95,7 +93,10 @@ class Monitor:
         Reference: Bassily et al. 2016, section 3, with the tight constant of docs/theorems.md, Theorem 4: for
         each place of a row, sum the test 1[run t is chosen] (q(x) - q(z))_+ over t.
         """
-        eps, failure = float(positive("epsilon", epsilon)), 0.0 if delta == 0 else probability("delta", delta)
+        eps, failure = (
+            float(exact_positive("epsilon", epsilon)),
+            0.0 if delta == 0 else probability("delta", delta),
+        )
         beta = 1 - probability("confidence", confidence)
         gaps = np.empty((self.repetitions, self.runs))
         chosen = np.empty(self.repetitions)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import positive
 from holdfast.learn.labelled_rows import Matrix, decode, known_columns
 from holdfast.learn.linear_loss import on_grid
-from holdfast.planning.request import positive
 
 if TYPE_CHECKING:
     from holdfast.optimize import Region

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import integer, positive
 from holdfast.errors import InputError
-from holdfast.noise.parameter import natural
-from holdfast.planning.request import positive
 
 Vector = NDArray[np.float64]
 
@@ -23,7 +22,7 @@ class Ball:
     radius: float
 
     def __post_init__(self) -> None:
-        natural("dimension", self.dimension, least=1)
+        object.__setattr__(self, "dimension", integer("dimension", self.dimension))
         object.__setattr__(self, "radius", positive("radius", self.radius))
 
     @property

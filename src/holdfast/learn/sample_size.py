@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
+from holdfast.check import exact_positive, integer, probability
 from holdfast.mechanisms.selection import selection_loss
-from holdfast.mechanisms.values import ROUND_UP, positive
-from holdfast.noise.parameter import natural
-from holdfast.planning.request import probability
+from holdfast.mechanisms.values import ROUND_UP
 
 
 def agnostic_rows(hypotheses: int, *, within: float, epsilon: float, confidence: float = 0.95) -> int:
@@ -38,7 +37,7 @@ def realisable_rows(hypotheses: int, *, within: float, epsilon: float, confidenc
 
 def realisable_error(hypotheses: int, rows: int, epsilon: float, beta: float) -> float:
     """The least alpha for which `realisable_rows` is at most `rows`; at most 1."""
-    H = natural("hypotheses", hypotheses, least=1)
+    H = integer("hypotheses", hypotheses, most=None)
     sampling = 8 * (math.log(2 * H) - math.log(beta)) / rows
     return min(1.0, max(sampling, _selection_rows(H, 1.0, epsilon, beta) / rows) * ROUND_UP)
 
@@ -50,7 +49,7 @@ def excess_by_union(hypotheses: int, rows: int, units: float, epsilon: float, be
     `agnostic_rows` inverts to. u = `units` is the number of rows over the most that belong to one person.
     Requires: a class that was fixed without looking at the rows.
     """
-    H = natural("hypotheses", hypotheses, least=1)
+    H = integer("hypotheses", hypotheses, most=None)
     uniform = 2 * math.sqrt((math.log(4 * H) - math.log(beta)) / (2 * units)) * ROUND_UP
     return min(1.0, uniform + selection_loss(H, sensitivity=1, epsilon=epsilon, beta=beta / 2) / rows)
 
@@ -63,8 +62,8 @@ def _checked(
     hypotheses: int, within: float, epsilon: float, confidence: float
 ) -> tuple[int, float, float, float]:
     return (
-        natural("hypotheses", hypotheses, least=1),
+        integer("hypotheses", hypotheses, most=None),
         probability("within", within),
-        float(positive("epsilon", epsilon)),
+        float(exact_positive("epsilon", epsilon)),
         1 - probability("confidence", confidence),
     )

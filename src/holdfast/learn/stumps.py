@@ -17,7 +17,7 @@ class Stumps:
 
     def __init__(self, cuts: Sequence[ArrayLike]) -> None:
         if not len(cuts):
-            raise InputError("cuts: expected a list of thresholds for each feature, got none")
+            raise InputError("expected a list of thresholds for each feature as cuts, got none")
         self.parts = tuple(Thresholds(values, column) for column, values in enumerate(cuts))
         self._starts = np.cumsum([0, *(part.size for part in self.parts)])
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.check import integer
 from holdfast.learn.labelled_rows import Labels, Matrix, edges
-from holdfast.noise.parameter import natural
 
 
 class Thresholds:
@@ -18,7 +18,7 @@ class Thresholds:
 
     def __init__(self, values: ArrayLike, column: int = 0) -> None:
         self.values = edges("values", values)
-        self.column = natural("column", column)
+        self.column = integer("column", column, 0)
 
     @property
     def size(self) -> int:

@@ -96,12 +96,7 @@ class MemoryLedger:
             holds.check(mine, all_, self._limit)
             if (session, key) in self._keys:
                 raise Stale("this was reserved meanwhile")
-            account = self._accounts.get(session)
-            if account is None:
-                raise LedgerError(f"session {session!r} has no account in this ledger")
-            refuse_mixture(account, self._limit)
-            refuse_overspending(account, mine.units, charge.session)
-            refuse_overspending(self._limit, all_.units, charge.table)
+            check_charge(session, self._accounts.get(session), self._limit, charge, mine, all_)
             entry = Entry(len(self._entries), session, key, plan, event, charge, None)
             self._entries.append(entry)
             self._keys[session, key] = entry.id
@@ -267,3 +262,15 @@ def check_account(standing: Account | None, wanted: Account, spent: int, cap: Ac
         raise BudgetError(
             f"session {wanted.name!r} was already charged more than this limit; open it with a larger budget"
         )
+
+
+def check_charge(
+    session: str, account: Account | None, cap: Account | None, charge: Charge, mine: Totals, all_: Totals
+) -> None:
+    """Refuse a charge to a session without an account, or one after which a limit is passed; `mine` and `all_` are
+    the totals with it."""
+    if account is None:
+        raise LedgerError(f"session {session!r} has no account in this ledger")
+    refuse_mixture(account, cap)
+    refuse_overspending(account, mine.units, charge.session)
+    refuse_overspending(cap, all_.units, charge.table)

@@ -14,9 +14,8 @@ from holdfast.ledger.anchor import flocked
 from holdfast.ledger.chained import ChainedLedger
 from holdfast.ledger.reader import Rows, Stream
 from holdfast.ledger.sql_schema import FACTS, TABLES, make_ledger
-from holdfast.ledger.sqlite_readers import Readers
+from holdfast.ledger.sqlite_readers import Readers, connect
 
-_BUSY_SECONDS = 60.0
 _FAILURES = (sqlite3.Error, OverflowError, UnicodeError)  # the last two: what SQLite cannot hold
 
 
@@ -41,9 +40,9 @@ class SqliteDatabase:
 
     def __init__(self, path: Path) -> None:
         self._path, self.address = path.absolute(), str(path.absolute())
-        self._readers = Readers(self._connect)
+        self._readers = Readers(self._path)
         try:
-            self._writer = self._connect()
+            self._writer = connect(self._path)
             try:
                 made = self._is_made()
                 self._writer.execute("PRAGMA journal_mode=WAL")
@@ -76,7 +75,7 @@ class SqliteDatabase:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Stream]:
-        connection = self._connect()
+        connection = connect(self._path)
         # A byte that is no text can only come from tampering; it must not hide where.
         connection.text_factory = lambda text: text.decode(errors="replace")
         try:
@@ -101,11 +100,6 @@ class SqliteDatabase:
             return self._writer.execute(sql, values).fetchall()
         except _FAILURES as error:
             raise LedgerError(f"the ledger cannot be written: {error}") from None
-
-    def _connect(self) -> sqlite3.Connection:
-        return sqlite3.connect(
-            self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-        )
 
     def _is_made(self) -> bool:
         """Whether the tables are there; LedgerError for a file with others, which is left as it is."""

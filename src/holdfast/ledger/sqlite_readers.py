@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections import deque
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+_BUSY_SECONDS = 60.0
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection that waits its turn, begins no transaction by itself, and may go from thread to thread."""
+    return sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
 
 
 class Readers:
@@ -15,8 +22,8 @@ class Readers:
     threads that wait for both in turn wait long.
     """
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
-        self._connect, self._closed = connect, False
+    def __init__(self, path: Path) -> None:
+        self._path, self._closed = path, False
         self._idle: deque[sqlite3.Connection] = deque()
 
     def rows(self, sql: str, values: tuple[object, ...]) -> list[Any]:
@@ -26,7 +33,7 @@ class Readers:
         try:
             reader = self._idle.pop()
         except IndexError:
-            reader = self._connect()
+            reader = connect(self._path)
         try:
             return reader.execute(sql, values).fetchall()
         finally:

@@ -5,18 +5,9 @@ from __future__ import annotations
 import secrets
 
 from holdfast.errors import LedgerError
-from holdfast.ledger.entry import (
-    Account,
-    Charge,
-    Entry,
-    Precondition,
-    Stale,
-    Totals,
-    refuse_mixture,
-    refuse_overspending,
-)
+from holdfast.ledger.entry import Account, Charge, Entry, Precondition, Stale, Totals
 from holdfast.ledger.fact import FIELDS, Value, canonical, digest, link
-from holdfast.ledger.memory import check_account, check_limit
+from holdfast.ledger.memory import check_account, check_charge, check_limit
 from holdfast.ledger.reader import Reader, Rows
 
 _TABLES = {"limit": "limits", "account": "accounts", "reserved": "entries"}
@@ -117,12 +108,7 @@ class Writer(Reader):
         holds.check(mine, all_, self.cap)
         if self.find(session, key) is not None:
             raise Stale("this was reserved meanwhile")
-        account = self.account(session)
-        if account is None:
-            raise LedgerError(f"session {session!r} has no account in this ledger")
-        refuse_mixture(account, self.cap)
-        refuse_overspending(account, mine.units, charge.session)
-        refuse_overspending(self.cap, all_.units, charge.table)
+        check_charge(session, self.account(session), self.cap, charge, mine, all_)
         return self._charge(session, key, plan, event, charge, mine)
 
     def charge(self, session: str, key: str, plan: str, event: str, charge: Charge) -> Entry:

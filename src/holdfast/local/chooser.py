@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from holdfast.errors import InputError
+from holdfast.check import integer, refusal
 from holdfast.local.affine import LARGEST_DOMAIN
 from holdfast.local.hadamard import HadamardResponse
 from holdfast.local.hashing import LocalHashing
 from holdfast.local.kary import KaryResponse
 from holdfast.local.oracle import FrequencyOracle
-from holdfast.local.parameter import read_epsilon, read_size
+from holdfast.local.parameter import read_epsilon
 from holdfast.local.subset_selection import SubsetSelection
 from holdfast.local.unary import OptimisedUnary, SymmetricUnary
-from holdfast.privacy.number import whole
 
 _NEAR = 1.02
 """Two per cent more variance are worth a shorter report."""
@@ -34,14 +33,14 @@ def best(domain: int, epsilon: float, *, report_bits: int | None = None) -> Freq
     Reference: variance as in `Support.variance`, at fraction 0, for the exact p and q of each oracle. Among
     k-ary response and local hashing this means k-ary response if and only if k < 3 e^epsilon + 2 or so.
     """
-    domain, epsilon = read_size("domain", domain, 2, LARGEST_DOMAIN), read_epsilon(epsilon)
+    domain, epsilon = integer("domain", domain, 2, LARGEST_DOMAIN), read_epsilon(epsilon)
     fitting = [
         oracle
         for oracle in candidates(domain, epsilon)
-        if report_bits is None or oracle.report_bits <= whole("report_bits", report_bits)
+        if report_bits is None or oracle.report_bits <= integer("report_bits", report_bits)
     ]
     if not fitting:
-        raise InputError(f"expected report_bits enough for one oracle, got {report_bits}; allow 144")
+        raise refusal("enough for one oracle", "report_bits", report_bits, "allow 144")
     least = min(oracle.support.variance() for oracle in fitting)
     near = [oracle for oracle in fitting if oracle.support.variance() <= _NEAR * least]
     return min(near, key=lambda oracle: (oracle.report_bits, oracle.support.variance()))

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from holdfast.errors import InputError
+from holdfast.check import refusal
 from holdfast.local.oracle_estimate import Estimate
 from holdfast.local.parameter import read_reports
 from holdfast.local.support import Support
@@ -31,9 +31,7 @@ class RandomizedResponse:
     def __init__(self, truth: float | Fraction) -> None:
         object.__setattr__(self, "truth", response_truth(truth))
         if self.truth == Fraction(1, 2):
-            raise InputError(
-                "expected truth above 1/2, got 1/2; a fair coin tells nothing, give 0.55 or more"
-            )
+            raise refusal("more than 1/2", "truth", truth, "a fair coin tells nothing, give 0.55 or more")
 
     @property
     def epsilon(self) -> float:

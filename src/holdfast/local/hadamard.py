@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from holdfast.local.draw import coins
 from holdfast.local.oracle import FrequencyOracle
 from holdfast.local.parameter import read_reports, read_values, require_below, smallest_uint
-from holdfast.local.probability import exp_below, keep_one_of
+from holdfast.local.probability import keep
 from holdfast.local.support import Support
 from holdfast.local.walsh import odd, transform
 from holdfast.noise.bits import Bits, system_bits
@@ -40,7 +39,7 @@ class HadamardResponse(FrequencyOracle):
     @property
     def support(self) -> Support:
         """A report supports every value whose row shows +1 in its column: half of the others."""
-        return _support(self.epsilon)
+        return Support(keep(self.epsilon), Fraction(1, 2))
 
     @property
     def report_bits(self) -> int:
@@ -62,8 +61,3 @@ class HadamardResponse(FrequencyOracle):
         require_below(told, self.columns)
         seen = np.bincount(told, minlength=self.columns)
         return (told.size + transform(seen)[items + 1]) // 2
-
-
-@lru_cache(maxsize=256)
-def _support(epsilon: float) -> Support:
-    return Support(keep_one_of(exp_below(Fraction(epsilon)), 1), Fraction(1, 2))

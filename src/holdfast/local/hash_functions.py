@@ -8,11 +8,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.errors import InputError
+from holdfast.check import integer, refusal
 from holdfast.local.affine import UInt, public_words, top_bits
-from holdfast.local.parameter import read_size
 from holdfast.noise.bits import system_bits
-from holdfast.privacy.number import whole
 
 _ITEMS = 1 << 12
 
@@ -46,12 +44,10 @@ class HashFunctions:
 
 def read_functions(width: int, hashes: int, seed: int | None) -> HashFunctions:
     """Functions as declared; with a fresh public seed if none is given."""
-    if read_size("width", width, 2, 1 << 16) & (width - 1):
-        raise InputError(f"expected a power of two for width, got {width}; 256 is usual")
-    read_size("hashes", hashes, 1, 1 << 16)
-    return HashFunctions(
-        int(width), int(hashes), system_bits().below(1 << 128) if seed is None else whole("seed", seed, 0)
-    )
+    if integer("width", width, 2, 1 << 16) & (width - 1):
+        raise refusal("a power of two", "width", width, "256 is usual")
+    seed = system_bits().below(1 << 128) if seed is None else integer("seed", seed, 0)
+    return HashFunctions(int(width), integer("hashes", hashes, 1, 1 << 16), seed)
 
 
 @lru_cache(maxsize=16)

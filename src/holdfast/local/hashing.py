@@ -11,10 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.check import integer
 from holdfast.local.affine import LARGEST_DOMAIN, TOP, bucket_edges, draw_words, top_bits, word_bits
 from holdfast.local.draw import truth_or_other
 from holdfast.local.oracle import FrequencyOracle
-from holdfast.local.parameter import read_reports, read_size, read_values, require_below
+from holdfast.local.parameter import read_reports, read_values, require_below
 from holdfast.local.probability import exp_below, keep_one_of
 from holdfast.local.support import Support
 from holdfast.noise.bits import Bits, system_bits
@@ -47,7 +48,7 @@ class LocalHashing(FrequencyOracle):
         FrequencyOracle.__post_init__(self)
         best = min(_MOST_BUCKETS, round(math.exp(self.epsilon)) + 1)
         given = best if self.buckets is None else self.buckets
-        object.__setattr__(self, "buckets", read_size("buckets", given, 2, _MOST_BUCKETS))
+        object.__setattr__(self, "buckets", integer("buckets", given, 2, _MOST_BUCKETS))
 
     @property
     def support(self) -> Support:

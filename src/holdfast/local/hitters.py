@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.check import integer, probability
 from holdfast.errors import InputError
 from holdfast.local.hashing import LocalHashing
 from holdfast.local.oracle_estimate import Estimate
-from holdfast.local.parameter import read_epsilon, read_reports, read_size, read_values, require_below
+from holdfast.local.parameter import read_epsilon, read_reports, read_values, require_below
 from holdfast.noise.bits import Bits, system_bits
-from holdfast.privacy.number import chance
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,11 +56,11 @@ class HeavyHitters:
     keep: int = 32
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "length", read_size("length", self.length, 1, 48))
+        object.__setattr__(self, "length", integer("length", self.length, 1, 48))
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
-        object.__setattr__(self, "first", min(self.length, read_size("first", self.first, 1, 16)))
-        object.__setattr__(self, "step", read_size("step", self.step, 1, 12))
-        object.__setattr__(self, "keep", read_size("keep", self.keep, 1, 1 << 16))
+        object.__setattr__(self, "first", min(self.length, integer("first", self.first, 1, 16)))
+        object.__setattr__(self, "step", integer("step", self.step, 1, 12))
+        object.__setattr__(self, "keep", integer("keep", self.keep, 1, 1 << 16))
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -93,7 +93,7 @@ class HeavyHitters:
         require_below(told["group"], len(self.lengths))
         oracle = self.oracle
         # One share of the miss for each round's estimates, and one for the limits that are shown.
-        share = 1 - (1 - chance("confidence", confidence)) / (len(self.lengths) + 1)
+        share = 1 - (1 - probability("confidence", confidence)) / (len(self.lengths) + 1)
         prefixes, worst = np.zeros(1, dtype=np.int64), 0.0
         for number, length in enumerate(self.lengths):
             before = self.lengths[number - 1] if number else 0

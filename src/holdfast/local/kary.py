@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,7 +33,8 @@ class KaryResponse(FrequencyOracle):
     @property
     def support(self) -> Support:
         """A report supports the value it names."""
-        return _support(self.domain, self.epsilon)
+        p = keep_one_of(exp_below(Fraction(self.epsilon)), self.domain - 1)
+        return Support(p, (1 - p) / (self.domain - 1))
 
     @property
     def report_bits(self) -> int:
@@ -52,9 +52,3 @@ class KaryResponse(FrequencyOracle):
         told = read_reports(reports, smallest_uint(self.domain))
         require_below(told, self.domain)
         return np.bincount(told, minlength=self.domain)[items]
-
-
-@lru_cache(maxsize=256)
-def _support(domain: int, epsilon: float) -> Support:
-    p = keep_one_of(exp_below(Fraction(epsilon)), domain - 1)
-    return Support(p, (1 - p) / (domain - 1))

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.check import between
 from holdfast.errors import InputError
 from holdfast.local.draw import coins
 from holdfast.local.oracle_estimate import Estimate
 from holdfast.local.parameter import read_epsilon, read_reports, require_below
-from holdfast.local.probability import exp_below, keep_one_of
+from holdfast.local.probability import keep
 from holdfast.local.support import Support
 from holdfast.noise.bits import Bits, system_bits
 
@@ -39,10 +38,7 @@ class OneBitMean:
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper"):
-            given = getattr(self, name)
-            if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
-                raise InputError(f"expected a finite number for {name}, got {given!r}; declare the range")
-            object.__setattr__(self, name, float(given))
+            object.__setattr__(self, name, between(name, getattr(self, name), hint="declare the range"))
         if not self.lower < self.upper or not math.isfinite(self.upper - self.lower):
             raise InputError(
                 f"expected lower < upper, got {self.lower!r} and {self.upper!r}; declare the range"
@@ -52,7 +48,8 @@ class OneBitMean:
     @property
     def support(self) -> Support:
         """A report of 1 supports "upper"."""
-        return _support(self.epsilon)
+        p = keep(self.epsilon)
+        return Support(p, 1 - p)
 
     def randomize(self, values: ArrayLike, bits: Bits | None = None) -> NDArray[np.uint8]:
         """One bit per user, private."""
@@ -93,9 +90,3 @@ class OneBitMean:
         share = np.nan_to_num((clamped - self.lower) / (self.upper - self.lower), nan=0.0)
         steps: NDArray[np.uint64] = np.rint(np.minimum(share, 1.0) * _STEPS).astype(np.uint64)
         return steps
-
-
-@lru_cache(maxsize=256)
-def _support(epsilon: float) -> Support:
-    p = keep_one_of(exp_below(Fraction(epsilon)), 1)
-    return Support(p, 1 - p)

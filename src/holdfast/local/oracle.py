@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.check import integer
 from holdfast.errors import InputError
 from holdfast.local.oracle_estimate import Estimate
 from holdfast.local.packed_bits import column_counts, row_bytes
-from holdfast.local.parameter import read_epsilon, read_items, read_reports, read_size
+from holdfast.local.parameter import read_epsilon, read_items, read_reports
 from holdfast.local.support import Support
 from holdfast.noise.bits import Bits
 
@@ -56,7 +57,7 @@ class FrequencyOracle(ABC):
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "domain", read_size("domain", self.domain, 2, self.MOST_VALUES))
+        object.__setattr__(self, "domain", integer("domain", self.domain, 2, self.MOST_VALUES))
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
 
     @property

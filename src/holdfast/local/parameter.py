@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.check import exact_positive, probability, refusal, written
 from holdfast.errors import InputError
-from holdfast.privacy.number import chance, positive, show, whole, written
 from holdfast.privacy.rounding import float_down
 
 LEAST_EPSILON, MOST_EPSILON = 2.0**-20, 32.0
@@ -17,25 +17,15 @@ LEAST_EPSILON, MOST_EPSILON = 2.0**-20, 32.0
 
 def read_epsilon(epsilon: object) -> float:
     """A loss from 2^-20 (below it no number of users is enough) to 32 (above it nothing is hidden)."""
-    value = float_down(positive("epsilon", epsilon))
+    value = float_down(exact_positive("epsilon", epsilon))
     if not LEAST_EPSILON <= value <= MOST_EPSILON:
-        raise InputError(f"expected epsilon between 2^-20 and 32, got {show(epsilon)}; 1.0 is usual")
+        raise refusal("a number from 2^-20 to 32", "epsilon", epsilon, "1.0 is usual")
     return value
-
-
-def read_size(name: str, value: object, least: int, most: int) -> int:
-    """An integer with least <= value <= most."""
-    number = whole(name, value, least)
-    if number > most:
-        raise InputError(
-            f"expected {name} between {least} and {most}, got {show(value)}; this oracle stops there"
-        )
-    return number
 
 
 def read_probability(name: str, value: object) -> Fraction:
     """A probability strictly between 0 and 1, as the person wrote it: 0.55 is 11/20."""
-    chance(name, value)
+    probability(name, value)
     return written(name, value)
 
 
@@ -59,7 +49,7 @@ def read_items(items: ArrayLike | None, domain: int) -> NDArray[np.int64]:
     array = np.atleast_1d(np.asarray(items))
     if array.dtype.kind not in "iu" or array.ndim != 1 or not array.size:
         raise InputError(
-            "expected items as a list of integers, at least one; number the categories from 0 first"
+            "expected a list of integers for items, got another; number the categories from 0 first"
         )
     if int(array.min()) < 0 or int(array.max()) >= domain:
         raise InputError(f"expected items between 0 and {domain - 1}, got others; leave them out")

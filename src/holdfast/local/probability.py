@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 from holdfast.noise.exponential import exponential
 
@@ -16,6 +17,7 @@ GRID = 96
 _WIDTH = 192
 
 
+@lru_cache(maxsize=256)
 def exp_below(epsilon: Fraction) -> Fraction:
     """A rational which is at most e^epsilon, and less than 2^-140 of it away for epsilon <= 32."""
     _, high = exponential(epsilon, _WIDTH)
@@ -25,6 +27,11 @@ def exp_below(epsilon: Fraction) -> Fraction:
 def grid_floor(value: Fraction) -> Fraction:
     """The greatest multiple of 2^-96 which is at most `value`."""
     return Fraction(math.floor(value * (1 << GRID)), 1 << GRID)
+
+
+def keep(epsilon: float) -> Fraction:
+    """The chance that one of two is told truly."""
+    return keep_one_of(exp_below(Fraction(epsilon)), 1)
 
 
 def keep_one_of(odds: Fraction, others: int) -> Fraction:

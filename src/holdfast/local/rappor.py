@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.check import integer, shown
 from holdfast.errors import InputError
 from holdfast.local.affine import LARGEST_DOMAIN
 from holdfast.local.draw import coins
@@ -21,13 +22,11 @@ from holdfast.local.parameter import (
     read_array,
     read_probability,
     read_reports,
-    read_size,
     read_values,
     require_below,
 )
 from holdfast.local.support import Hashing, Support
 from holdfast.noise.bits import Bits, system_bits
-from holdfast.privacy.number import show
 from holdfast.privacy.rounding import up
 
 
@@ -72,10 +71,10 @@ class Rappor:
             object.__setattr__(self, name, read_probability(name, value))
         if not self.p < self.q:
             raise InputError(
-                f"expected p < q, got {show(p)} and {show(q)}; a set bit must be sent more often"
+                f"expected p < q, got {shown(p)} and {shown(q)}; a set bit must be sent more often"
             )
-        object.__setattr__(self, "hashes", read_size("hashes", hashes, 1, 16))
-        object.__setattr__(self, "cohorts", read_size("cohorts", cohorts, 1, 1 << 12))
+        object.__setattr__(self, "hashes", integer("hashes", hashes, 1, 16))
+        object.__setattr__(self, "cohorts", integer("cohorts", cohorts, 1, 1 << 12))
         functions = read_functions(width, self.hashes * self.cohorts, seed)
         object.__setattr__(self, "width", functions.width)
         object.__setattr__(self, "seed", functions.seed)

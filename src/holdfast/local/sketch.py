@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from holdfast.local.oracle import estimate_items
 from holdfast.local.oracle_estimate import Estimate
 from holdfast.local.packed_bits import column_counts_by, noisy_one_hot, row_bytes
 from holdfast.local.parameter import read_epsilon, read_reports, read_values, require_below
-from holdfast.local.probability import exp_below, keep_one_of
+from holdfast.local.probability import keep
 from holdfast.local.support import Hashing, Support
 from holdfast.local.walsh import odd, transform
 from holdfast.noise.bits import Bits, system_bits
@@ -57,6 +56,11 @@ class _Sketch(ABC):
     def _functions(self) -> HashFunctions:
         return read_functions(self.width, self.hashes, self.seed)
 
+    def _shared(self, p: Fraction, q: Fraction) -> Support:
+        """Another value's report supports an item by chance (q) or because the row hashes them together (1/m)."""
+        share = Fraction(1, self.width)
+        return Support(p, q + (p - q) * share, Hashing(share, self.hashes))
+
 
 @dataclass(frozen=True, slots=True)
 class CountMeanSketch(_Sketch):
@@ -74,7 +78,8 @@ class CountMeanSketch(_Sketch):
     @property
     def support(self) -> Support:
         """A report supports every value whose bit is set in its row."""
-        return _bitwise(self.epsilon, self.width, self.hashes)
+        p = keep(self.epsilon / 2)
+        return self._shared(p, 1 - p)
 
     @property
     def report_bits(self) -> int:
@@ -86,7 +91,7 @@ class CountMeanSketch(_Sketch):
         mine = read_values(values, self.domain)
         out = np.empty(mine.size, dtype=self._report)
         out["row"] = rows = bits.integers_below(self.hashes, mine.size)
-        p = _keep(self.epsilon / 2)
+        p = keep(self.epsilon / 2)
         out["bits"] = noisy_one_hot(self._functions.places(rows, mine), self.width, p, 1 - p, bits)
         return out
 
@@ -116,7 +121,7 @@ class HadamardSketch(_Sketch):
     @property
     def support(self) -> Support:
         """A report supports every value whose transform has its sign in its column."""
-        return _hadamard(self.epsilon, self.width, self.hashes)
+        return self._shared(keep(self.epsilon), Fraction(1, 2))
 
     @property
     def report_bits(self) -> int:
@@ -129,7 +134,7 @@ class HadamardSketch(_Sketch):
         out = np.empty(mine.size, dtype=_ENTRY)
         out["row"] = rows = bits.integers_below(self.hashes, mine.size)
         out["column"] = columns = bits.integers_below(self.width, mine.size)
-        lied = ~coins(_keep(self.epsilon), mine.size, bits)
+        lied = ~coins(keep(self.epsilon), mine.size, bits)
         out["minus"] = odd(self._functions.places(rows, mine) & columns) ^ lied
         return out
 
@@ -149,25 +154,3 @@ class HadamardSketch(_Sketch):
 
 
 _ENTRY = np.dtype([("row", "<u2"), ("column", "<u2"), ("minus", "u1")])
-
-
-@lru_cache(maxsize=256)
-def _keep(epsilon: float) -> Fraction:
-    return keep_one_of(exp_below(Fraction(epsilon)), 1)
-
-
-@lru_cache(maxsize=256)
-def _bitwise(epsilon: float, width: int, hashes: int) -> Support:
-    p = _keep(epsilon / 2)
-    return _shared(p, 1 - p, width, hashes)
-
-
-@lru_cache(maxsize=256)
-def _hadamard(epsilon: float, width: int, hashes: int) -> Support:
-    return _shared(_keep(epsilon), Fraction(1, 2), width, hashes)
-
-
-def _shared(p: Fraction, q: Fraction, width: int, hashes: int) -> Support:
-    """Another value's report supports an item by chance (q) or because the row hashes them together (1/m)."""
-    share = Fraction(1, width)
-    return Support(p, q + (p - q) * share, Hashing(share, hashes))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,7 +36,9 @@ class SubsetSelection(BitOracle):
     @property
     def support(self) -> Support:
         """A report supports the values in its set."""
-        return _support(self.domain, self.size, self.epsilon)
+        domain, size = self.domain, self.size
+        p = keep_one_of(exp_below(Fraction(self.epsilon)) * Fraction(size, domain - size), 1)
+        return Support(p, (p * (size - 1) + (1 - p) * size) / (domain - 1))
 
     def randomize(self, values: ArrayLike, bits: Bits | None = None) -> NDArray[np.uint8]:
         """One packed set per user, private."""
@@ -71,10 +72,3 @@ def _sets(values: NDArray[np.int64], domain: int, size: int, p: Fraction, bits: 
             chosen[told] = False
     flat[start + values] = told
     return chosen
-
-
-@lru_cache(maxsize=256)
-def _support(domain: int, size: int, epsilon: float) -> Support:
-    odds = exp_below(Fraction(epsilon))
-    p = keep_one_of(odds * Fraction(size, domain - size), 1)
-    return Support(p, (p * (size - 1) + (1 - p) * size) / (domain - 1))

@@ -13,9 +13,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import exact, integer, probability
 from holdfast.local.interval import Floats, binomial_limits, bounded_limits, collision_slack
 from holdfast.local.oracle_estimate import Estimate
-from holdfast.privacy.number import chance, exact, whole
 from holdfast.privacy.rounding import up
 
 
@@ -41,7 +41,7 @@ class Support:
         q(1-q)/(n(p-q)^2) + f(1-p-q)/(n(p-q)), over the clients' coins; collisions come on top.
         Reference: Wang, Blocki, Li, Jha 2017, equation 4.
         """
-        p, q, f, n = self.p, self.q, exact("fraction", fraction), whole("users", users)
+        p, q, f, n = self.p, self.q, exact("fraction", fraction), integer("users", users)
         return float(q * (1 - q) / (n * (p - q) ** 2) + f * (1 - p - q) / (n * (p - q)))
 
     def half_width(self, users: int, confidence: float = 0.95, items: int = 1) -> float:
@@ -51,8 +51,10 @@ class Support:
         hash functions are shared, the one public draw of them.
         Reference: Hoeffding 1963, Theorem 2, and the union bound; `collision_slack`.
         """
-        miss = (1 - chance("confidence", confidence)) / whole("items", items) / (2 if self.hashing else 1)
-        coins = math.sqrt(math.log(2 / miss) / (2 * whole("users", users))) / float(self.p - self.q)
+        miss = (
+            (1 - probability("confidence", confidence)) / integer("items", items) / (2 if self.hashing else 1)
+        )
+        coins = math.sqrt(math.log(2 / miss) / (2 * integer("users", users))) / float(self.p - self.q)
         return up(coins + max(self._collisions(miss)))
 
     def estimate(
@@ -74,7 +76,7 @@ class Support:
         sum of coins; with several it is a sum of bounded numbers.
         Reference: `binomial_limits`, `bounded_limits`, `collision_slack`.
         """
-        confidence = chance("confidence", confidence)
+        confidence = probability("confidence", confidence)
         miss = (1 - confidence) / len(counts) / (2 if self.hashing else 1)
         mean = counts / (users * votes)
         if votes == 1:

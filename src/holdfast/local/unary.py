@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from holdfast.local.oracle import BitOracle
 from holdfast.local.packed_bits import noisy_one_hot
 from holdfast.local.parameter import read_values
-from holdfast.local.probability import exp_below, grid_floor, keep_one_of
+from holdfast.local.probability import exp_below, grid_floor, keep
 from holdfast.local.support import Support
 from holdfast.noise.bits import Bits, system_bits
 
@@ -41,7 +40,8 @@ class SymmetricUnary(_Unary):
     @property
     def support(self) -> Support:
         """A report supports every value whose bit is set."""
-        return _symmetric(self.epsilon)
+        p = keep(self.epsilon / 2)
+        return Support(p, 1 - p)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +58,6 @@ class OptimisedUnary(_Unary):
     @property
     def support(self) -> Support:
         """A report supports every value whose bit is set."""
-        return _optimised(self.epsilon)
-
-
-@lru_cache(maxsize=256)
-def _symmetric(epsilon: float) -> Support:
-    p = keep_one_of(exp_below(Fraction(epsilon) / 2), 1)
-    return Support(p, 1 - p)
-
-
-@lru_cache(maxsize=256)
-def _optimised(epsilon: float) -> Support:
-    # 1 - q is rounded down, so q goes up and (1-q)/q stays at most e^epsilon.
-    return Support(Fraction(1, 2), 1 - grid_floor(1 - 1 / (exp_below(Fraction(epsilon)) + 1)))
+        # 1 - q is rounded down, so q goes up and (1-q)/q stays at most e^epsilon.
+        q = 1 - grid_floor(1 - 1 / (exp_below(Fraction(self.epsilon)) + 1))
+        return Support(Fraction(1, 2), q)

@@ -116,8 +116,8 @@ def lecture(D: int, epsilon: Fraction, delta: Fraction, c: int, *, numeric: bool
         each = round_down(float(epsilon) / math.sqrt(8 * c * math.log(1 / delta)) * (1 - 2.0**-40))
         if advanced_composition(each, c, delta) > epsilon:
             raise InputError(
-                f"epsilon: expected one for which the lecture's theorem holds (about 4 ln(1/delta)), got "
-                f"{float(epsilon):g}; take less, or version='best'"
+                "expected an epsilon for which the lecture's theorem holds (about 4 ln(1/delta)), "
+                f"got {float(epsilon):g}; take less, or version='best'"
             )
         event: events.Event = events.Repeat(events.PureMechanism(each), c)
     else:
@@ -171,9 +171,7 @@ def gaussian(
 def _split(epsilon: Fraction, c: int, monotone: bool) -> tuple[Fraction, Fraction]:
     first = round_down(float(epsilon) / (1 + ((1 if monotone else 2) * c) ** (2 / 3)))
     if not first:
-        raise InputError(
-            "epsilon: expected enough for a sparse vector, got too little; take more or ask less"
-        )
+        raise InputError("expected enough epsilon for a sparse vector, got too little; take more or ask less")
     return first, epsilon - first
 
 
@@ -184,5 +182,5 @@ def _pure_within(rho: Fraction) -> Fraction:
         middle = (low + high) / 2
         low, high = (middle, high) if middle > 0 and pure_to_zcdp(middle) <= rho else (low, middle)
     if not low:
-        raise InputError("rho: expected enough for a sparse vector, got too little; take more or ask less")
+        raise InputError("expected enough rho for a sparse vector, got too little; take more or ask less")
     return round_down(low)

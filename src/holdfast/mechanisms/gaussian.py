@@ -9,7 +9,8 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from holdfast.mechanisms.values import Integers, integers, positive
+from holdfast.check import exact_positive
+from holdfast.mechanisms.values import Integers, integers
 from holdfast.noise.bits import Bits
 from holdfast.noise.gaussian import gaussian as draw
 from holdfast.noise.gaussian import gaussian_vector as draw_vector
@@ -44,4 +45,4 @@ def add_gaussian(values: object, variance: Fraction, bits: Bits | None = None) -
 
 @lru_cache(maxsize=1024, typed=True)
 def _variance(sensitivity: float, rho: float) -> Fraction:
-    return positive("sensitivity", sensitivity) ** 2 / (2 * positive("rho", rho))
+    return exact_positive("sensitivity", sensitivity) ** 2 / (2 * exact_positive("rho", rho))

@@ -10,8 +10,9 @@ from numbers import Rational
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import exact_positive
 from holdfast.errors import InputError
-from holdfast.mechanisms.values import integers, positive
+from holdfast.mechanisms.values import integers
 
 STEPS = 1 << 20
 """Grid steps in one sensitivity, for scores that are not integers."""
@@ -42,12 +43,10 @@ def scores(values: object, sensitivity: float | Fraction) -> Scores:
     most 2^20 + 1 steps apart, and that is charged. NaN is the worst score.
     Requires: one dimension, at least one candidate. Refuses by type and shape alone.
     """
-    declared = positive("sensitivity", sensitivity)
+    declared = exact_positive("sensitivity", sensitivity)
     array = np.asarray(values)
     if array.ndim != 1 or not array.size:
-        raise InputError(
-            f"scores: expected one number for each candidate, got shape {array.shape}; give a flat list"
-        )
+        raise InputError(f"expected one score for each candidate, got shape {array.shape}; give a flat list")
     if array.dtype.kind in "iu":
         units = integers(array)
         assert not isinstance(units, int)
@@ -56,20 +55,17 @@ def scores(values: object, sensitivity: float | Fraction) -> Scores:
         return Scores(_from_floats(array, declared), Fraction(STEPS + 1), declared / STEPS)
     if array.dtype.kind == "O" and all(isinstance(v, Rational) and not isinstance(v, bool) for v in array):
         return Scores(_from_fractions(array, declared), Fraction(STEPS), declared / STEPS)
-    raise InputError(f"scores: expected integers, floats or fractions, got {array.dtype}; convert them first")
+    raise InputError(
+        f"expected integers, floats or fractions for scores, got {array.dtype}; convert them first"
+    )
 
 
 def _from_floats(array: NDArray[np.floating], sensitivity: Fraction) -> NDArray[np.int64]:
     # After clamping a quotient is at most 2^50 steps. Its relative error is below 2^-52: one rounding of a
     # wider float, one of the division. That is 1/4 step a score; neighbours stay within 2^20 + 1/2 + 1
     # steps, which leaves 2^20 + 1 whole ones. The rounded divisor is the same for both, so it adds nothing.
-    divisor = float(sensitivity)
-    if not np.finfo(np.float64).tiny <= divisor:
-        raise InputError(
-            "sensitivity: expected a number that a float can hold, got a smaller one; scale the scores"
-        )
     with np.errstate(over="ignore", invalid="ignore"):
-        quotient = np.asarray(array, dtype=np.float64) / divisor
+        quotient = np.asarray(array, dtype=np.float64) / float(sensitivity)
     quotient = np.where(np.isnan(quotient), -_REACH, np.clip(quotient, -_REACH, _REACH))
     return np.rint(quotient * STEPS).astype(np.int64)
 

@@ -9,7 +9,8 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from holdfast.mechanisms.values import Integers, integers, positive
+from holdfast.check import exact_positive
+from holdfast.mechanisms.values import Integers, integers
 from holdfast.noise.bits import Bits
 from holdfast.noise.laplace import laplace as draw
 from holdfast.noise.laplace import laplace_vector as draw_vector
@@ -44,4 +45,4 @@ def add_laplace(values: object, scale: Fraction, bits: Bits | None = None) -> In
 
 @lru_cache(maxsize=1024, typed=True)
 def _scale(sensitivity: float, epsilon: float) -> Fraction:
-    return positive("sensitivity", sensitivity) / positive("epsilon", epsilon)
+    return exact_positive("sensitivity", sensitivity) / exact_positive("epsilon", epsilon)

@@ -8,9 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from holdfast.errors import InputError
+from holdfast.check import exact_positive, one_of
 from holdfast.mechanisms.grid_scores import scores as on_grid
-from holdfast.mechanisms.values import positive
 from holdfast.noise.bits import Bits
 from holdfast.noise.geometric import geometric_vector
 from holdfast.noise.laplace import laplace_vector
@@ -37,11 +36,9 @@ def report_noisy_max(
     Cost: `events.PureMechanism(epsilon)`. Some 10 ns a candidate.
     """
     secret = on_grid(scores, sensitivity)
-    scale = (1 if monotone else 2) * secret.sensitivity / positive("epsilon", epsilon)
-    if noise == "laplace":
+    scale = (1 if monotone else 2) * secret.sensitivity / exact_positive("epsilon", epsilon)
+    if one_of("noise", noise, ("laplace", "exponential")) == "laplace":
         drawn = laplace_vector(scale, secret.units.size, bits)
-    elif noise == "exponential":
-        drawn = geometric_vector(1 / scale, secret.units.size, bits)
     else:
-        raise InputError(f"noise: expected 'laplace' or 'exponential', got {noise!r}")
+        drawn = geometric_vector(1 / scale, secret.units.size, bits)
     return int(np.argmax(secret.units + drawn))

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.check import exact_positive
 from holdfast.mechanisms.grid_scores import scores as on_grid
-from holdfast.mechanisms.values import positive
 from holdfast.noise.bits import Bits, system_bits
 from holdfast.noise.exponential import exponential as bracket
 from holdfast.noise.uniform_comparison import is_below
@@ -42,7 +42,7 @@ def lecture_rejection_sampler(
     Cost: `events.BoundedRange(epsilon)`. O(n) to prepare and n proposals on average, each in big integers.
     """
     secret = on_grid(scores, sensitivity)
-    rate = positive("epsilon", epsilon) / (2 * secret.sensitivity)
+    rate = exact_positive("epsilon", epsilon) / (2 * secret.sensitivity)
     distances = secret.units.max() - secret.units
     bits = system_bits() if bits is None else bits
     proposals = 0

@@ -9,10 +9,10 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.check import probability, refusal, written
 from holdfast.errors import InputError
 from holdfast.noise.bernoulli import bernoulli, bernoulli_vector
 from holdfast.noise.bits import Bits
-from holdfast.privacy.number import chance, show, written
 from holdfast.privacy.rounding import up
 
 
@@ -49,12 +49,10 @@ def randomized_response(
 
 def response_truth(truth: object) -> Fraction:
     """A probability of telling the truth, at least 1/2 and below 1, as the person wrote it."""
-    chance("truth", truth)
+    probability("truth", truth)
     p = written("truth", truth)
     if p < Fraction(1, 2):
-        raise InputError(
-            f"expected truth of at least 1/2, got {show(truth)}; use 1 - truth and flip the bits"
-        )
+        raise refusal("at least 1/2", "truth", truth, "use 1 - truth and flip the bits")
     return p
 
 

@@ -9,14 +9,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from holdfast.errors import InputError
+from holdfast.check import exact_positive, integer, probability
 from holdfast.mechanisms.flips import flips
 from holdfast.mechanisms.grid_scores import STEPS
 from holdfast.mechanisms.grid_scores import scores as on_grid
-from holdfast.mechanisms.values import ROUND_UP, positive
+from holdfast.mechanisms.values import ROUND_UP
 from holdfast.noise.bits import Bits, system_bits
 from holdfast.noise.choice import choice
-from holdfast.noise.parameter import natural
 
 
 def exponential(
@@ -85,12 +84,10 @@ def selection_loss(
     `permute_and_flip`.
     Reference: McSherry and Talwar 2007; the lecture's Theorem 0.2; theory 1.4, 3(d).
     """
-    n = natural("candidates", candidates, least=1)
-    top = natural("best", best, least=1, most=n)
-    if not 0 < positive("beta", beta) < 1:
-        raise InputError(f"beta: expected a chance between 0 and 1, got {beta!r}")
-    delta = positive("sensitivity", sensitivity)
-    scale = (1 if monotone else 2) * delta / positive("epsilon", epsilon)
+    n, beta = integer("candidates", candidates), probability("beta", beta)
+    top = integer("best", best, most=n)
+    delta = exact_positive("sensitivity", sensitivity)
+    scale = (1 if monotone else 2) * delta / exact_positive("epsilon", epsilon)
     loss = float(scale) * (math.log(n / top) + math.log(1 / beta)) * ROUND_UP
     # A rate for 2^20 + 1 steps instead of 2^20, and at most 3/4 step of rounding for each of two scores.
     return loss * (1 + 1 / STEPS) + 1.5 * float(delta) / STEPS if rounded else loss
@@ -98,4 +95,4 @@ def selection_loss(
 
 @lru_cache(maxsize=1024, typed=True)
 def _rate(sensitivity: Fraction, epsilon: float | Fraction, monotone: bool) -> Fraction:
-    return positive("epsilon", epsilon) / ((1 if monotone else 2) * sensitivity)
+    return exact_positive("epsilon", epsilon) / ((1 if monotone else 2) * sensitivity)

@@ -8,16 +8,15 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Self
 
+from holdfast.check import integer, probability
 from holdfast.errors import BudgetError, InputError, MechanismError
 from holdfast.mechanisms import sparse_vector_terms as declared
 from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach
 from holdfast.mechanisms.sparse_vector_terms import Number, Terms, Version, is_int, is_number
 from holdfast.mechanisms.sparse_vector_terms import units as in_units
-from holdfast.mechanisms.values import positive
 from holdfast.noise.bits import Bits
 from holdfast.noise.gaussian import gaussian as draw_gaussian
 from holdfast.noise.laplace import laplace as draw_laplace
-from holdfast.noise.parameter import natural
 from holdfast.privacy import events
 from holdfast.process import Home
 
@@ -151,9 +150,7 @@ class SparseVector:
         """
         reach = laplace_reach if self.allocation.noise == "laplace" else gaussian_reach
         thresholds = self.terms.hits if self.allocation.redraw else 1
-        k = natural("questions", questions, least=1)
-        if not 0 < positive("beta", beta) < 1:
-            raise InputError(f"beta: expected a chance between 0 and 1, got {beta!r}")
+        k, beta = integer("questions", questions), probability("beta", beta)
         total = reach(self.allocation.threshold, beta / (2 * thresholds), False)
         total += reach(self.allocation.question, beta / (2 * k), False)
         # Off the integers, rounding moves the value and the threshold by half a step each.
@@ -173,9 +170,9 @@ class SparseVector:
             self = cls.__new__(cls)
             self._open(declared.from_json(saved["terms"]), bits)
             secret = saved["secret"]
-            self._noisy_threshold = natural("noisy_threshold", secret["noisy_threshold"], least=-_FAR)
-            self._left = natural("left", secret["left"], most=self.terms.hits)
-            self._asked = natural("asked", secret["asked"], most=self.allocation.questions)
+            self._noisy_threshold = integer("noisy_threshold", secret["noisy_threshold"], least=-_FAR)
+            self._left = integer("left", secret["left"], 0, most=self.terms.hits)
+            self._asked = integer("asked", secret["asked"], 0, most=self.allocation.questions)
         except (KeyError, TypeError, AttributeError, ValueError) as problem:
             raise InputError("expected what SparseVector.to_json wrote, got something else") from problem
         return self
@@ -206,12 +203,12 @@ class SparseVector:
         if self._on_integers:
             if not is_int(value):
                 raise InputError(
-                    f"expected an integer, got {type(value).__name__}; for other values give the threshold "
-                    "or the sensitivity as a float or a Fraction"
+                    f"expected an integer for the value, got {type(value).__name__}; for other values give the "
+                    "threshold or the sensitivity as a float or a Fraction"
                 )
             return int(value)
         if not is_number(value):
-            raise InputError(f"expected a number, got {type(value).__name__}; give an int, float or Fraction")
+            raise InputError(f"expected a number for the value, got {type(value).__name__}; convert it")
         try:
             return in_units(value, self._step)
         except (OverflowError, ValueError):

@@ -8,12 +8,11 @@ from fractions import Fraction
 from numbers import Rational
 from typing import Any, Literal
 
+from holdfast.check import exact_positive, integer, refusal, shown
 from holdfast.errors import InputError
 from holdfast.mechanisms import allocation
 from holdfast.mechanisms.allocation import Allocation
 from holdfast.mechanisms.grid_scores import STEPS
-from holdfast.mechanisms.values import positive
-from holdfast.noise.parameter import natural
 
 Version = Literal["best", "lecture", "gaussian"]
 Number = int | float | Fraction
@@ -59,8 +58,8 @@ class Terms:
                     D, epsilon, delta, c, k, monotone=self.monotone, numeric=self.numeric
                 )
         raise InputError(
-            "expected version 'best' with epsilon, with epsilon and delta, or with rho; 'lecture' with "
-            "epsilon or epsilon and delta, not monotone; or 'gaussian' with epsilon, delta and questions; "
+            "expected version 'best' with epsilon, with epsilon and delta, or with rho, 'lecture' with "
+            "epsilon or epsilon and delta, not monotone, or 'gaussian' with epsilon, delta and questions, "
             "got another mixture"
         )
 
@@ -85,23 +84,23 @@ def terms(
 ) -> Terms:
     """Terms, checked one by one; floats are taken as the exact fractions they are."""
     if not is_number(threshold) or not math.isfinite(threshold):
-        raise InputError(f"threshold: expected a finite number, got {threshold!r}")
+        raise InputError(f"expected a finite number for threshold, got {shown(threshold)}")
     if not is_number(delta) or not 0 <= delta < 1:
-        raise InputError(f"delta: expected a number from 0 to below 1, got {delta!r}; 1e-6 is usual")
+        raise refusal("a number from 0 to below 1", "delta", delta, "1e-6 is usual")
     for name, flag in (("monotone", monotone), ("numeric", numeric)):
         if not isinstance(flag, bool):
-            raise InputError(f"{name}: expected True or False, got {flag!r}")
+            raise InputError(f"expected True or False for {name}, got {shown(flag)}")
     return Terms(
         Fraction(threshold),
-        positive("sensitivity", sensitivity),
-        None if epsilon is None else positive("epsilon", epsilon),
-        None if rho is None else positive("rho", rho),
-        natural("hits", hits, least=1),
+        exact_positive("sensitivity", sensitivity),
+        None if epsilon is None else exact_positive("epsilon", epsilon),
+        None if rho is None else exact_positive("rho", rho),
+        integer("hits", hits),
         Fraction(delta),
         monotone,
         numeric,
         version,
-        None if questions is None else natural("questions", questions, least=1),
+        None if questions is None else integer("questions", questions),
         is_int(threshold) and is_int(sensitivity) if integers is None else bool(integers),
     )
 

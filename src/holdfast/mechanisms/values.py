@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
-from numbers import Rational, Real
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,19 +30,6 @@ def integers(values: object) -> Integers:
         array = np.minimum(array.astype(np.uint64), np.uint64(_LARGEST))
     array = np.clip(array.astype(np.int64), -_LARGEST, _LARGEST)
     return int(array) if array.ndim == 0 else array
-
-
-def positive(name: str, value: object) -> Fraction:
-    """A positive, finite number as an exact fraction."""
-    if isinstance(value, Rational) and not isinstance(value, bool):
-        number = Fraction(value)
-    elif isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
-        number = Fraction(float(value))
-    else:
-        raise InputError(f"expected a positive finite number for {name}, got {value!r}")
-    if number <= 0:
-        raise InputError(f"expected a positive finite number for {name}, got {value!r}")
-    return number
 
 
 ROUND_UP = 1 + 2.0**-40

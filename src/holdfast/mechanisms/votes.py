@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.errors import InputError
+from holdfast.check import refusal
 from holdfast.noise.bits import Bits, system_bits
 
 FLIP = Fraction(1, 4)
@@ -74,10 +74,10 @@ def _flips(count: int, flip: Fraction, bits: Bits) -> NDArray[Any]:
 def dyadic_width(flip: Fraction) -> int:
     """j of a flip probability i/2^j in (0, 1/2); InputError for any other."""
     if not isinstance(flip, Fraction) or not 0 < flip < Fraction(1, 2):
-        raise InputError(f"expected a flip probability as a Fraction in (0, 1/2), got {flip!r}")
+        raise refusal("a Fraction strictly between 0 and 1/2", "flip", flip)
     width = flip.denominator.bit_length() - 1
     if flip.denominator != 2**width or width > _FINEST:
-        raise InputError(f"expected a flip probability i/2^j with j at most {_FINEST}, got {flip}")
+        raise refusal(f"a Fraction i/2^j with j at most {_FINEST}", "flip", flip)
     return width
 
 

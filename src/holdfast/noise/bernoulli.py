@@ -1,4 +1,4 @@
-"""Coins of probability p/q and exp(-p/q)."""
+"""Coins of probability p/q."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import integer, rational
 from holdfast.noise.bits import Bits, source
-from holdfast.noise.exponential import exponential
-from holdfast.noise.parameter import natural, rational
 from holdfast.noise.uniform_comparison import are_below
 
 
@@ -31,40 +30,8 @@ def bernoulli_vector(
     p = rational("probability", probability, most=1)
     if width is None:
         width = 8 if 256 % p.denominator == 0 else 16
-    natural("width", width, least=1, most=64)
-    return are_below(natural("count", count), width, partial(_quotient, p), source(bits))
-
-
-def bernoulli_exp(rate: Fraction | int, bits: Bits | None = None) -> bool:
-    """True with probability exp(-rate), exactly.
-
-    Reference: Canonne, Kamath, Steinke, The discrete Gaussian for differential privacy (2020), Algorithm 1.
-    Requires: rate >= 0.
-    """
-    r = rational("rate", rate)
-    bits = source(bits)
-    while r > 1:
-        if not _exp_of_at_most_one(1, 1, bits):
-            return False
-        r -= 1
-    return _exp_of_at_most_one(r.numerator, r.denominator, bits)
-
-
-def bernoulli_exp_vector(
-    rate: Fraction | int, count: int, bits: Bits | None = None, *, width: int = 16
-) -> NDArray[np.bool_]:
-    """`count` independent coins, each true with probability exp(-rate), exactly. `width` as above."""
-    bounds = partial(exponential, rational("rate", rate))
-    natural("width", width, least=1, most=64)
-    return are_below(natural("count", count), width, bounds, source(bits))
-
-
-def _exp_of_at_most_one(p: int, q: int, bits: Bits) -> bool:
-    """exp(-x) = sum of (-x)^k/k!: the first failure of coins x/1, x/2, x/3, ... falls on an odd place."""
-    k = 1
-    while bits.below(q * k) < p:
-        k += 1
-    return k % 2 == 1
+    width = integer("width", width, most=64)
+    return are_below(integer("count", count, 0), width, partial(_quotient, p), source(bits))
 
 
 def _quotient(p: Fraction, width: int) -> tuple[int, int]:

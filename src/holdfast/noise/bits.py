@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import integer
 from holdfast.errors import InputError
 from holdfast.noise import words as _words
 from holdfast.noise._replay import given
-from holdfast.noise.parameter import natural
 from holdfast.noise.words import UInt
 from holdfast.process import current
 
@@ -67,18 +67,18 @@ class SystemBits:
         self._stream = _Stream()
 
     def below(self, n: int) -> int:
-        return _words.below(self._own().word, natural("n", n, least=1))
+        return _words.below(self._own().word, integer("n", n, most=None))
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        return self._own().words(natural("count", count))
+        return self._own().words(integer("count", count, 0))
 
     def chunks(self, count: int, width: int) -> UInt:
-        natural("width", width, least=1, most=64)
-        return _words.chunks(self._own().words, natural("count", count), width)
+        width = integer("width", width, most=64)
+        return _words.chunks(self._own().words, integer("count", count, 0), width)
 
     def integers_below(self, n: int, count: int) -> NDArray[np.int64]:
-        natural("n", n, least=1, most=1 << 63)
-        return _words.integers_below(self._own().words, n, natural("count", count))
+        n = integer("n", n, most=1 << 63)
+        return _words.integers_below(self._own().words, n, integer("count", count, 0))
 
     def _own(self) -> _Stream:
         stream = self._stream
@@ -137,33 +137,33 @@ class ReplayedBits:
             raise InputError("expected either seed or choices, got both or neither; give exactly one")
         self._choices: Iterator[int] | None = None if choices is None else iter(choices)
         if seed is not None:
-            text = str(natural("seed", seed)).encode()
+            text = str(integer("seed", seed, 0, most=None)).encode()
             self._encryptor = _keystream(hashlib.sha256(b"holdfast replay " + text).digest())
 
     def below(self, n: int) -> int:
-        natural("n", n, least=1)
+        n = integer("n", n, most=None)
         if self._choices is not None:
             return self._next(n)
         return _words.below(lambda: int(self.words(1)[0]), n)
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        natural("count", count)
+        count = integer("count", count, 0)
         if self._choices is not None:
             return np.array([self._next(1 << 64) for _ in range(count)], dtype=np.uint64)
         return np.frombuffer(self._encryptor.update(bytes(8 * count)), dtype=np.uint64).copy()
 
     def chunks(self, count: int, width: int) -> UInt:
-        natural("width", width, least=1, most=64)
+        width = integer("width", width, most=64)
         if self._choices is not None:
-            values = [self._next(1 << width) for _ in range(natural("count", count))]
+            values = [self._next(1 << width) for _ in range(integer("count", count, 0))]
             return np.array(values, dtype=_words.container(width))
-        return _words.chunks(self.words, natural("count", count), width)
+        return _words.chunks(self.words, integer("count", count, 0), width)
 
     def integers_below(self, n: int, count: int) -> NDArray[np.int64]:
-        natural("n", n, least=1, most=1 << 63)
+        n = integer("n", n, most=1 << 63)
         if self._choices is not None:
-            return np.array([self._next(n) for _ in range(natural("count", count))], dtype=np.int64)
-        return _words.integers_below(self.words, n, natural("count", count))
+            return np.array([self._next(n) for _ in range(integer("count", count, 0))], dtype=np.int64)
+        return _words.integers_below(self.words, n, integer("count", count, 0))
 
     def _next(self, n: int) -> int:
         assert self._choices is not None

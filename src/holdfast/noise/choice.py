@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import integer, rational
 from holdfast.errors import InputError
 from holdfast.noise.bits import Bits, source
 from holdfast.noise.exponential import exponential
 from holdfast.noise.inversion import Cumulative, invert
-from holdfast.noise.parameter import natural, rational
 
 _UNIT = 62
 _MARGIN = 42
@@ -36,7 +36,7 @@ def choice(
     """
     distance = _distances(scores)
     r = rational("rate", rate)
-    natural("width", width, least=1, most=64)
+    width = integer("width", width, most=64)
     bits = source(bits)
     head = bits.below(1 << width)
     found = _filter(distance, r, head, width)
@@ -48,10 +48,12 @@ def _distances(scores: NDArray[np.signedinteger[Any]]) -> NDArray[np.uint64]:
     if not isinstance(scores, np.ndarray) or scores.dtype.kind != "i":
         kind = scores.dtype.name if isinstance(scores, np.ndarray) else type(scores).__name__
         raise InputError(
-            f"scores: expected an array of signed integers, got {kind}; scale and round them first"
+            f"expected an array of signed integers for scores, got {kind}; scale and round them first"
         )
     if scores.ndim != 1 or not scores.size:
-        raise InputError(f"scores: expected one dimension and at least one score, got shape {scores.shape}")
+        raise InputError(
+            f"expected one dimension and at least one entry for scores, got shape {scores.shape}"
+        )
     wide = scores.astype(np.int64).view(np.uint64)
     return np.uint64(int(scores.max()) % (1 << 64)) - wide
 

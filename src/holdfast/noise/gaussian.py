@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import integer, rational
 from holdfast.noise.bits import Bits
 from holdfast.noise.kept_draws import DrawCache
-from holdfast.noise.law import Law
-from holdfast.noise.parameter import LARGEST_SCALE, natural, rational
+from holdfast.noise.law import LARGEST_SCALE, Law
 
 
 def _law(variance: Fraction | int) -> Law:
@@ -36,4 +36,4 @@ def gaussian(variance: Fraction | int, bits: Bits | None = None) -> int:
 
 def gaussian_vector(variance: Fraction | int, count: int, bits: Bits | None = None) -> NDArray[np.int64]:
     """`count` independent draws of `gaussian(variance)`. Cost: some nanoseconds a draw."""
-    return _cache.of(variance).many(natural("count", count), bits)
+    return _cache.of(variance).many(integer("count", count, 0), bits)

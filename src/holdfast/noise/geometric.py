@@ -7,17 +7,16 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.errors import InputError
+from holdfast.check import integer, rational, refusal
 from holdfast.noise.bits import Bits
 from holdfast.noise.kept_draws import DrawCache
-from holdfast.noise.law import Law
-from holdfast.noise.parameter import LARGEST_SCALE, natural, rational
+from holdfast.noise.law import LARGEST_SCALE, Law
 
 
 def _law(rate: Fraction | int) -> Law:
     r = rational("rate", rate, positive=True)
     if r * LARGEST_SCALE < 1:
-        raise InputError("rate: expected at least 2**-52, got less; such draws would not fit into 64 bits")
+        raise refusal("at least 2**-52", "rate", rate, "such draws would not fit into 64 bits")
     return Law.of(r, Fraction(0), two_sided=False)
 
 
@@ -36,4 +35,4 @@ def geometric(rate: Fraction | int, bits: Bits | None = None) -> int:
 
 def geometric_vector(rate: Fraction | int, count: int, bits: Bits | None = None) -> NDArray[np.int64]:
     """`count` independent draws of `geometric(rate)`. Cost: some nanoseconds a draw."""
-    return _cache.of(rate).many(natural("count", count), bits)
+    return _cache.of(rate).many(integer("count", count, 0), bits)

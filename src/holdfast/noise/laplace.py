@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import integer, rational
 from holdfast.noise.bits import Bits
 from holdfast.noise.kept_draws import DrawCache
-from holdfast.noise.law import Law
-from holdfast.noise.parameter import LARGEST_SCALE, natural, rational
+from holdfast.noise.law import LARGEST_SCALE, Law
 
 
 def _law(scale: Fraction | int) -> Law:
@@ -35,4 +35,4 @@ def laplace(scale: Fraction | int, bits: Bits | None = None) -> int:
 
 def laplace_vector(scale: Fraction | int, count: int, bits: Bits | None = None) -> NDArray[np.int64]:
     """`count` independent draws of `laplace(scale)`. Cost: some nanoseconds a draw."""
-    return _cache.of(scale).many(natural("count", count), bits)
+    return _cache.of(scale).many(integer("count", count, 0), bits)

@@ -11,6 +11,9 @@ from holdfast.noise.inversion import Cumulative
 
 _GUARD = 40
 
+LARGEST_SCALE = 1 << 52
+"""Noise of a larger scale might not fit into 64 bits; up to here that has probability below 2**-2900."""
+
 
 @dataclass(frozen=True, slots=True)
 class Law:

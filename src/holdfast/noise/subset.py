@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import integer
 from holdfast.noise.bits import Bits, source
-from holdfast.noise.parameter import natural
 
 
 def with_replacement(n: int, count: int, bits: Bits | None = None) -> NDArray[np.int64]:
     """`count` independent uniform ids of 0..n-1. Cost: O(count), two nanoseconds an id."""
-    natural("n", n, least=1, most=1 << 63)
-    return source(bits).integers_below(n, natural("count", count))
+    n = integer("n", n, most=1 << 63)
+    return source(bits).integers_below(n, integer("count", count, 0))
 
 
 def without_replacement(n: int, count: int, bits: Bits | None = None) -> NDArray[np.int64]:
@@ -22,8 +22,8 @@ def without_replacement(n: int, count: int, bits: Bits | None = None) -> NDArray
 
     Cost: O(count) whatever n is, up to a sort when more than half of the ids are wanted.
     """
-    natural("n", n, least=1, most=1 << 63)
-    natural("count", count, most=n)
+    n = integer("n", n, most=1 << 63)
+    count = integer("count", count, 0, n)
     bits = source(bits)
     if 2 * count > n:
         return _shuffled(n, bits)[:count]

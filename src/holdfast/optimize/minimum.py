@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Unpack
 
+from holdfast.check import one_of, positive, shown, whole
 from holdfast.errors import InputError, MechanismError
 from holdfast.ledger import Stale
 from holdfast.optimize.certificate import population_part
@@ -17,10 +18,8 @@ from holdfast.optimize.descent_plan import DescentPlan, certified
 from holdfast.optimize.objective import Loss, Vector
 from holdfast.optimize.plan_search import Search
 from holdfast.planning.keywords import Descent
-from holdfast.planning.request import one_of, positive, whole
 from holdfast.privacy.filter import UNITS
 from holdfast.query.calling import fitting
-from holdfast.query.wording import shown
 from holdfast.session.footing import footing_after
 
 if TYPE_CHECKING:
@@ -108,9 +107,9 @@ def plan_minimize(
         raise InputError(f"expected a loss such as holdfast.learn.logistic(...), got {shown(loss)}")
     runs = whole("runs", runs)
     if sum(given is not None for given in (within, rho, epsilon)) > 1:
-        raise InputError("give only one of within, rho and epsilon")
+        raise InputError("expected only one of within, rho and epsilon, got more")
     if within is not None and runs > 1:
-        raise InputError("runs= needs a budget: give rho= or epsilon= instead of within=")
+        raise InputError("expected a budget with runs=, got within=; give rho= or epsilon= instead")
     wanted: tuple[str, ...] = ("gaussian", "votes")
     if mechanism is not None:
         wanted = (one_of("mechanism", mechanism, wanted),)
@@ -128,11 +127,14 @@ def _units(session: Session, rho: float | None, epsilon: float | None) -> int:
     terms, currency = session._terms, session.currency
     if rho is None and epsilon is None:
         if terms.queries is None:
-            raise InputError("say how exact: within=, rho= or epsilon=; or open the session with queries=")
+            raise InputError(
+                "expected within=, rho= or epsilon=, got none; say how exact, or open the session with queries="
+            )
         return terms.session.limit_units // terms.queries
     if (epsilon is None) == (currency == "pure"):
         raise InputError(
-            f"this session counts {currency}: give {'epsilon' if currency == 'pure' else 'rho'}="
+            f"expected a budget in {currency}, as this session counts, got another; give "
+            f"{'epsilon' if currency == 'pure' else 'rho'}="
         )
     amount = positive("epsilon" if rho is None else "rho", epsilon if rho is None else rho)
     return math.floor(Fraction(amount) * UNITS * (2 if currency == "gdp" else 1))

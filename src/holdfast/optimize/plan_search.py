@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from holdfast.check import whole
 from holdfast.errors import BudgetError, InputError
 from holdfast.mechanisms.values import ROUND_UP, round_down, round_up
 from holdfast.mechanisms.votes import FLIP, votes_deviation
@@ -21,7 +22,6 @@ from holdfast.optimize.certificate import (
 from holdfast.optimize.descent_plan import DescentPlan, certified
 from holdfast.optimize.objective import Loss
 from holdfast.planning.promise import Promise, next_promises, total_rho
-from holdfast.planning.request import whole
 from holdfast.privacy.event import BoundedRange, Event, Gaussian, Group, Repeat, Sequence, Votes
 from holdfast.privacy.filter import UNITS
 from holdfast.session.footing import Footing, is_fresh
@@ -68,13 +68,14 @@ class Search:
             self.mechanisms = tuple(name for name in self.mechanisms if name != "gaussian")
         if not self.mechanisms:
             raise InputError(
-                f"expected sums of gradients below 2^62, and those of {self.n:,} rows may reach that; say "
+                f"expected sums of gradients below 2^62, got more: those of {self.n:,} rows may reach that; say "
                 'mechanism="votes", which adds up a few rows a step, in a session that allows it'
             )
         greatest = SCORE + loss.penalty * loss.region.reach**2 / 2 / score_unit(loss)
         if self.runs > 1 and self.n * greatest >= _LARGEST_TOTAL:
             raise InputError(
-                f"expected sums of losses below 2^62 steps, and those of {self.n:,} rows may reach that; say runs=1"
+                f"expected sums of losses below 2^62 steps, got more: those of {self.n:,} rows may "
+                "reach that; say runs=1"
             )
 
     def least_excess(self, units: int) -> DescentPlan:
@@ -116,7 +117,8 @@ class Search:
             if fits:
                 return min(fits, key=lambda made: made.cost)
         raise InputError(
-            f"within={within:g} cannot be certified for the {self.terms.target} with {self.n:,} rows; ask for a "
+            f"cannot plan: within={within:g} cannot be certified for the {self.terms.target} with "
+            f"{self.n:,} rows; ask for a "
             'greater one, give iterations=, shrink the region, or open a session with target="table"'
         )
 

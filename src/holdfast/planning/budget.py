@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from holdfast.check import one_of, positive, probability
 from holdfast.errors import InputError, LedgerError
 from holdfast.ledger import LOOKS, Account
-from holdfast.planning.request import one_of, positive, probability
 from holdfast.planning.terms import Fixed
 from holdfast.privacy.conversion import (
     approx_to_gdp,
@@ -92,7 +92,7 @@ def budget(
     if only is not None:
         one_of("only", only, ("gaussian",))
     if (epsilon is None) == (rho is None):
-        raise InputError("give a budget: epsilon=, epsilon= with delta=, or rho=")
+        raise InputError("expected a budget, got none; give epsilon=, epsilon= with delta=, or rho=")
     if delta is not None:
         delta = probability("delta", delta)
     if rho is not None:
@@ -101,7 +101,9 @@ def budget(
     epsilon = positive("epsilon", epsilon)
     if delta is None:
         if only is not None:
-            raise InputError("a Gaussian-only session needs delta= beside epsilon=, or rho=")
+            raise InputError(
+                "expected delta= beside epsilon= for a Gaussian-only session, got none; give delta= or rho="
+            )
         return Budget(Filter.pure(epsilon), None)
     if only is None:
         return Budget(Filter.zcdp(approx_to_zcdp(epsilon, delta)), delta)

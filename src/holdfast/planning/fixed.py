@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from holdfast.check import one_of
 from holdfast.errors import MechanismError
-from holdfast.planning.request import one_of
 from holdfast.planning.terms import Fixed
 from holdfast.validity.noise_planner import choose, needs
 from holdfast.validity.option import Option, Request

@@ -13,7 +13,7 @@ from holdfast.ledger import Charge, Moment, Precondition
 from holdfast.mechanisms.accuracy import most_noise
 from holdfast.mechanisms.values import round_down, round_up
 from holdfast.mechanisms.votes import FLIP
-from holdfast.noise.parameter import LARGEST_SCALE
+from holdfast.noise.law import LARGEST_SCALE
 from holdfast.planning.mean import aims, when_it_holds
 from holdfast.planning.plan import Alternative, Plan, Recipe
 from holdfast.planning.promise import Promise, answered, next_promises, total_rho
@@ -76,7 +76,9 @@ def _refuse_vacuous(totals: Workload, request: Request, terms: Terms) -> None:
     """InputError for a width that every answer has, before a row is read."""
     length, kind = range_length(totals, terms.rows), totals.statistic.kind
     if not length > 0:
-        raise InputError(f"this {kind} is the same number whatever the rows are; there is nothing to ask")
+        raise InputError(
+            f"cannot plan: this {kind} is the same number whatever the rows are; there is nothing to ask"
+        )
     if request.within is not None and request.within >= length:
         what = (
             "every value of the column is within 1 of every rank"
@@ -84,7 +86,7 @@ def _refuse_vacuous(totals: Workload, request: Request, terms: Terms) -> None:
             else (f"no two values of this {kind} are more than {length:g} apart, whatever the rows are")
         )
         raise InputError(
-            f"within={request.within:g} would tell nothing: {what}; ask for less than {length:g}"
+            f"cannot plan: within={request.within:g} would tell nothing: {what}; ask for less than {length:g}"
         )
 
 
@@ -148,12 +150,14 @@ def refuse_undrawable(mechanism: str, noise: Fraction) -> None:
     """InputError if the samplers do not reach so far, or a selection would tell nothing."""
     if mechanism == "exponential" and noise < _LEAST_EPSILON:
         raise InputError(
-            f"so little budget makes each selection's epsilon less than 2^-{LARGEST_SCALE.bit_length() - 1}, "
+            f"cannot plan: so little budget makes each selection's epsilon less than "
+            f"2^-{LARGEST_SCALE.bit_length() - 1}, "
             "which tells nothing; give more"
         )
     if noise > _MOST_NOISE.get(mechanism, math.inf):
         raise InputError(
-            f"so little budget needs noise beyond 2^{LARGEST_SCALE.bit_length() - 1} steps, which cannot be drawn; "
+            f"cannot plan: so little budget needs noise beyond 2^{LARGEST_SCALE.bit_length() - 1} "
+            "steps, which cannot be drawn; "
             "give more, or have the column declared in a narrower range or coarser steps"
         )
 
@@ -299,13 +303,14 @@ def amount_of(request: Request, terms: Terms) -> tuple[float, str]:
         return request.rho, "zcdp"
     if terms.queries is None:
         raise InputError(
-            "say how exact: within= (accuracy), rho= or epsilon= (budget); or open the session with "
+            "expected how exact, got nothing; say within= (accuracy), rho= or epsilon= (budget); or "
+            "open the session with "
             "queries= to share its budget equally"
         )
     units = terms.session.limit_units // terms.queries
     if units <= 0:
         raise InputError(
-            "the session's budget divided by its queries is less than a billionth; ask for fewer"
+            "cannot plan: the session's budget divided by its queries is less than a billionth; ask for fewer"
         )
     return units / UNITS * (1 - 2.0**-20), terms.session.currency
 
@@ -319,7 +324,8 @@ def _bought(mechanism: str, totals: Workload, amount: float, currency: str, term
         variance = round_up(squared / exact) + 4 if currency == "gdp" else round_up(squared / (2 * exact))
         if not _counts(mechanism, variance, terms):
             raise InputError(
-                f"so much budget leaves noise of variance at most {_LEAST_VARIANCE}, which a Gaussian-only budget "
+                f"cannot plan: so much budget leaves noise of variance at most {_LEAST_VARIANCE}, which "
+                "a Gaussian-only budget "
                 "cannot count; give less"
             )
         return Recipe(mechanism, variance, rows)
@@ -335,7 +341,7 @@ def _bought(mechanism: str, totals: Workload, amount: float, currency: str, term
         # A selection of bounded range eps costs eps (pure) or eps^2/8 (zCDP); groups multiply eps.
         each = round_down(float(epsilon / selections(totals) / unit) * (1 - 2.0**-40))
         return Recipe(mechanism, each, rows)
-    raise InputError(f"{mechanism} is planned by accuracy: give within=")
+    raise InputError(f"cannot plan from a budget: {mechanism} is planned by accuracy; give within=")
 
 
 def _counts(mechanism: str, noise: Fraction, terms: Terms) -> bool:
@@ -452,7 +458,8 @@ def _fixed_plan(totals: Workload, request: Request, terms: Terms) -> Plan:
     assert fixed is not None
     if any(getattr(request, name) is not None for name in ("within", "rho", "epsilon", "mechanism", "rows")):
         raise InputError(
-            "this session was planned for all its answers at once; ask without within=, rho=, epsilon=, "
+            "cannot plan again: this session was planned for all its answers at once; ask without "
+            "within=, rho=, epsilon=, "
             "mechanism= or rows="
         )
     if totals.statistic.kind == "quantile" or not _answers(fixed.mechanism, totals):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from holdfast.check import Number, probability
 from holdfast.errors import NoRuleError
 from holdfast.privacy import event as events
 from holdfast.privacy.conversion import gdp_epsilon, zcdp_to_approx
 from holdfast.privacy.event import Event
 from holdfast.privacy.group import group_delta
 from holdfast.privacy.loss import Approx
-from holdfast.privacy.number import Number, chance
 from holdfast.privacy.rounding import float_down, float_up, up
 from holdfast.privacy.rule import attempt, value
 from holdfast.privacy.subsampling import subsampled
@@ -23,7 +23,7 @@ def approx(event: Event, delta: Number) -> Approx:
     Guarantee: each candidate holds on its own: basic composition, zCDP by the tight conversion, the exact
     Gaussian profile, and amplification of an approximate loss; taking the least of proved bounds is proved.
     """
-    d = chance("delta", delta)
+    d = probability("delta", delta)
     candidates = [_basic_epsilon, _zcdp_epsilon, _gdp_epsilon, _amplified_epsilon]
     found = [epsilon for candidate in candidates if (epsilon := candidate(event, d)) is not None]
     if not found:

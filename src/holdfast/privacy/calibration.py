@@ -7,24 +7,24 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import overload
 
+from holdfast.check import Number, exact_positive, refusal, shown, written
 from holdfast.errors import InputError
 from holdfast.privacy.event import Event
-from holdfast.privacy.number import Number, positive, show, written
 
 
 def laplace_scale(sensitivity: Number, epsilon: Number) -> Fraction:
     """The scale for which Laplace(sensitivity, scale) is epsilon-DP, exactly; a float is read as written."""
-    return positive("sensitivity", sensitivity) / _target("epsilon", epsilon)
+    return exact_positive("sensitivity", sensitivity) / _target("epsilon", epsilon)
 
 
 def gaussian_variance(sensitivity_squared: Number, *, rho: Number) -> Fraction:
     """The variance for which Gaussian(sensitivity_squared, variance) is exactly rho-zCDP."""
-    return positive("sensitivity_squared", sensitivity_squared) / (2 * _target("rho", rho))
+    return exact_positive("sensitivity_squared", sensitivity_squared) / (2 * _target("rho", rho))
 
 
 def gaussian_variance_gdp(sensitivity_squared: Number, *, mu_squared: Number) -> Fraction:
     """The variance, in grid units, which makes discrete noise mu-GDP: 4 above that of continuous noise."""
-    return positive("sensitivity_squared", sensitivity_squared) / _target("mu_squared", mu_squared) + 4
+    return exact_positive("sensitivity_squared", sensitivity_squared) / _target("mu_squared", mu_squared) + 4
 
 
 @overload
@@ -49,12 +49,12 @@ def calibrate(
     Requires: the loss is monotone between lo and hi (either way); one end at least meets the target.
     Cost: a bisection, at most some hundred evaluations.
     """
-    bound = float(positive("target", target))
+    bound = float(exact_positive("target", target))
     if not lo < hi:
-        raise InputError(f"lo must be below hi, got {show(lo)} and {show(hi)}; swap or widen them")
+        raise InputError(f"expected lo < hi, got {shown(lo)} and {shown(hi)}; swap or widen them")
     losses = loss_of(make_event(lo)), loss_of(make_event(hi))
     if not min(losses) <= bound:
-        raise InputError(f"target must be reachable between lo and hi, got {show(target)}; widen the range")
+        raise refusal("a loss that is reached between lo and hi", "target", target, "widen the range")
     safe, unsafe = (hi, lo) if losses[1] <= losses[0] else (lo, hi)
     if max(losses) <= bound:
         return unsafe
@@ -75,5 +75,5 @@ def _between(a: float, b: float) -> float:
 
 
 def _target(name: str, value: Number) -> Fraction:
-    positive(name, value)
+    exact_positive(name, value)
     return written(name, value)

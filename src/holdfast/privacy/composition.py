@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from holdfast.privacy.number import Number, chance, exact, whole
+from holdfast.check import Number, exact, integer, probability
 from holdfast.privacy.rounding import float_up, up
 
 
 def basic_composition(epsilon: Number, queries: int) -> float:
     """k releases of epsilon-DP are k*epsilon-DP. Reference: Dwork et al. 2006."""
-    return float_up(exact("epsilon", epsilon) * whole("queries", queries))
+    return float_up(exact("epsilon", epsilon) * integer("queries", queries))
 
 
 def lecture_composition(epsilon: Number, queries: int, delta: Number) -> float:
@@ -79,4 +79,4 @@ def optimal_composition(epsilon: Number, queries: int, delta: Number) -> float:
 
 def _parameters(epsilon: Number, queries: int, delta: Number) -> tuple[float, int, float]:
     eps = float_up(exact("epsilon", epsilon))
-    return eps, whole("queries", queries), -math.log(chance("delta", delta))
+    return eps, integer("queries", queries), -math.log(probability("delta", delta))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from holdfast.errors import InputError
-from holdfast.privacy.number import LARGEST, Number, chance, exact, positive, show
+from holdfast.check import LARGEST, Number, exact, exact_positive, probability, refusal
 from holdfast.privacy.profile import approx_to_gdp, gdp_delta, gdp_epsilon
 from holdfast.privacy.rounding import down, float_up, up
 
@@ -42,7 +41,7 @@ def zcdp_to_approx(rho: Number, delta: Number) -> float:
     (1+t) rho - ln(1+1/t) + (ln(1/delta) - ln(1+t))/t, and its derivative vanishes exactly once, where
     rho t^2 + ln(1+t) = ln(1/delta). Cost: some ten Newton steps.
     """
-    r, log_delta = float_up(exact("rho", rho)), -math.log(chance("delta", delta))
+    r, log_delta = float_up(exact("rho", rho)), -math.log(probability("delta", delta))
     if r == 0.0:
         return 0.0
     r = max(r, _TINIEST)
@@ -69,7 +68,7 @@ def approx_to_zcdp(epsilon: Number, delta: Number) -> float:
     grows.
     Cost: a bisection of 64 steps.
     """
-    eps, log_delta = float(positive("epsilon", epsilon)), -math.log(chance("delta", delta))
+    eps, log_delta = float(exact_positive("epsilon", epsilon)), -math.log(probability("delta", delta))
     low, high = -345.0, math.log(math.expm1(log_delta)) if log_delta < 700.0 else log_delta
     for _ in range(64):
         middle = (low + high) / 2
@@ -111,5 +110,5 @@ def _epsilon_at(t: float, rho: float, log_delta: float) -> float:
     terms = (1.0 + t) * rho, -math.log1p(1.0 / t), (log_delta - math.log1p(t)) / t
     epsilon = up(sum(terms), sum(map(abs, terms)))
     if not epsilon < LARGEST:
-        raise InputError(f"rho must be small enough for a finite epsilon, got {show(rho)}; add noise")
+        raise refusal("a number that gives a finite epsilon", "rho", rho, "add noise")
     return max(0.0, epsilon)

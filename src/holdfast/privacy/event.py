@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fractions import Fraction
 
+from holdfast.check import Number, exact, exact_positive, integer, one_of, refusal
 from holdfast.errors import InputError
-from holdfast.privacy.number import Number, exact, positive, show, whole
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -25,7 +25,9 @@ class Laplace:
     scale: Fraction
 
     def __init__(self, sensitivity: Number, scale: Number) -> None:
-        _fill(self, sensitivity=positive("sensitivity", sensitivity), scale=positive("scale", scale))
+        _fill(
+            self, sensitivity=exact_positive("sensitivity", sensitivity), scale=exact_positive("scale", scale)
+        )
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -42,8 +44,8 @@ class Gaussian:
     def __init__(self, sensitivity_squared: Number, variance: Number) -> None:
         _fill(
             self,
-            sensitivity_squared=positive("sensitivity_squared", sensitivity_squared),
-            variance=positive("variance", variance),
+            sensitivity_squared=exact_positive("sensitivity_squared", sensitivity_squared),
+            variance=exact_positive("variance", variance),
         )
 
 
@@ -56,10 +58,10 @@ class Votes:
     flip: Fraction
 
     def __init__(self, rows: int, votes: int, flip: Number) -> None:
-        a = positive("flip", flip)
+        a = exact_positive("flip", flip)
         if not a < Fraction(1, 2):
-            raise InputError(f"flip must lie strictly between 0 and 1/2, got {show(flip)}; 1/4 is usual")
-        _fill(self, rows=whole("rows", rows), votes=whole("votes", votes), flip=a)
+            raise refusal("a number strictly between 0 and 1/2", "flip", flip, "1/4 is usual")
+        _fill(self, rows=integer("rows", rows), votes=integer("votes", votes), flip=a)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -69,7 +71,7 @@ class BoundedRange:
     epsilon: Fraction
 
     def __init__(self, epsilon: Number) -> None:
-        _fill(self, epsilon=positive("epsilon", epsilon))
+        _fill(self, epsilon=exact_positive("epsilon", epsilon))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -79,7 +81,7 @@ class PureMechanism:
     epsilon: Fraction
 
     def __init__(self, epsilon: Number) -> None:
-        _fill(self, epsilon=positive("epsilon", epsilon))
+        _fill(self, epsilon=exact_positive("epsilon", epsilon))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -90,7 +92,9 @@ class ApproxMechanism:
     delta: Fraction
 
     def __init__(self, epsilon: Number, delta: Number) -> None:
-        _fill(self, epsilon=positive("epsilon", epsilon), delta=_failure(positive("delta", delta)))
+        _fill(
+            self, epsilon=exact_positive("epsilon", epsilon), delta=_failure(exact_positive("delta", delta))
+        )
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -101,7 +105,7 @@ class ConcentratedMechanism:
     delta: Fraction
 
     def __init__(self, rho: Number, delta: Number = 0) -> None:
-        _fill(self, rho=positive("rho", rho), delta=_failure(exact("delta", delta)))
+        _fill(self, rho=exact_positive("rho", rho), delta=_failure(exact("delta", delta)))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -113,10 +117,8 @@ class Subsampled:
     of: int
 
     def __init__(self, event: Event, rows: int, of: int) -> None:
-        ell, n = whole("rows", rows), whole("of", of)
-        if ell > n:
-            raise InputError(f"rows must not exceed of, got {show(rows)} of {show(of)}; draw fewer rows")
-        _fill(self, event=_row_level(event), rows=ell, of=n)
+        n = integer("of", of)
+        _fill(self, event=_row_level(event), rows=integer("rows", rows, 1, n, "draw fewer rows"), of=n)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -128,7 +130,7 @@ class SubsampledWithReplacement:
     of: int
 
     def __init__(self, event: Event, rows: int, of: int) -> None:
-        _fill(self, event=_row_level(event), rows=whole("rows", rows), of=whole("of", of))
+        _fill(self, event=_row_level(event), rows=integer("rows", rows), of=integer("of", of))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -139,7 +141,7 @@ class Group:
     size: int
 
     def __init__(self, event: Event, size: int) -> None:
-        _fill(self, event=_event(event), size=whole("size", size))
+        _fill(self, event=_event(event), size=integer("size", size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ class Sequence:
 
     def __init__(self, events: tuple[Event, ...]) -> None:
         if not isinstance(events, tuple):
-            raise InputError(f"events must be a tuple, got {type(events).__name__}; use tuple(...)")
+            raise InputError(f"expected a tuple for events, got {type(events).__name__}; use tuple(...)")
         _fill(self, events=tuple(_event(e) for e in events))
 
 
@@ -167,7 +169,7 @@ class Repeat:
     count: int
 
     def __init__(self, event: Event, count: int) -> None:
-        _fill(self, event=_event(event), count=whole("count", count))
+        _fill(self, event=_event(event), count=integer("count", count))
 
 
 Event = (
@@ -232,20 +234,16 @@ def _write(value: object) -> object:
 
 def _read(record: object, depth: int) -> Event:
     if depth == 0:
-        raise InputError(f"an event's record must nest at most {_DEPTH} deep, got more; flatten it")
+        raise InputError(f"expected an event nested at most {_DEPTH} deep, got more; flatten it")
     if not isinstance(record, dict):
-        raise InputError(
-            f"an event's record must be a JSON object, got {type(record).__name__}; read it again"
-        )
-    name = record.get("type")
-    kind = _TYPES.get(name) if isinstance(name, str) else None
-    if kind is None:
-        raise InputError(
-            f"an event's type must be one of {', '.join(_TYPES)}, got {show(name)}; update Holdfast"
-        )
+        raise InputError(f"expected a JSON object for an event, got {type(record).__name__}; read it again")
+    name = one_of("an event's type", record.get("type"), _TYPES)
+    kind = _TYPES[name]
     wanted = {field.name: str(field.type) for field in fields(kind)}
     if set(record) != {"type", *wanted}:
-        raise InputError(f"a {name} record must have the fields type, {', '.join(wanted)}, got others")
+        raise InputError(
+            f"expected the fields type, {', '.join(wanted)} of {name}, got others; read it again"
+        )
     make: Callable[..., Event] = kind
     return make(
         **{name: _value(name, annotation, record[name], depth) for name, annotation in wanted.items()}
@@ -256,13 +254,13 @@ def _value(name: str, annotation: str, value: object, depth: int) -> object:
     if annotation == "Fraction":
         found = _FRACTION.fullmatch(value) if isinstance(value, str) else None
         if found is None:
-            raise InputError(f'{name} must be a fraction written "p/q", got {show(value)}')
+            raise refusal('a fraction written "p/q"', name, value)
         return Fraction(int(found[1]), int(found[2]))
     if annotation == "Event":
         return _read(value, depth - 1)
     if annotation == "tuple[Event, ...]":
         if not isinstance(value, list):
-            raise InputError(f"{name} must be a list of events, got {type(value).__name__}")
+            raise InputError(f"expected a list of events for {name}, got {type(value).__name__}")
         return tuple(_read(part, depth - 1) for part in value)
     return value
 
@@ -274,7 +272,7 @@ def _fill(event: object, /, **fields: object) -> None:
 
 def _event(value: object) -> Event:
     if not isinstance(value, Event):
-        raise InputError(f"event must be one of holdfast.privacy.events, got {type(value).__name__}; wrap it")
+        raise InputError(f"expected an event of holdfast.privacy.events, got {type(value).__name__}; wrap it")
     return value
 
 
@@ -284,7 +282,7 @@ def _row_level(value: object) -> Event:
     parts = event.events if isinstance(event, Sequence) else (event,)
     for part in parts:
         if isinstance(part, Group):
-            raise InputError("a Group must stand outside a subsampled event, got one inside; swap the two")
+            raise InputError("expected a Group outside a subsampled event, got one inside; swap the two")
         if isinstance(part, Repeat):
             _row_level(part.event)
         elif isinstance(part, Sequence):
@@ -294,5 +292,5 @@ def _row_level(value: object) -> Event:
 
 def _failure(delta: Fraction) -> Fraction:
     if delta >= 1:
-        raise InputError(f"delta must be below 1, got {show(delta)}; 1e-6 is usual")
+        raise refusal("a number below 1", "delta", delta, "1e-6 is usual")
     return delta

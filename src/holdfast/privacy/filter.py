@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from typing import Literal
 
+from holdfast.check import LARGEST, Number, exact_positive, integer, one_of, refusal, written
 from holdfast.errors import BudgetError, InputError
 from holdfast.privacy.event import Event
 from holdfast.privacy.loss import Approx, Gdp, Loss, Pure, Zcdp
-from holdfast.privacy.number import LARGEST, Number, positive, show, whole, written
 from holdfast.privacy.rounding import down, float_up, units_up
 from holdfast.privacy.rule import Notion, value
 
@@ -80,7 +80,7 @@ class Filter:
         kept = _failure("reserve", reserve)
         d = _failure("delta", delta) - kept
         if d <= 0:
-            raise InputError(f"delta must be above reserve, got {show(delta)}; leave some for the sum itself")
+            raise refusal("more than reserve", "delta", delta, "leave some for the sum itself")
         eps, root = float(epsilon), math.sqrt(-2.0 * math.log(float(d)))
         # The positive root of sqrt(V) root + V/2 = epsilon, written without cancellation.
         v = down((2.0 * eps / (root + math.sqrt(root * root + 2.0 * eps))) ** 2)
@@ -117,7 +117,7 @@ class Filter:
 
     def charge_units(self, units: int, delta_units: int = 0) -> Filter:
         """The filter after a charge already priced by `cost` and `delta_cost`."""
-        return self._spend(whole("units", units, 0), whole("delta_units", delta_units, 0))
+        return self._spend(integer("units", units, 0), integer("delta_units", delta_units, 0))
 
     @property
     def limit(self) -> float:
@@ -143,22 +143,20 @@ class Filter:
         """The filter that `to_json` wrote. InputError for anything else."""
         if not isinstance(record, dict) or set(record) != {f.name for f in fields(Filter)}:
             raise InputError(
-                "a filter's record must have exactly the fields of to_json, got others; read it again"
+                "expected exactly the fields that Filter.to_json wrote, got others; read it again"
             )
-        currency, promise = record["currency"], record["promise"]
-        if currency not in list(_CURRENCIES) or not isinstance(promise, dict):
-            raise InputError(f"currency must be one of {', '.join(_CURRENCIES)}, got {show(currency)}")
+        currency, promise = one_of("currency", record["currency"], _CURRENCIES), record["promise"]
         kind = _PROMISES[currency]
-        if set(promise) != {f.name for f in fields(kind)}:
-            raise InputError(f"a promise in {currency} must have the fields of {kind.__name__}, got others")
-        units = {name: whole(name, record[name], 0) for name in record if name.endswith("_units")}
+        if not isinstance(promise, dict) or set(promise) != {f.name for f in fields(kind)}:
+            raise InputError(
+                f"expected a promise with the fields of {kind.__name__}, got others; read it again"
+            )
+        units = {name: integer(name, record[name], 0) for name in record if name.endswith("_units")}
         if (
             units["spent_units"] > units["limit_units"]
             or units["delta_spent_units"] > units["delta_limit_units"]
         ):
-            raise InputError(
-                "a filter's record must not be overspent, got more spent than allowed; check the ledger"
-            )
+            raise InputError("expected at most the limit as spent, got more; check the ledger")
         return Filter(currency, kind(**promise), **units)
 
     def _fits(self, units: int, delta_units: int) -> bool:
@@ -195,19 +193,17 @@ class Filter:
 
 
 def _limit(name: str, value: Number) -> Fraction:
-    positive(name, value)
+    exact_positive(name, value)
     limit = written(name, value)
     if limit > _HIGHEST or limit * UNITS < 1:
-        raise InputError(
-            f"{name} must lie between 1e-9 and 9e9, got {show(value)}; epsilon is usually near 1"
-        )
+        raise refusal("a number from 1e-9 to 9e9", name, value, "epsilon is usually near 1")
     return limit
 
 
 def _failure(name: str, value: Number) -> Fraction:
     delta = written(name, value)
     if delta >= 1:
-        raise InputError(f"{name} must be below 1, got {show(value)}; 1e-6 is usual")
+        raise refusal("a number below 1", name, value, "1e-6 is usual")
     return delta
 
 

@@ -6,8 +6,8 @@ import math
 from fractions import Fraction
 from typing import overload
 
+from holdfast.check import Number, exact, integer, probability
 from holdfast.privacy.loss import Approx
-from holdfast.privacy.number import Number, chance, exact, whole
 from holdfast.privacy.rounding import float_up, up
 
 
@@ -21,11 +21,11 @@ def group(epsilon: Number, size: int, delta: Number = 0.0) -> float | Approx:
     Guarantee: size*epsilon, and delta * (e^(size*epsilon) - 1)/(e^epsilon - 1), capped at 1.
     Reference: Dwork and Roth 2014, Thm 2.2; the geometric sum of Vadhan 2017, Lemma 2.2. Cost: O(1).
     """
-    m = whole("size", size)
+    m = integer("size", size)
     total = float_up(exact("epsilon", epsilon) * m)
     if exact("delta", delta) == 0:
         return total
-    return Approx(total, group_delta(float_up(exact("epsilon", epsilon)), m, chance("delta", delta)))
+    return Approx(total, group_delta(float_up(exact("epsilon", epsilon)), m, probability("delta", delta)))
 
 
 def group_delta(epsilon: float, size: int, delta: float) -> float:
@@ -43,4 +43,4 @@ def group_zcdp(rho: Number, size: int) -> float:
 
     Reference: Bun and Steinke 2016, Prop. 1.9. Cost: O(1).
     """
-    return float_up(exact("rho", rho) * Fraction(whole("size", size)) ** 2)
+    return float_up(exact("rho", rho) * Fraction(integer("size", size)) ** 2)

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
 
-from holdfast.errors import InputError
-from holdfast.privacy.number import exact, show
+from holdfast.check import exact, refusal
 from holdfast.privacy.rounding import float_up
 
 
@@ -26,7 +25,7 @@ class _Amounts:
             object.__setattr__(self, name, _bound(name, getattr(self, name)))
         delta = getattr(self, "delta", 0.0)
         if delta > 1.0:
-            raise InputError(f"delta must be at most 1, got {show(delta)}; it is a probability")
+            raise refusal("at most 1", "delta", delta, "it is a probability")
 
     def __add__(self, other: Self) -> Self:
         if type(other) is not type(self):

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from holdfast.errors import InputError, NoRuleError
+from holdfast.check import Number, exact_positive, integer, one_of, probability
+from holdfast.errors import NoRuleError
 from holdfast.privacy.event import Event
-from holdfast.privacy.number import Number, chance, positive, show, whole
 from holdfast.privacy.rounding import float_up, from_grains, up
 from holdfast.privacy.rule import amount
 
@@ -40,12 +40,10 @@ class Odometer:
     def __init__(
         self, delta: Number, kind: Kind = "mixture", *, around: Number = 1.0, spent: int = 0
     ) -> None:
-        if kind not in _KINDS:
-            raise InputError(f"kind must be one of {', '.join(_KINDS)}, got {show(kind)}")
-        object.__setattr__(self, "delta", chance("delta", delta))
-        object.__setattr__(self, "kind", kind)
-        object.__setattr__(self, "around", float(positive("around", around)))
-        object.__setattr__(self, "spent", whole("spent", spent, 0))
+        object.__setattr__(self, "delta", probability("delta", delta))
+        object.__setattr__(self, "kind", one_of("kind", kind, _KINDS))
+        object.__setattr__(self, "around", float(exact_positive("around", around)))
+        object.__setattr__(self, "spent", integer("spent", spent, 0))
 
     def charge(self, event: Event) -> Odometer:
         """The odometer after this event. NoRuleError if the event is not pure."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 
+from holdfast.check import Number, exact, exact_positive, probability
 from holdfast.privacy.normal_tail import density, mills, mills_slope, tail
-from holdfast.privacy.number import Number, chance, exact, positive
 from holdfast.privacy.rounding import MARGIN, down, float_up, up
 
 _LEAST = 5e-324
@@ -33,7 +33,7 @@ def gdp_epsilon(mu: Number, delta: Number) -> float:
 
     Guarantee: gdp_delta(result, mu) <= delta, checked before it is returned. Cost: a few Newton steps.
     """
-    m, d = float_up(exact("mu", mu)), chance("delta", delta)
+    m, d = float_up(exact("mu", mu)), probability("delta", delta)
     if m == 0.0 or _delta(0.0, m) <= d:
         return 0.0
     # delta(epsilon) <= Q(a) <= exp(-a^2/2), which is d at this upper end.
@@ -61,7 +61,7 @@ def approx_to_gdp(epsilon: Number, delta: Number) -> float:
 
     Guarantee: gdp_delta(epsilon, result) <= delta, checked before it is returned. Cost: a few Newton steps.
     """
-    eps, d = float(positive("epsilon", epsilon)), chance("delta", delta)
+    eps, d = float(exact_positive("epsilon", epsilon)), probability("delta", delta)
     root = math.sqrt(-2.0 * math.log(d))
     low = high = mu = 2.0 * eps / (root + math.sqrt(root * root + 2.0 * eps))  # as in gdp_epsilon
     while _delta(eps, high) <= d:

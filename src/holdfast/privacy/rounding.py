@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from holdfast.check import probability
 from holdfast.errors import InputError
 
 MARGIN = 2.0**-44
@@ -42,6 +43,11 @@ def float_down(value: Fraction) -> float:
     return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
 
 
+def miss(confidence: object) -> float:
+    """beta = 1 - confidence, rounded down; a float is what a person meant who wrote it, so 0.95 gives 1/20."""
+    return float_down(1 - Fraction(repr(probability("confidence", confidence))))
+
+
 def grains(value: Fraction | float | int) -> int:
     """The least whole number of grains which is no less than `value`. A positive value never becomes 0."""
     return units_up(value, GRAINS)
@@ -62,7 +68,7 @@ def _nearest(value: Fraction) -> float:
     try:
         return value.numerator / value.denominator
     except OverflowError:
-        raise InputError("a privacy loss must stay below 1.8e308, got more; add noise") from None
+        raise InputError("expected a privacy loss below 1.8e308, got more; add noise") from None
 
 
 def round_down(number: float) -> Fraction:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from holdfast.errors import InputError
-from holdfast.privacy.number import Number, exact, positive, show, whole
+from holdfast.check import Number, exact, exact_positive, integer
 from holdfast.privacy.rounding import down, float_up, up
 
 
@@ -31,7 +30,7 @@ def subsampled_with_replacement(epsilon: Number, rows: int, of: int) -> float:
     printed Prop. 7 of Fish et al. (and the formula without replacement) claim less and are false here. Cost:
     O(1).
     """
-    ell, n = whole("rows", rows), whole("of", of)
+    ell, n = integer("rows", rows), integer("of", of)
     eps = float_up(exact("epsilon", epsilon))
     return up(ell * _log_one_plus(eps, 1.0 / n)) if eps else 0.0
 
@@ -43,7 +42,7 @@ def before_subsampling(epsilon: Number, rows: int, of: int) -> float:
     Reference: theory 3(a), ln(1 + (of/rows)(e^epsilon - 1)). Cost: O(1).
     """
     ell, n = _sizes(rows, of)
-    target = float(positive("epsilon", epsilon))
+    target = float(exact_positive("epsilon", epsilon))
     if target < 700.0:
         inner = math.log1p(math.expm1(target) * (n / ell))
     else:
@@ -63,7 +62,5 @@ def _log_one_plus(epsilon: float, share: float) -> float:
 
 
 def _sizes(rows: int, of: int) -> tuple[int, int]:
-    ell, n = whole("rows", rows), whole("of", of)
-    if ell > n:
-        raise InputError(f"rows must not exceed of, got {show(rows)} of {show(of)}; draw fewer rows")
-    return ell, n
+    n = integer("of", of)
+    return integer("rows", rows, 1, n, "draw fewer rows"), n

@@ -8,8 +8,8 @@ from inspect import Parameter, Signature, signature
 from types import SimpleNamespace
 from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
+from holdfast.check import near
 from holdfast.errors import HoldfastError, InputError, SchemaError
-from holdfast.query.wording import near
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")

@@ -19,10 +19,11 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import shown
 from holdfast.errors import DataError, HoldfastError, InputError, SchemaError
 from holdfast.query import reading
 from holdfast.query.calling import constructed
-from holdfast.query.wording import listed, shown
+from holdfast.query.wording import listed
 
 Codes: TypeAlias = NDArray[Any]
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from holdfast.check import near
 from holdfast.errors import QueryError
 from holdfast.query import expression as arithmetic
 from holdfast.query.column import Boolean, Category, Date, Integer, Real
@@ -18,7 +19,7 @@ from holdfast.query.predicate import Compare, Never, NotNull, Predicate, among, 
 from holdfast.query.ranges import Ranges, after, before, complement, domain, union
 from holdfast.query.reading import day_of
 from holdfast.query.schema import Schema
-from holdfast.query.wording import listed, near, quoted
+from holdfast.query.wording import listed, quoted
 
 Operand: TypeAlias = Expression | Fraction | str | bool
 """An expression, or a literal: an exact number, a text or a truth value."""

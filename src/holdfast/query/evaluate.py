@@ -89,7 +89,7 @@ def compile_expression(expression: Expression, schema: Schema) -> Values:
 def _rows(block: Block) -> int:
     for column in block.values():
         return len(column)
-    raise InputError("a block needs at least one column, to tell how many rows it has")
+    raise InputError("expected at least one column in a block, got none; it tells how many rows there are")
 
 
 def _codes(name: str, schema: Schema) -> Callable[[Block], NDArray[Any]]:

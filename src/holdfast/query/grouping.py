@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import LARGEST, between, shown, whole
 from holdfast.errors import InputError, QueryError
 from holdfast.query.reading import day_of
 from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema
-from holdfast.query.wording import shown
 
 MAX_GROUPS = 65_536
 _UNIT_BINS = 4096
@@ -117,7 +117,7 @@ def grouping(schema: Schema, column: str, edges: Sequence[Any] | None = None) ->
     kind = schema[column]
     if isinstance(kind, Category | Boolean):
         if edges is not None:
-            raise InputError(f"column {column!r} has declared categories; leave edges out")
+            raise InputError(f"expected no edges for {column!r}, got some; it has declared categories")
         labels = kind.labels if isinstance(kind, Category) else ("false", "true")
         return Grouping(column, tuple(range(len(labels) + 1)), tuple(labels), tuple(labels), tuple(labels))
     if isinstance(kind, Real):
@@ -149,7 +149,7 @@ def _whole(column: str, kind: Integer | Date, edges: Sequence[Any] | None) -> Gr
         values = list(_increasing([_code(column, kind, edge) for edge in edges]))
         values[-1] += 1
         if values[0] < 0 or values[-1] > kind.codes:
-            raise InputError(f"the edges of {column!r} leave its declared range")
+            raise InputError(f"expected edges of {column!r} inside its declared range, got others")
         bounds = tuple(values)
     starts = tuple(kind.value(code) for code in bounds[:-1])
     ends = tuple(kind.value(code - 1) for code in bounds[1:])
@@ -158,32 +158,21 @@ def _whole(column: str, kind: Integer | Date, edges: Sequence[Any] | None) -> Gr
 
 
 def _number(column: str, edge: Any) -> float:
-    if isinstance(edge, bool) or not isinstance(edge, int | float | np.integer | np.floating):
-        raise InputError(f"expected numbers as edges of {column!r}, got {shown(edge)}")
-    try:
-        number = float(edge)
-    except OverflowError:
-        number = np.inf
-    if not np.isfinite(number):
-        raise InputError(f"expected finite edges of {column!r}, got {shown(edge)}")
-    return number
+    return between(f"the edges of {column!r}", edge)
 
 
 def _code(column: str, kind: Integer | Date, edge: Any) -> int:
     if isinstance(kind, Date):
         day = day_of(edge)
         if day is None:
-            raise InputError(f"expected dates as edges of {column!r}, got {edge!r}")
+            raise InputError(f"expected dates for the edges of {column!r}, got {shown(edge)}")
         return day - kind.lo
-    number = _number(column, edge)
-    if number != int(number):
-        raise InputError(f"expected whole numbers as edges of {column!r}, got {edge!r}")
-    return int(edge) - kind.lo
+    return whole(f"the edges of {column!r}", edge, -LARGEST) - kind.lo
 
 
 def _increasing(values: list[Any]) -> tuple[Any, ...]:
     if len(values) < 2 or any(low >= high for low, high in itertools.pairwise(values)):
-        raise InputError("expected at least two edges in increasing order")
+        raise InputError("expected at least two edges in increasing order, got others")
     if len(values) - 1 > MAX_GROUPS:
         raise InputError(f"expected at most {MAX_GROUPS} bins, got {len(values) - 1}")
     return tuple(values)

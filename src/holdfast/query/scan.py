@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.check import near
 from holdfast.errors import QueryError
 from holdfast.query.schema import Schema
-from holdfast.query.wording import near
 
 MAX_TEXT = 65_536
 """Characters in a question."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import shown
 from holdfast.errors import InputError, QueryError
 from holdfast.query.column import ColumnType, Real
 from holdfast.query.grouping import Grouping, grouping, is_list
@@ -17,7 +18,6 @@ from holdfast.query.predicate import IsNull
 from holdfast.query.ranges import before, domain
 from holdfast.query.render import render_predicate
 from holdfast.query.schema import Schema
-from holdfast.query.wording import shown
 
 MAX_CELLS = 2**26
 """What one float64 array of half a gigabyte holds; a GPU may be given more."""
@@ -154,7 +154,7 @@ def _edges_by_column(
         raise InputError(f"expected edges= as a dict from columns to their edges, got {shown(edges)}")
     unknown = [name for name in edges or {} if name not in columns]
     if unknown:
-        raise InputError(f"edges are given for {unknown}, which are not among the columns")
+        raise InputError(f"expected edges of some of the columns, got them for {unknown}")
     return dict(edges or {})
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from itertools import islice
 
 KEYWORDS = re.compile(
     "and|or|not|in|between|is|null|true|false|date|abs|least|greatest|select|from|where|group|by|as",
@@ -38,21 +37,3 @@ def listed(names: Sequence[str], limit: int = 12) -> str:
     """Names for an error message, at most `limit` of them."""
     rest = len(names) - limit
     return ", ".join(map(repr, names[:limit])) + (f" and {rest} more" if rest > 0 else "")
-
-
-def shown(value: object) -> str:
-    """What was given, for an error message: short, whatever it is."""
-    try:
-        text = repr(value)
-    except Exception:  # a number with very many digits, or an object of somebody else
-        return f"{type(value).__name__}"
-    return text if len(text) <= 60 else f"{text[:50]}… ({type(value).__name__})"
-
-
-def near(word: str, names: Iterable[str]) -> str:
-    """The words "; did you mean ...?" after a misspelt name, or nothing; looks at a thousand names only."""
-    from difflib import get_close_matches
-
-    folded = {name.casefold(): name for name in islice(names, 1000)}
-    found = get_close_matches(word.casefold()[:100], folded, n=3, cutoff=0.6)
-    return f"; did you mean {' or '.join(folded[f] for f in found)}?" if found else ""

@@ -366,7 +366,7 @@ def holdouts(guard: Guard, asker: Asker) -> list[dict[str, Any]]:
 def add_holdout(guard: Guard, asker: Asker, body: NewBoard) -> dict[str, Any]:
     """Register a holdout (owner)."""
     if body.per_team is not None:
-        raise InputError("per_team is for leaderboards; leave it out")
+        raise InputError("expected per_team with a leaderboard only, got it with a holdout; leave it out")
     return guard.register_board(asker, body.board("holdout")).public()
 
 

@@ -215,7 +215,9 @@ def _labels(place: str, column: str | None) -> Any:
 def _fitting(labels: Labels, metric: str) -> NDArray[Any]:
     """The labels, if a prediction for one of them is a number or a text: no list of chances is sent."""
     if metric_named(metric).wants == "chances" and not labels.two:
-        raise InputError(f"{metric} needs labels 0 and 1 on a gateway, got others; use accuracy or error")
+        raise InputError(
+            f"expected labels 0 and 1 for {metric} on a gateway, got others; use accuracy or error"
+        )
     return labels.values
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.check import one_of, printable
 from holdfast.errors import InputError, LedgerError
 from holdfast.formats import FORMATS, check_format
 from holdfast.service.gateway_database import Database
@@ -81,8 +82,7 @@ class Catalog:
 
     def add_person(self, name: str, scope: str, team: str | None = None) -> Person:
         """Somebody new. Names are unique; a team is whom their submissions to boards are charged to."""
-        if scope not in SCOPES:
-            raise InputError(f"expected a scope among {', '.join(SCOPES)}, got {scope!r}")
+        one_of("scope", scope, SCOPES)
         person = Person(secrets.token_hex(6), _name("name", name), scope, _name("team", team or name))
         with self._db.write():
             if self._db.rows("SELECT 1 FROM people WHERE name = ?", person.name):
@@ -297,6 +297,4 @@ def same_rows(owner: str) -> Taken:
 
 
 def _name(what: str, text: str) -> str:
-    if not text.strip() or len(text) > 100 or not text.isprintable():
-        raise InputError(f"expected a printable {what} of 1 to 100 characters, got something else")
-    return text.strip()
+    return printable(what, text, 100).strip()

@@ -9,10 +9,9 @@ import time
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from holdfast.errors import HoldfastError
 from holdfast.service.clock import Release
 from holdfast.service.metrics import Metrics
-from holdfast.service.problem import Problem, problem_of
+from holdfast.service.problem import REFUSALS, Problem, problem_of
 from holdfast.service.settings import Settings
 
 log = logging.getLogger("holdfast.gateway")
@@ -64,9 +63,7 @@ class Envelope:
         try:
             self._refuse_size(scope)
             await self._app(scope, receive, sending)
-        except Problem as problem:
-            await reply(problem)(scope, receive, sending)
-        except HoldfastError as error:
+        except REFUSALS as error:
             await reply(problem_of(error))(scope, receive, sending)
         except Exception as error:
             note_mistake(error)

@@ -10,9 +10,8 @@ from threading import RLock, get_ident
 from typing import Any, Protocol
 
 from holdfast.errors import LedgerError
-from holdfast.ledger.sqlite_readers import Readers
+from holdfast.ledger.sqlite_readers import Readers, connect
 
-_BUSY_SECONDS = 60.0
 _REPEATABLE = ("SELECT ", "BEGIN")
 """Statements that change nothing, so that they may be run twice."""
 
@@ -37,11 +36,11 @@ class SqliteDatabase:
     """
 
     def __init__(self, path: Path, *, relaxed: bool = False) -> None:
-        self._path, self._lock = path, RLock()
+        self._lock = RLock()
         self._writing: int | None = None
-        self._readers = Readers(self._connect)
+        self._readers = Readers(path)
         try:
-            self._writer = self._connect()
+            self._writer = connect(path)
             self._writer.execute("PRAGMA journal_mode=WAL")
             self._writer.execute(f"PRAGMA synchronous={'NORMAL' if relaxed else 'FULL'}")
         except sqlite3.Error as error:
@@ -74,11 +73,6 @@ class SqliteDatabase:
         with self._lock:
             self._readers.close()
             self._writer.close()
-
-    def _connect(self) -> sqlite3.Connection:
-        return sqlite3.connect(
-            self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-        )
 
 
 class PostgresDatabase:

@@ -101,7 +101,7 @@ def _listener(host: str, port: int) -> socket.socket:
         return listener
     except OSError as error:
         raise InputError(
-            f"port {port} on {host} cannot be taken ({error.strerror}); choose another with --port, or 0"
+            f"cannot take port {port} on {host}: {error.strerror}; choose another with --port, or 0"
         ) from None
 
 

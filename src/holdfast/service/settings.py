@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from holdfast.check import between, positive
 from holdfast.errors import InputError
 
 PREFIX = "HOLDFAST_"
@@ -84,14 +85,11 @@ def from_environment(environment: Mapping[str, str] = os.environ, **flags: Any) 
 
 def checked(settings: Settings) -> Settings:
     """The settings, if they make sense together."""
-    if settings.quantum < 0 or not 0 < settings.confirm <= 1:
-        raise InputError("expected quantum of at least 0 seconds, and confirm above 0 and at most 1")
-    if settings.workers < 1 or settings.answering_threads < 1 or settings.burst < 1:
-        raise InputError("expected workers, answering_threads and burst of at least 1")
-    if settings.most_header_bytes < 1 or settings.most_connections < 1 or not settings.arrival_seconds > 0:
-        raise InputError(
-            "expected most_header_bytes and most_connections of at least 1, arrival_seconds above 0"
-        )
+    between("quantum", settings.quantum, 0.0)
+    for name in ("workers", "answering_threads", "burst", "most_header_bytes", "most_connections"):
+        between(name, getattr(settings, name), 1.0)
+    positive("arrival_seconds", settings.arrival_seconds)
+    between("confirm", positive("confirm", settings.confirm), 0.0, 1.0)
     if settings.database is not None and not settings.database.startswith(("postgresql://", "postgres://")):
         raise InputError("expected a database address postgresql://…, got another kind")
     return settings
@@ -100,4 +98,6 @@ def checked(settings: Settings) -> Settings:
 def refuse_seeds(environment: Mapping[str, str] = os.environ) -> None:
     """Noise from a seed is no noise: a gateway does not start where somebody has set one."""
     if environment.get(PREFIX + "SEED") is not None:
-        raise InputError(f"{PREFIX}SEED is set, and a gateway never draws noise from a seed; unset it")
+        raise InputError(
+            f"expected no {PREFIX}SEED, got one; a gateway never draws noise from a seed: unset it"
+        )

@@ -186,11 +186,13 @@ class Tables:
         wanted, cap = budget(**_budget(share)), budget(**dataset.budget)
         if wanted.currency != cap.currency:
             raise InputError(
-                f"the table's budget is counted in {cap.currency}; give an analyst's in the same notion: "
-                f"{', '.join(dataset.budget)}"
+                f"expected a budget counted in {cap.currency} like the table's, got one in {wanted.currency}; "
+                f"give {', '.join(dataset.budget)}"
             )
         if table.ledger.totals(person.id).units > wanted.filter.limit_units:
-            raise InputError("the analyst has spent more than that already; give a larger budget")
+            raise InputError(
+                "expected a budget above what the analyst has spent, got less; give a larger one"
+            )
 
     def close(self) -> None:
         """Let go of every table."""
@@ -247,7 +249,7 @@ class Tables:
         if path.startswith(URLS):
             if not self._settings.postgres_tables:
                 raise InputError(
-                    "this gateway takes no tables by a postgresql:// address; start it with --postgres-tables"
+                    "expected a path, got a postgresql:// address; start the gateway with --postgres-tables"
                 )
             return path
         place = Path(path)

@@ -10,11 +10,11 @@ from hashlib import blake2b
 from threading import Lock
 from typing import TYPE_CHECKING, Any, get_args
 
+from holdfast.check import one_of, positive, printable
 from holdfast.errors import InputError
 from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.mechanisms.sparse_vector_terms import Version
 from holdfast.planning.planner import refuse_undrawable
-from holdfast.planning.request import one_of, positive, printable
 from holdfast.privacy.event import Nothing
 from holdfast.query.measurement import Measurement
 from holdfast.query.parse import parse_predicate
@@ -67,7 +67,9 @@ class AboveThreshold:
         )
         state = json.loads(self._paid.outcome or self._paid.record(json.dumps(fresh.to_json()), secret=True))
         if state["terms"] != fresh.to_json()["terms"]:
-            raise InputError(f"sparse vector {name!r} was opened on other terms; choose another name")
+            raise InputError(
+                f"expected the terms that sparse vector {name!r} was opened on, got other terms; choose another name"
+            )
         self._vector, self._number = SparseVector.from_json(state), 0
         self._calls: dict[str, tuple[str, bool]] = {}
         """What each call asked, as a digest, and what it was told."""
@@ -142,7 +144,9 @@ class AboveThreshold:
         """What a call was told before."""
         condition, above = self._calls[call]
         if condition != asked:
-            raise InputError("this call was made for another condition; give each question a call of its own")
+            raise InputError(
+                "expected the condition that this call was made for, got another condition; take a new call"
+            )
         return above
 
     def catch_up(self) -> None:

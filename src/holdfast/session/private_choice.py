@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 import numpy as np
 
+from holdfast.check import exact_positive, one_of, positive, shown
 from holdfast.errors import InputError, MechanismError
 from holdfast.mechanisms.selection import exponential, permute_and_flip, selection_loss
-from holdfast.mechanisms.values import positive, round_down
-from holdfast.planning import request
+from holdfast.mechanisms.values import round_down
 from holdfast.planning.keywords import Choice
 from holdfast.privacy.event import BoundedRange, Event, PureMechanism
 from holdfast.query.calling import fitting
 from holdfast.query.grouping import is_list
 from holdfast.query.measurement import Measurement
 from holdfast.query.parse import parse_predicate
-from holdfast.query.wording import shown
 
 if TYPE_CHECKING:
     from holdfast.session.session import Session
@@ -76,7 +75,7 @@ def select(
     each, wanted = choice_of(session, candidates, epsilon=epsilon, rho=rho, mechanism=mechanism)
     counted = sensitivity is None
     if not counted:
-        request.positive("sensitivity", sensitivity)
+        exact_positive("sensitivity", sensitivity)
     conditions = _conditions(session, candidates, scores) if counted else None
     numbers = None if counted else _numbers(candidates, scores)
     event: Event = BoundedRange(each) if wanted == "exponential" else PureMechanism(each)
@@ -140,11 +139,13 @@ def choice_of(
 ) -> tuple[Fraction, str]:
     """The epsilon and the mechanism of a choice, if this session may make it."""
     if (epsilon is None) == (rho is None):
-        raise InputError("give epsilon= or rho=, the budget of this choice")
+        raise InputError(
+            "expected either epsilon= or rho=, got both or neither; give the budget of this choice"
+        )
     refuse_no_list(candidates)
     wanted = "permute-and-flip" if session.currency == "pure" else "exponential"
     if mechanism is not None:
-        wanted = request.one_of("mechanism", mechanism, ("exponential", "permute-and-flip"))
+        wanted = one_of("mechanism", mechanism, ("exponential", "permute-and-flip"))
     if session.currency == "gdp":
         raise MechanismError("a choice is not Gaussian noise, and this session is Gaussian-only")
     return _epsilon(epsilon, rho, wanted), wanted
@@ -152,11 +153,10 @@ def choice_of(
 
 def _epsilon(epsilon: float | None, rho: float | None, mechanism: str) -> Fraction:
     if epsilon is not None:
-        request.positive("epsilon", epsilon)
-        return positive("epsilon", epsilon)
+        return exact_positive("epsilon", epsilon)
     if mechanism != "exponential":
         raise MechanismError("permute-and-flip is counted in epsilon, not rho; give epsilon=")
-    return round_down(math.sqrt(8) * math.sqrt(request.positive("rho", rho)) * (1 - 2.0**-40))
+    return round_down(math.sqrt(8) * math.sqrt(positive("rho", rho)) * (1 - 2.0**-40))
 
 
 def _conditions(session: Session, candidates: Sequence[Any], scores: Sequence[Any] | None) -> list[Any]:
@@ -166,12 +166,14 @@ def _conditions(session: Session, candidates: Sequence[Any], scores: Sequence[An
     if len(texts) != len(candidates):
         raise InputError(f"expected a score for each of {len(candidates)} candidates, got {len(texts)}")
     if not all(isinstance(text, str) for text in texts):
-        raise InputError("numbers as scores need sensitivity=, how far one row can move each of them")
+        raise InputError(
+            "expected sensitivity= with numbers as scores, got none; say how far one row can move each of them"
+        )
     return [parse_predicate(text, session._schema) for text in texts]
 
 
 def _numbers(candidates: Sequence[Any], scores: Sequence[Any] | None) -> Any:
     array = np.asarray(scores)
     if scores is None or array.shape != (len(candidates),) or array.dtype.kind not in "iuf":
-        raise InputError(f"expected one number as score for each of {len(candidates)} candidates")
+        raise InputError(f"expected one number as score for each of {len(candidates)} candidates, got others")
     return array

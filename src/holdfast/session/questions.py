@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Generic, TypeVar, Unpack, cast
 
+from holdfast.check import shown
 from holdfast.errors import InputError, QueryError
 from holdfast.planning.keywords import Accuracy, Grouped
 from holdfast.planning.request import Request
@@ -19,7 +20,6 @@ from holdfast.query.predicate import Always, NotNull, Predicate, conjunction
 from holdfast.query.schema import Boolean, Category, Date, Schema
 from holdfast.query.select import Aggregate, parse_select
 from holdfast.query.statistic import Kind, Statistic
-from holdfast.query.wording import shown
 
 Result = TypeVar("Result")
 
@@ -137,7 +137,7 @@ class Questions(ABC, Generic[Result]):
     def _one(self, kind: Kind, where: str | None, value: Expression | None, how: Grouped) -> Result:
         by, edges, request = _parts(how)
         if edges is not None and by is None:
-            raise InputError("edges= cuts the groups of by=; name the column with by=")
+            raise InputError("expected by= with edges=, got none; name the column with by=")
         groups = None if by is None else grouping(self._schema, by, edges)
         return self._put([Statistic(kind, self._where(where), value, groups)], request)[0]
 
@@ -170,7 +170,7 @@ class Questions(ABC, Generic[Result]):
             raise QueryError(f"column {column!r} has no order, so it has no quantiles; ask for a histogram")
         if by is not None and by.size * bins.size > MAX_CELLS:
             raise InputError(
-                f"groups times bins is {by.size * bins.size:,}, more than {MAX_CELLS:,}; give fewer edges"
+                f"expected at most {MAX_CELLS:,} groups times bins, got {by.size * bins.size:,}; give fewer edges"
             )
         return Statistic("quantile", where, None, by, Fraction(rank).limit_denominator(10**6), bins)
 

@@ -14,13 +14,13 @@ from holdfast.noise.subset import without_replacement
 from holdfast.planning.plan import Plan, Recipe
 from holdfast.planning.terms import Terms
 from holdfast.planning.width import spans
+from holdfast.privacy.rounding import miss
 from holdfast.query.function import FunctionMeasurement
 from holdfast.query.measurement import Measurement
 from holdfast.query.statistic import Workload, workload
 from holdfast.session.answer import Answer
 from holdfast.session.quantile import read_bins, select_bins
 from holdfast.session.readout import Reading, Totals, read, read_between, too_few
-from holdfast.validity.argument import miss
 from holdfast.validity.odds import gaussian_odds, votes_odds
 
 if TYPE_CHECKING:

@@ -285,7 +285,9 @@ class Session(Questions[Answer]):
             standing = None if key is None else self._desk.find(key)
             if standing is not None:
                 if standing.entry.event != event:
-                    raise InputError("this was opened on other terms; choose another name")
+                    raise InputError(
+                        "expected the terms that it was opened on, got other terms; choose another name"
+                    )
                 return standing
             try:
                 return self._desk.paid(key, plan, event, charge, holds)

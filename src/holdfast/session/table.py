@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast.check import one_of, printable, probability, whole
 from holdfast.errors import InputError, LedgerError
 from holdfast.ledger import (
     LEDGER_FILE,
@@ -19,7 +20,6 @@ from holdfast.ledger import (
 )
 from holdfast.planning.budget import Amount, Budget, budget, budget_of, validity_budget
 from holdfast.planning.fixed import fixed_noise, odds_noise
-from holdfast.planning.request import one_of, printable, probability, whole
 from holdfast.planning.terms import Fixed, Terms
 from holdfast.privacy.filter import Filter
 from holdfast.query.calling import fitting
@@ -145,7 +145,7 @@ class Table:
         cap = self._ledger.limit()
         if cap is not None and cap.currency == "pure" and own.currency != "pure":
             raise InputError(
-                "the table's limit is pure epsilon; open a pure session (epsilon= without delta=)"
+                "expected a pure session on a table whose limit is pure epsilon, got another; leave out delta="
             )
         terms = Terms(
             schema=self.schema,
@@ -176,12 +176,14 @@ class Table:
             return None
         if queries is None or target != "population" or (odds and within is not None):
             raise InputError(
-                'within= or intervals="odds" plans a session for validity: give one of them, with queries= and '
+                'cannot open: within= or intervals="odds" plans a session for validity; give one of '
+                "them, with queries= and "
                 'target="population"'
             )
         if self.rows_per_unit > 1:
             raise InputError(
-                'within= or intervals="odds" plans for rows of different people, and here one person may own '
+                'cannot open: within= or intervals="odds" plans for rows of different people, and here '
+                "one person may own "
                 f"{self.rows_per_unit}; open the session with a budget instead (epsilon= or rho=): its intervals take "
                 "rows_per_unit into account"
             )
@@ -289,7 +291,7 @@ def open(
         units = source.rows_per_unit
     elif units < source.rows_per_unit:
         raise InputError(
-            f"this store was saved with rows_per_unit={source.rows_per_unit}; fewer would charge too little"
+            f"expected rows_per_unit={source.rows_per_unit} as in the store, got fewer; they charge too little"
         )
     own = source.path / LEDGER_FILE
     return Table(source, SqliteLedger(own) if ledger is None else _in_place_of(own, _opened(ledger)), units)

@@ -9,10 +9,10 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.check import exact_positive, integer, one_of, probability
 from holdfast.errors import BudgetError, InputError, MechanismError
-from holdfast.mechanisms.values import integers, positive
+from holdfast.mechanisms.values import integers
 from holdfast.noise.bits import Bits
-from holdfast.noise.parameter import natural
 from holdfast.privacy import events
 from holdfast.process import Home
 from holdfast.stream.square_root import SquareRoot
@@ -49,7 +49,7 @@ class Counter:
         largest: int = 1,
         bits: Bits | None = None,
     ) -> None:
-        length = natural("horizon", horizon, least=1, most=1 << 62)
+        length = integer("horizon", horizon, most=1 << 62)
         self._terms = {"horizon": length} | counter_terms(rho, epsilon, method, largest)
         self._lock = threading.Lock()
         self._home = counter_home()
@@ -97,9 +97,7 @@ class Counter:
 
     def half_width(self, beta: float) -> float:
         """The total at this moment is off by more with probability at most beta. Public."""
-        if not 0 < positive("beta", beta) < 1:
-            raise InputError(f"beta: expected a chance between 0 and 1, got {beta!r}")
-        return self._inner.half_width(beta)
+        return self._inner.half_width(probability("beta", beta))
 
     def to_json(self) -> dict[str, Any]:
         """The terms and the secret state."""
@@ -131,14 +129,11 @@ def counter_terms(
     """What a counter is opened with, as it can be saved; fractions as text."""
     if (rho is None) == (epsilon is None):
         raise InputError("expected either rho or epsilon, got both or neither; give exactly one")
-    method = method or ("tree" if rho is None else "sqrt")
-    if method not in ("tree", "sqrt"):
-        raise InputError(f"method: expected 'tree' or 'sqrt', got {method!r}")
     return {
-        "rho": None if rho is None else str(positive("rho", rho)),
-        "epsilon": None if epsilon is None else str(positive("epsilon", epsilon)),
-        "method": method,
-        "largest": natural("largest", largest, least=1, most=1 << 36),
+        "rho": None if rho is None else str(exact_positive("rho", rho)),
+        "epsilon": None if epsilon is None else str(exact_positive("epsilon", epsilon)),
+        "method": one_of("method", method or ("tree" if rho is None else "sqrt"), ("tree", "sqrt")),
+        "largest": integer("largest", largest, most=1 << 36),
     }
 
 

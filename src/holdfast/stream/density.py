@@ -6,13 +6,13 @@ import math
 from fractions import Fraction
 from typing import Any, Literal, Self
 
+from holdfast.check import exact_positive, integer, one_of, probability, refusal
 from holdfast.errors import BudgetError, InputError, MechanismError
 from holdfast.mechanisms.accuracy import laplace_reach
 from holdfast.mechanisms.laplace import add_laplace
-from holdfast.mechanisms.values import positive, round_down
+from holdfast.mechanisms.values import round_down
 from holdfast.noise.bernoulli import bernoulli
 from holdfast.noise.bits import Bits, source
-from holdfast.noise.parameter import natural
 from holdfast.noise.subset import without_replacement
 from holdfast.privacy import events
 from holdfast.process import Home
@@ -48,9 +48,9 @@ class PanPrivateDensity:
         method: Literal["best", "lecture"] = "best",
         bits: Bits | None = None,
     ) -> None:
-        n = natural("universe", universe, least=1, most=1 << 62)
-        m = natural("sampled", n if sampled is None else sampled, least=1, most=n)
-        self.epsilon = positive("epsilon", epsilon)
+        n = integer("universe", universe, most=1 << 62)
+        m = integer("sampled", n if sampled is None else sampled, most=n)
+        self.epsilon = exact_positive("epsilon", epsilon)
         self.bias = _bias(self.epsilon, method)
         self._terms: dict[str, Any] = {
             "universe": n,
@@ -81,7 +81,7 @@ class PanPrivateDensity:
         self._home.check()
         if self._answer is not None:
             raise BudgetError("expected appearances before the answer, got one after it; open a new density")
-        i = self._index.get(natural("user", user, most=self._terms["universe"] - 1))
+        i = self._index.get(integer("user", user, 0, most=self._terms["universe"] - 1))
         # A coin is thrown for every appearance, so that its time does not tell who is sampled.
         coin = int(bernoulli(_HALF + self.bias, self._bits))
         if i is not None:
@@ -97,9 +97,7 @@ class PanPrivateDensity:
 
     def half_width(self, beta: float) -> float:
         """The density is off by more with probability at most beta: a third for coins, noise, sampling."""
-        if not 0 < positive("beta", beta) < 1:
-            raise InputError(f"beta: expected a chance between 0 and 1, got {beta!r}")
-        m, third = len(self._state), beta / 3
+        m, third = len(self._state), probability("beta", beta) / 3
         hoeffding = math.sqrt(math.log(2 / third) / (2 * m)) * (1 + 2.0**-40)
         noise = laplace_reach(1 / self.epsilon, third, False) / m
         sampling = 0.0 if m == self._terms["universe"] else hoeffding
@@ -133,11 +131,9 @@ class PanPrivateDensity:
 
 
 def _bias(epsilon: Fraction, method: str) -> Fraction:
-    if method == "best":
+    if one_of("method", method, ("best", "lecture")) == "best":
         # 1 - 2*bias >= e^{-epsilon} binds; 1 + 2*bias <= e^epsilon follows from it.
         return round_down(-math.expm1(-float(epsilon)) / 2 * (1 - 2.0**-40))
-    if method != "lecture":
-        raise InputError(f"method: expected 'best' or 'lecture', got {method!r}")
     if epsilon > _HALF:
-        raise InputError(f"epsilon: expected at most 1/2 with method 'lecture', got {float(epsilon):g}")
+        raise refusal("at most 1/2 with method 'lecture'", "epsilon", float(epsilon))
     return epsilon / 4

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterable
 from fractions import Fraction
 from typing import Any, Self
 
+from holdfast.check import exact_positive
 from holdfast.errors import InputError
-from holdfast.mechanisms.values import positive
 from holdfast.noise.bits import Bits
 from holdfast.privacy import events
 from holdfast.stream.counter import Counter, Method
@@ -36,11 +36,11 @@ class HistogramCounter:
     ) -> None:
         self._categories = tuple(categories)
         if not self._categories or len(set(self._categories)) < len(self._categories):
-            raise InputError("categories: expected at least one, all different, got none or a repetition")
+            raise InputError("expected at least one category, all different, got none or a repetition")
         if any(isinstance(c, bool) or not isinstance(c, str | int) for c in self._categories):
-            raise InputError("categories: expected names or integers, got something else")
-        half_rho = None if rho is None else positive("rho", rho) / 2
-        half_epsilon = None if epsilon is None else positive("epsilon", epsilon) / 2
+            raise InputError("expected names or integers for categories, got something else")
+        half_rho = None if rho is None else exact_positive("rho", rho) / 2
+        half_epsilon = None if epsilon is None else exact_positive("epsilon", epsilon) / 2
         self._counters = [
             Counter(horizon, rho=half_rho, epsilon=half_epsilon, method=method, bits=bits)
             for _ in self._categories

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import refusal
 from holdfast.errors import InputError
 from holdfast.noise.bits import Bits
 from holdfast.noise.gaussian import gaussian_vector
@@ -33,16 +34,15 @@ class SquareRoot:
 
     def __init__(self, horizon: int, rho: Fraction, largest: int, bits: Bits | None = None) -> None:
         if horizon > LONGEST:
-            raise InputError(
-                f"horizon: expected at most 2^21 for method 'sqrt', got {horizon}; use 'tree' or "
-                "UnboundedCounter"
+            raise refusal(
+                "at most 2^21 with method 'sqrt'", "horizon", horizon, "use 'tree' or UnboundedCounter"
             )
         self.horizon = horizon
         self.grid = Grid.of(horizon, largest)
         self.variance = self.grid.sensitivity_squared / (2 * rho)
         if self.variance > _MOST_VARIANCE:
             raise InputError(
-                "rho: expected enough for noise that fits into 64 bits, got too little; take more"
+                "expected enough rho for noise that fits into 64 bits, got too little; take more"
             )
         self.event: events.Event = events.Gaussian(self.grid.sensitivity_squared, self.variance)
         self._bits = bits

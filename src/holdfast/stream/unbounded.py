@@ -7,11 +7,11 @@ import threading
 from fractions import Fraction
 from typing import Any, Self
 
+from holdfast.check import integer
 from holdfast.errors import InputError
 from holdfast.noise.bits import Bits
 from holdfast.noise.gaussian import gaussian
 from holdfast.noise.laplace import laplace
-from holdfast.noise.parameter import natural
 from holdfast.privacy import events
 from holdfast.stream.counter import Counter, Method, counter_home, counter_terms, read_terms
 from holdfast.stream.factorisation import LONGEST
@@ -114,7 +114,7 @@ class UnboundedCounter:
         try:
             self, secret = cls(**read_terms(saved), bits=bits), saved["secret"]
             self._closed, self._sum = int(secret["closed"]), int(secret["sum"])
-            self._stretch, self._before = (natural(k, secret[k]) for k in ("stretch", "before"))
+            self._stretch, self._before = (integer(k, secret[k], 0) for k in ("stretch", "before"))
             self._counter = Counter.from_json(secret["counter"], bits)
         except (KeyError, TypeError, AttributeError, ValueError) as problem:
             raise InputError("expected what to_json wrote, got something else") from problem

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import positive, printable, whole
 from holdfast.errors import InputError, MechanismError
 from holdfast.mechanisms.gaussian import add_gaussian
 from holdfast.mechanisms.laplace import add_laplace
 from holdfast.mechanisms.selection import exponential
 from holdfast.mechanisms.values import round_down, round_up
-from holdfast.planning.request import positive, printable, whole
 from holdfast.privacy.event import BoundedRange, Event, Gaussian, Laplace, Repeat
 from holdfast.privacy.event import Sequence as Both
 from holdfast.query.calling import fitting
@@ -163,7 +163,7 @@ def _budget(
 ) -> tuple[Fraction, Event, Event, float]:
     """The choosing epsilon of a round, its measurement, the whole event, and its rho (or epsilon)."""
     if (rho is None) == (epsilon is None):
-        raise InputError("give rho=, or epsilon= for pure differential privacy")
+        raise InputError("expected either rho= or epsilon= (pure differential privacy), got both or neither")
     if session.currency == "gdp":
         raise MechanismError("a choice is not Gaussian noise, and this session is Gaussian-only")
     size = session._terms.rows_per_unit
@@ -191,6 +191,6 @@ def _refuse_large_marginals(work: Workload) -> None:
         size = math.prod(work.universe.shape[axis] for axis in axes)
         if size > _LARGEST_MARGINAL:
             raise InputError(
-                f"a condition asks about columns with {size:,} cells together; MWEM measures at most "
+                f"cannot measure: a condition asks about columns with {size:,} cells together; MWEM measures at most "
                 f"{_LARGEST_MARGINAL:,} at once: use coarser edges, or multiplicative weights"
             )

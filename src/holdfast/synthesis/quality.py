@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import positive
 from holdfast.errors import InputError
 from holdfast.mechanisms.accuracy import gaussian_reach
 from holdfast.mechanisms.gaussian import add_gaussian
 from holdfast.mechanisms.values import round_up
-from holdfast.planning.request import positive
 from holdfast.privacy.event import Gaussian
 from holdfast.synthesis.workload import Workload
 from holdfast.weights.cell_counts import CellCounts
@@ -60,9 +60,7 @@ def quality(
     session's queries, so it stands outside the joint promise of the session's intervals.
     """
     if (rho is None) == (not owner_only):
-        raise InputError(
-            "give rho= for a private report, or owner_only=True for an exact one that stays here"
-        )
+        raise InputError("expected rho= or owner_only=True, got both or neither; an exact report stays here")
     work = Workload(synthetic.universe, queries)
     n, k = session._terms.rows, len(work)
     guesses = np.rint(work.answers(synthetic.weights.probabilities()[0]) * n).astype(np.int64)

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import exact_positive, one_of, positive, printable, whole
 from holdfast.errors import InputError, MechanismError
 from holdfast.mechanisms.selection import exponential
-from holdfast.mechanisms.values import positive as exactly
 from holdfast.noise.bits import system_bits
-from holdfast.planning.request import one_of, positive, printable, whole
 from holdfast.privacy.event import BoundedRange, Event, Repeat
 from holdfast.query.calling import fitting
 from holdfast.query.universe import universe
@@ -73,7 +72,7 @@ def small_database(
     made = universe(session._schema, columns, edges, nulls=nulls)
     work = Workload(made, queries)
     positive("epsilon", epsilon)
-    rate = exactly("epsilon", epsilon)
+    rate = exact_positive("epsilon", epsilon)
     m = _size(len(work), within, size)
     one_of("search", search, _SEARCHES)
     if session.currency == "gdp":
@@ -187,7 +186,9 @@ def _drawn(points: int, size: int, count: int) -> NDArray[np.int64]:
 
 def _size(queries: int, within: float | None, size: int | None) -> int:
     if (within is None) == (size is None):
-        raise InputError("give within= (the size is then ln|Q|/within^2), or size=")
+        raise InputError(
+            "expected within= or size=, got neither or both; within= gives the size ln|Q|/within^2"
+        )
     if size is not None:
         return whole("size", size)
     return max(1, math.ceil(math.log(max(3, queries)) / positive("within", within) ** 2))
@@ -199,7 +200,8 @@ def _refuse_long_lists(search: str, points: int, size: int, queries: int, candid
         return
     log10 = math.log10(length)
     raise InputError(
-        f"{search} would compare 10^{log10:.1f} {'rows' if search == 'greedy' else 'databases'} of {size} rows "
+        f"cannot search: {search} would compare 10^{log10:.1f} "
+        f"{'rows' if search == 'greedy' else 'databases'} of {size} rows "
         f"on {queries} conditions, at most {MOST_WORK:,} comparisons are made; a Markov chain instead would not "
         'be private. Use fewer rows (size=), fewer cells, search="greedy", or method="mwem"'
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Unpack
 
+from holdfast.check import one_of
 from holdfast.planning.keywords import Synthesis
-from holdfast.planning.request import one_of
 from holdfast.query.calling import fitting
 from holdfast.synthesis.mwem import mwem
 from holdfast.synthesis.small_database import small_database

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.check import shown
 from holdfast.errors import InputError
 from holdfast.query.grouping import is_list
 from holdfast.query.predicate import conjunction
 from holdfast.query.region import GRID, Region, in_bin, region
 from holdfast.query.universe import Universe
-from holdfast.query.wording import shown
 from holdfast.weights.marginals import Axes, marginals
 
 
@@ -93,7 +93,7 @@ def all_marginals(universe: Universe, ways: int) -> list[str]:
     includes its end. NULL is in none of them.
     """
     if isinstance(ways, bool) or not isinstance(ways, int) or not 1 <= ways <= len(universe.axes):
-        raise InputError(f"expected ways= from 1 to the {len(universe.axes)} columns, got {ways!r}")
+        raise InputError(f"expected 1 to {len(universe.axes)} for ways, got {shown(ways)}")
     leaves = [
         [in_bin(axis, universe.schema[axis.column], place) for place in range(axis.size)]
         for axis in universe.axes

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 
 from holdfast.privacy.rounding import up
-from holdfast.validity.search import least
+from holdfast.validity.search import least, tuned
 
 
 def gaussian_information(rows: int, queries: int, standard_deviation: float) -> float:
@@ -116,8 +116,4 @@ def _tuned(
         s = math.exp(log_s)
         return up(s / rows * tail + population(gaussian_information(rows, queries, s)))
 
-    if standard_deviation is not None:
-        value = width(math.log(standard_deviation))
-    else:
-        value = least(width, 0.0, math.log(rows) + 3.0, 50)[0]
-    return value if value < 1.0 else math.inf
+    return tuned(width, rows, standard_deviation, beyond=3.0)

@@ -34,7 +34,7 @@ class LeaveOut:
 
     def __post_init__(self) -> None:
         if not self.sizes or len(self.sizes) != len(self.weights):
-            raise InputError("expected a weight for each number of rows to leave out")
+            raise InputError("expected a weight for each number of rows to leave out, got others")
         if not all(1 <= m < self.rows for m in self.sizes):
             raise InputError(f"expected to leave out 1 to {self.rows - 1} rows, got {self.sizes}")
         if not all(w > 0 for w in self.weights) or math.fsum(self.weights) > 1:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from holdfast.check import positive, probability, whole
 from holdfast.errors import InputError
 from holdfast.privacy.rounding import down, up
-from holdfast.validity.argument import positive, proportion, whole
 from holdfast.validity.search import least
 
 
@@ -20,7 +20,7 @@ def max_information(*, rows: int, epsilon: float, failure: float) -> float:
     Reference: Dwork et al. 2015 (NIPS, "Generalization in adaptive data analysis and holdout reuse"), Theorem
     20.
     """
-    n, eps, b = whole("rows", rows), positive("epsilon", epsilon), proportion("failure", failure)
+    n, eps, b = whole("rows", rows), positive("epsilon", epsilon), probability("failure", failure)
     return up(min(eps * n, eps * eps * n / 2.0 + eps * math.sqrt(n * math.log(2.0 / b) / 2.0)))
 
 
@@ -32,16 +32,15 @@ def corrected_level(level: float, *, rows: int, epsilon: float, failure: float |
     Requires: as `max_information`; the p-value is computed on the same rows and is valid for each fixed test.
     b = `failure` is tuned from the public numbers when not given. Reference: as `max_information`, section 4.
     """
-    alpha = proportion("level", level)
+    alpha = probability("level", level)
     if failure is not None:
-        b = proportion("failure", failure)
+        b = probability("failure", failure)
         if b >= alpha:
             raise InputError(
-                f"failure must be below level = {alpha:g}, got {b:g}; spend less of the level on it"
+                f"expected less than level={alpha:g} for failure, got {b:g}; spend less of the level on it"
             )
         return _at(alpha, rows, epsilon, b)
-    whole("rows", rows)
-    positive("epsilon", epsilon)
+    rows, epsilon = whole("rows", rows), positive("epsilon", epsilon)
     loss, _ = least(lambda x: -_at(alpha, rows, epsilon, alpha * math.exp(x)), -30.0, -1e-3, 50)
     return -loss
 

@@ -8,9 +8,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from holdfast.errors import InputError
+from holdfast.check import one_of, probability
 from holdfast.privacy.rounding import down, round_down
-from holdfast.validity.argument import proportion
 from holdfast.validity.discretised import best_cells
 from holdfast.validity.gaussian_answers import gaussian_noise, gaussian_width, population_term
 from holdfast.validity.guess_and_check import checked, failure_share, holdout_width
@@ -51,9 +50,8 @@ def plan(
     `prefer`: "width" chooses the option that can be narrowest, "rows" the one that fits and reads the fewest
     rows. `private=False` lets rounding and splitting be chosen, which release exact statistics.
     """
-    asked = Request(rows, queries, confidence, proportion("within", within), flip=flip).checked()
-    if prefer not in ("width", "rows"):
-        raise InputError(f"prefer must be 'width' or 'rows', got {prefer!r}; choose one")
+    asked = Request(rows, queries, confidence, probability("within", within), flip=flip).checked()
+    one_of("prefer", prefer, ("width", "rows"))
     found = [choose((name,), asked) for name in _PLANNED]
     options = [option if option.fits else needs(option) for option in found]
     fitting = [option for option in options if option.fits and (option.private or not private)]

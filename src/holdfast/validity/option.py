@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from holdfast.check import probability, whole
 from holdfast.privacy import event, rule
-from holdfast.privacy.rounding import up
-from holdfast.validity.argument import miss, proportion, whole
+from holdfast.privacy.rounding import miss, up
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class Request:
     def checked(self) -> Request:
         """The same numbers, as ints and floats; InputError before anything is computed."""
         n, k = whole("rows", self.rows), whole("queries", self.queries)
-        confidence = proportion("confidence", self.confidence)
-        within = None if self.within is None else proportion("within", self.within)
+        confidence = probability("confidence", self.confidence)
+        within = None if self.within is None else probability("within", self.within)
         failures = None if self.failures is None else whole("failures", self.failures, 0)
-        flip = proportion("flip", self.flip, 0.5)
+        flip = probability("flip", self.flip, 0.5)
         return Request(n, k, confidence, within, whole("grid", self.grid), flip, failures)
 
     @property

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from holdfast.check import between, one_of, positive, probability, whole
 from holdfast.errors import InputError
-from holdfast.validity.argument import miss, not_negative, positive, proportion, whole
+from holdfast.privacy.rounding import miss
 from holdfast.validity.catalogue import BOUNDS, Bound
 from holdfast.validity.search import last_within, most
 
@@ -17,15 +19,12 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "standard_deviation": positive,
     "grid": whole,
     "votes": whole,
-    "flip": lambda name, value: proportion(name, value, 0.5),
+    "flip": lambda name, value: probability(name, value, 0.5),
     "rounds": whole,
     "epochs": whole,
     "cells": whole,
     "failures": lambda name, value: whole(name, value, 0),
-    "rho": not_negative,
-    "epsilon": not_negative,
-    "delta": not_negative,
-    "sample_error": not_negative,
+    **dict.fromkeys(("rho", "epsilon", "delta", "sample_error"), partial(between, low=0.0)),
 }
 
 
@@ -36,9 +35,7 @@ def bounds() -> list[Bound]:
 
 def bound(name: str) -> Bound:
     """The bound of that name; InputError lists the names otherwise."""
-    if name not in _BOUNDS:
-        raise InputError(f"unknown bound {name!r}; expected one of {', '.join(_BOUNDS)}")
-    return _BOUNDS[name]
+    return _BOUNDS[one_of("bound", name, _BOUNDS)]
 
 
 def width(name: str, *, rows: int, queries: int, confidence: float, **parameters: Any) -> float:
@@ -81,5 +78,7 @@ def _checked(theorem: Bound, parameters: dict[str, Any]) -> dict[str, Any]:
     unknown = sorted(set(parameters) - set(theorem.parameters))
     if unknown:
         known = ", ".join(theorem.parameters) or "none"
-        raise InputError(f"{theorem.name!r} does not take {', '.join(unknown)}; its parameters are: {known}")
+        raise InputError(
+            f"expected parameters of {theorem.name!r}, got {', '.join(unknown)}; they are: {known}"
+        )
     return {name: _CHECKS[name](name, value) for name, value in parameters.items() if value is not None}

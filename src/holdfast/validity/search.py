@@ -46,12 +46,14 @@ def least_power(holds: Callable[[float], bool], low: float, high: float, steps: 
     return up(math.exp(high))
 
 
-def tuned(best: Callable[[float], float], rows: int, standard_deviation: float | None) -> float:
+def tuned(
+    best: Callable[[float], float], rows: int, standard_deviation: float | None, beyond: float = 2.0
+) -> float:
     """The width at a noise whose logarithm `best` takes, or at the best noise; inf if it says nothing."""
     if standard_deviation is not None:
         value = best(math.log(standard_deviation))
     else:
-        value = least(best, 0.0, math.log(rows) + 2.0, 50)[0]
+        value = least(best, 0.0, math.log(rows) + beyond, 50)[0]
     return value if value < 1.0 else math.inf
 
 

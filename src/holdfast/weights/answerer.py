@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from holdfast.check import one_of, positive, printable, whole
 from holdfast.errors import BudgetError, InputError
 from holdfast.ledger import Stale
 from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.noise.gaussian import gaussian
 from holdfast.noise.laplace import laplace
-from holdfast.planning.request import one_of, positive, printable, whole
 from holdfast.privacy.event import Nothing
 from holdfast.query.calling import fitting
 from holdfast.query.region import GRID, Region, factors, region
@@ -286,7 +286,9 @@ class MultiplicativeWeights:
         """The terms of the opening that stands. InputError if it is not the one that is asked for here."""
         saved = paid.entry.note
         if saved["asked"] != self._opening:
-            raise InputError(f"the weights {self._name!r} were opened on other terms; choose another name")
+            raise InputError(
+                f"expected the terms of the weights {self._name!r}, got other terms; choose another name"
+            )
         return WeightsTerms.from_json(saved["terms"])
 
     def _catch_up(self) -> None:

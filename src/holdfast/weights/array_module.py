@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.check import one_of
 from holdfast.errors import InputError
 
 
@@ -26,11 +27,8 @@ class ArrayModule:
 
 def array_module(name: str = "numpy", dtype: str = "float64") -> ArrayModule:
     """The operations of one library. Heavy imports happen here, when first asked for."""
-    if dtype not in ("float64", "float32"):
-        raise InputError(f'expected dtype="float64" or "float32", got {dtype!r}')
-    if not isinstance(name, str):
-        raise InputError(f'expected device="numpy", "cupy" or "torch", got {type(name).__name__}')
-    if name == "numpy":
+    one_of("dtype", dtype, ("float64", "float32"))
+    if one_of("device", name, ("numpy", "cupy", "torch")) == "numpy":
         return ArrayModule(name, lambda n: np.ones(n, dtype), lambda a: np.asarray(a, dtype), np.asarray)
     try:
         if name == "cupy":
@@ -39,16 +37,16 @@ def array_module(name: str = "numpy", dtype: str = "float64") -> ArrayModule:
             return ArrayModule(
                 name, lambda n: cupy.ones(n, dtype), lambda a: cupy.asarray(a, dtype), cupy.asnumpy
             )
-        if name == "torch":
-            import torch  # type: ignore[import-not-found, unused-ignore]
+        import torch  # type: ignore[import-not-found, unused-ignore]
 
-            device, kind = ("cuda" if torch.cuda.is_available() else "cpu"), getattr(torch, dtype)
-            return ArrayModule(
-                name,
-                lambda n: torch.ones(n, dtype=kind, device=device),
-                lambda a: torch.as_tensor(np.asarray(a), dtype=kind, device=device),
-                lambda a: a.cpu().numpy(),
-            )
+        device, kind = ("cuda" if torch.cuda.is_available() else "cpu"), getattr(torch, dtype)
+        return ArrayModule(
+            name,
+            lambda n: torch.ones(n, dtype=kind, device=device),
+            lambda a: torch.as_tensor(np.asarray(a), dtype=kind, device=device),
+            lambda a: a.cpu().numpy(),
+        )
     except ImportError:
-        raise InputError(f"{name} is not installed; install holdfast[gpu], or use device='numpy'") from None
-    raise InputError(f'expected device="numpy", "cupy" or "torch", got {name!r}')
+        raise InputError(
+            f"cannot import {name}: not installed; add holdfast[gpu], or use device='numpy'"
+        ) from None

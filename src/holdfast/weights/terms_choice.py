@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Unpack
 
+from holdfast.check import one_of, positive, printable, probability, whole
 from holdfast.errors import BudgetError, InputError, MechanismError
 from holdfast.planning.keywords import Many
 from holdfast.planning.promise import next_promises, refuse_beyond_the_promise
-from holdfast.planning.request import one_of, positive, printable, probability, whole
 from holdfast.privacy.conversion import zcdp_to_approx
 from holdfast.privacy.event import Group
 from holdfast.privacy.filter import UNITS
@@ -117,7 +117,9 @@ def plan_weights(
     budget = epsilon if pure else rho
     if version != "best":
         if epsilon is None or within is not None or rho is not None:
-            raise InputError(f"the {version} version is planned from epsilon= and delta=; give these")
+            raise InputError(
+                f"expected epsilon= and delta= for the {version} version, got others; give these"
+            )
         own = lecture if version == "lecture" else textbook
         terms = own(n, points, queries, positive("epsilon", epsilon), delta or 0.0, failure)
     elif within is not None and rho is None and epsilon is None:
@@ -133,7 +135,9 @@ def plan_weights(
         else:
             terms = best_within(n, points, queries, failure, rho=amount)
     else:
-        raise InputError("give within=, or the budget of all updates: rho= (epsilon= in a pure session)")
+        raise InputError(
+            "expected within=, or rho= for all updates (epsilon= in a pure session), got neither or both"
+        )
     _refuse_what_cannot_finish(session, terms)
     return terms
 

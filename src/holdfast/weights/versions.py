@@ -104,7 +104,8 @@ def _cheapest(
     options = [terms for terms in tried if terms is not None]
     if not options:
         raise InputError(
-            f"within={within:g} is less than noise in steps of 1/{GRID:,} row can certify on {rows:,} rows; ask "
+            f"cannot plan: within={within:g} is less than noise in steps of 1/{GRID:,} row can certify "
+            f"on {rows:,} rows; ask "
             "for a wider promise"
         )
     return min(options, key=lambda t: t.rho if answer == "gaussian" else t.epsilon)
@@ -188,7 +189,7 @@ def best_within(
     low, high = 1e-7, 1.0
     if not fits(high * (1 - 2.0**-20)):
         raise InputError(
-            f"this budget certifies no error below 1 for {questions:,} questions on {rows:,} rows and "
+            f"cannot plan: this budget certifies no error below 1 for {questions:,} questions on {rows:,} rows and "
             f"{points:,} points; give more budget, fewer columns, or ask independently"
         )
     for _ in range(30):
@@ -209,7 +210,8 @@ def textbook(
     alpha = textbook_within(rows, points, questions, epsilon, delta, failure) / 3
     if 3 * alpha >= 1:
         raise InputError(
-            f"the textbook's version certifies no error below 1 here (it proves {3 * alpha:.3g})"
+            f"cannot plan: the textbook's version certifies no error below 1 here (it proves "
+            f"{3 * alpha:.3g}); take version='best'"
         )
     c = math.ceil(4 * math.log(points) / alpha**2)
     one = allocation.lecture(GRID, Fraction(epsilon), Fraction(delta), c, numeric=True)
@@ -264,7 +266,10 @@ def lecture(
     run = round_down(2 * (1 + 2 ** (2 / 3)) / 2 ** (2 / 3) / (sigma * rows))
     within = threshold + run_reach(run, c, questions, failure) / unit
     if within >= 1:
-        raise InputError(f"the lecture's version certifies no error below 1 here (it proves {within:.3g})")
+        raise InputError(
+            f"cannot plan: the lecture's version certifies no error below 1 here (it proves "
+            f"{within:.3g}); take version='best'"
+        )
     scale = round_down(sigma * unit)
     eta = math.log(points) ** 0.25 / math.sqrt(rows)
     reach = laplace_reach(scale, failure / (3 * c), False)
@@ -276,7 +281,7 @@ def lecture(
 def lecture_sigma(rows: int, points: int, epsilon: float, delta: float) -> float:
     """10 ln(1/delta) ln^(1/4) N/(sqrt(n) epsilon): the box of lecture 13, corrected."""
     if not 0 < delta < 1:
-        raise InputError(f"the lecture's version needs delta between 0 and 1, got {delta!r}")
+        raise InputError(f"expected delta between 0 and 1 for the lecture's version, got {delta!r}")
     return 10 * math.log(1 / delta) * math.sqrt(math.sqrt(math.log(points))) / (math.sqrt(rows) * epsilon)
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.check import integer
 from holdfast.noise.bits import Bits, source
-from holdfast.noise.parameter import natural
 from holdfast.query.grouping import Grouping
 from holdfast.query.schema import ColumnType, Real
 from holdfast.weights.distribution import Weights
@@ -22,7 +22,7 @@ def sample(weights: Weights, count: int, bits: Bits | None = None) -> dict[str, 
     The weights are rounded to whole units, 2^62 in all, and a cell is chosen by an exact uniform integer.
     Within a bin of several values one is drawn uniformly. Post-processing: no row of the table is touched.
     """
-    natural("count", count)
+    count = integer("count", count, 0)
     draw = source(bits)
     probabilities, outside = weights.probabilities()
     units = np.append(probabilities.reshape(-1), outside) * float(_UNITS >> 1)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.audit.overfitting.chance import Generator
+from holdfast.check import integer, probability
 from holdfast.errors import BudgetError, InputError
 from holdfast.noise.bits import Bits
 
@@ -140,8 +141,7 @@ def play(
     bits: Bits | None = None,
 ) -> Outcome:
     """One game on a fresh sample."""
-    if min(rows, queries) < 1 or not 0.0 < beta < 1.0:
-        raise InputError("expected rows and queries of at least 1 and beta between 0 and 1; choose others")
+    rows, queries, beta = integer("rows", rows), integer("queries", queries), probability("beta", beta)
     answerer = maker(rows, queries, beta, bits)
     referee = Referee(attack.population(rows, queries, generator), answerer, queries)
     with contextlib.suppress(Halted):

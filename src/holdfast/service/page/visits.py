@@ -6,9 +6,9 @@ import hmac
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from fastapi import Depends, Request
 from starlette.datastructures import FormData
@@ -20,6 +20,7 @@ from holdfast.service.fast_route import ID
 from holdfast.service.gateway import Gateway
 from holdfast.service.problem import Problem
 
+Number = TypeVar("Number", int, float)
 COOKIE = "holdfast"
 SECONDS = 12 * 3600.0
 """How long a visit lasts."""
@@ -39,12 +40,12 @@ class Visitor:
         return auth.digest(f"form {self.secret}")
 
 
-def sign_in(guard: Gateway, token: str, now: float | None = None) -> str | None:
+def sign_in(guard: Gateway, token: str) -> str | None:
     """The secret of a new cookie, or None if the token is not valid."""
     key = auth.token_id(token)
     if key is None or guard.who(token) is None:
         return None
-    secret, moment = secrets.token_hex(32), time.time() if now is None else now
+    secret, moment = secrets.token_hex(32), time.time()
     guard.catalog.add_visit(auth.digest(secret), key, moment + SECONDS, moment)
     return secret
 
@@ -61,12 +62,12 @@ def guard_of(request: Request) -> Gateway:
     return request.app.state.gateway  # type: ignore[no-any-return]
 
 
-def visitor_of(request: Request, now: float | None = None) -> Visitor | None:
+def visitor_of(request: Request) -> Visitor | None:
     """Who is signed in, if anybody."""
     secret, guard = request.cookies.get(COOKIE), guard_of(request)
     if not secret:
         return None
-    person = guard.catalog.visitor(auth.digest(secret), time.time() if now is None else now)
+    person = guard.catalog.visitor(auth.digest(secret), time.time())
     return None if person is None else Visitor(person, secret, guard)
 
 
@@ -126,22 +127,20 @@ def field(form: FormData, name: str) -> str:
 
 def number(form: FormData, name: str) -> float | None:
     """A decimal number of a form; None if the field is empty."""
-    text = field(form, name)
-    try:
-        return float(text) if text else None
-    except ValueError:
-        raise Problem("invalid", f"expected a number in {name.replace('_', ' ')}, got other text") from None
+    return _read(form, name, float, "a number")
 
 
 def whole(form: FormData, name: str) -> int | None:
     """A whole number of a form; None if the field is empty."""
+    return _read(form, name, int, "a whole number")
+
+
+def _read(form: FormData, name: str, kind: Callable[[str], Number], what: str) -> Number | None:
     text = field(form, name)
     try:
-        return int(text) if text else None
+        return kind(text) if text else None
     except ValueError:
-        raise Problem(
-            "invalid", f"expected a whole number in {name.replace('_', ' ')}, got other text"
-        ) from None
+        raise Problem("invalid", f"expected {what} in {name.replace('_', ' ')}, got other text") from None
 
 
 def chosen(form: FormData, name: str) -> str:
