@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from holdfast.data.frame import FrameSource
 from holdfast.errors import HoldfastError
 from holdfast.holdout import Leaderboard, ReusableHoldout
 from holdfast.learn import FiniteClass, Thresholds, logistic
-from holdfast.ledger import Account, Charge, MemoryLedger, Record, Reserve, SqliteLedger
+from holdfast.ledger import Account, Charge, Commit, MemoryLedger, Record, Reserve, SqliteLedger
 from holdfast.mechanisms import SparseVector
 from holdfast.stream import Counter, HistogramCounter, PanPrivateDensity, UnboundedCounter
 from holdfast.synthesis import quality
@@ -41,18 +42,19 @@ def ledger_with(ledger: Any) -> Any:
     return ledger
 
 
-def raised(outcomes: list[Any]) -> None:
-    """Raise the first error among the outcomes of commits."""
-    for outcome in outcomes:
-        if isinstance(outcome, Exception):
-            raise outcome
+def later(ledger: Any, commit: Commit) -> None:
+    """Raise what becomes of a commit, if it is an error."""
+    with ThreadPoolExecutor(1) as threads:
+        outcome = ledger.later(commit, threads).result()
+    if isinstance(outcome, Exception):
+        raise outcome
 
 
 LEDGER: dict[str, Action] = {
     "reserve": lambda x: x.reserve("s", f"new {os.getpid()}", "{}", "{}", Charge(1, 1)),
     "record": lambda x: x.record(next(iter(x.entries())).id, "1"),
-    "together": lambda x: raised(x.together([Reserve("s", f"another {os.getpid()}", "{}", "{}", Charge(1, 1))])),
-    "record together": lambda x: raised(x.together([Record(next(iter(x.entries())).id, "1")])),
+    "later": lambda x: later(x, Reserve("s", f"another {os.getpid()}", "{}", "{}", Charge(1, 1))),
+    "record later": lambda x: later(x, Record(next(iter(x.entries())).id, "1")),
     "find": lambda x: x.find("s", "paid"),
     "answered": lambda x: list(x.answered()),
     "turn": lambda x: x.turn().__enter__(),

@@ -132,7 +132,7 @@ INSIDE = {
     "weights.MultiplicativeWeights": "SparseVector, a ledger", "holdout.Asker": "SparseVector, a ledger",
     "holdout.Looks": "a ledger",
     "ledger.Writer": "ChainedLedger", "ledger.Batches": "ChainedLedger", "ledger.Ticket": "ChainedLedger",
-    "ledger.Call": "ChainedLedger",
+    "ledger.Call": "ChainedLedger", "ledger.Later": "ChainedLedger",
     "ledger.Anchor": "ChainedLedger", "ledger.PostgresDatabase": "ChainedLedger",
     "ledger.SqliteDatabase": "ChainedLedger", "ledger.Readers": "ChainedLedger",
 }  # fmt: skip

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from holdfast.ledger import Charge, Ledger, MemoryLedger
+from holdfast.ledger import Charge, Commit, Ledger, MemoryLedger, Outcome
 from ledger.homes import HOMES
 
 Make = Callable[[Path], Ledger]
@@ -20,3 +21,9 @@ def charge(ledger: Ledger, units: int, session: str = "s") -> int:
     """One more reservation of a session."""
     mine = ledger.totals(session).entries
     return ledger.reserve(session, f"key {mine}", "{}", "{}", Charge(units, 2 * units, 3)).id
+
+
+def together(ledger: Ledger, commits: Sequence[Commit]) -> list[Outcome]:
+    """What becomes of commits that are put one after the other, and waited for in the end."""
+    with ThreadPoolExecutor(2) as threads:
+        return [future.result() for future in [ledger.later(commit, threads) for commit in commits]]

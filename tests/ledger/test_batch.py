@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -450,3 +451,112 @@ def test_a_forked_child_cannot_use_its_parents_locks(tmp_path: Path, monkeypatch
     monkeypatch.undo()
     ledger.reserve("s", "key", "{}", "{}", Charge(1, 1))
     ledger.close()
+
+
+class Tells(Batches[Any]):
+    """The broken twin: an operation of no thread is told when its batch begins."""
+
+    def _lead(self) -> None:
+        for call in self._waiting:
+            if isinstance(call, batch.Later):
+                call.tell(None)
+        super()._lead()
+
+
+def heard_after_commit(batches: type[Batches[Any]]) -> tuple[list[int], list[bool]]:
+    """The sizes of the batches, and whether each operation of no thread was told only after its commit; the second
+    batch comes while the first is committed, with an operation of a thread in its midst."""
+    sizes: list[int] = []
+    committed: set[object] = set()
+    begun, go, heard = threading.Event(), threading.Event(), []
+
+    def run(tickets: list[Ticket[Any]]) -> None:
+        sizes.append(len(tickets))
+        begun.set()
+        assert go.wait(30)
+        for ticket in tickets:
+            ticket.attempt(None)
+        committed.update(ticket.result for ticket in tickets)
+
+    queue = batches(run)
+    with ThreadPoolExecutor(2) as threads:
+
+        def put(name: str) -> Any:
+            future = queue.later(lambda writer: name, threads)
+            future.add_done_callback(lambda told: heard.append(name in committed))
+            return future
+
+        futures = [put("first")]
+        assert begun.wait(30)
+        futures += [put("a"), put("b")]
+        waits = threading.Thread(target=lambda: queue.put(lambda writer: "thread"))
+        waits.start()
+        while len(queue._waiting) < 3:
+            threading.Event().wait(0.001)
+        futures.append(put("c"))
+        go.set()
+        for future in futures:
+            future.result(30)
+        waits.join(30)
+    assert committed == {"first", "a", "b", "c", "thread"}
+    return sizes, heard
+
+
+def test_operations_of_no_thread_are_committed_with_the_others_and_told_afterwards() -> None:
+    assert heard_after_commit(Batches) == ([1, 4], [True] * 4)
+    assert not all(heard_after_commit(Tells)[1])
+
+
+@pytest.mark.parametrize("fails", [LedgerError, OSError])
+def test_a_commit_that_fails_is_told_to_whoever_did_not_wait(fails: type[Exception]) -> None:
+    """An operation that fails is an outcome too, and the next is served."""
+    failing = [fails("the disk is gone")]
+
+    def run(tickets: list[Ticket[Any]]) -> None:
+        if failing:
+            raise failing.pop()
+        for ticket in tickets:
+            ticket.attempt(None)
+
+    def refused(writer: Any) -> None:
+        raise BudgetError("too much")
+
+    queue: Batches[Any] = Batches(run)
+    with ThreadPoolExecutor(2) as threads:
+        error = queue.later(lambda writer: 1, threads).result(30)
+        assert isinstance(error, LedgerError)
+        assert ("gone" if fails is LedgerError else "interrupted") in str(error)
+        assert isinstance(queue.later(refused, threads).result(30), BudgetError)
+        assert queue.later(lambda writer: 2, threads).result(30) == 2
+        queue.close()
+        with pytest.raises(LedgerError, match="closed"):
+            queue.later(lambda writer: 3, threads)
+
+
+def test_threads_and_no_threads_at_once_are_all_told() -> None:
+    running: list[int] = []
+
+    def run(tickets: list[Ticket[Any]]) -> None:
+        assert not running, "two batches at once"
+        running.append(1)
+        for ticket in tickets:
+            ticket.attempt(None)
+        running.clear()
+
+    queue: Batches[Any] = Batches(run)
+    told: list[Any] = []
+    with ThreadPoolExecutor(4) as threads:
+
+        def work(name: int) -> None:
+            for number in range(200):
+                if (name + number) % 2:
+                    told.append(queue.put(lambda writer, number=number: number))
+                else:
+                    told.append(queue.later(lambda writer, number=number: number, threads).result(30))
+
+        workers = [threading.Thread(target=work, args=(name,)) for name in range(6)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(60)
+    assert sorted(told) == sorted(list(range(200)) * 6)

@@ -19,7 +19,7 @@ from holdfast.ledger import (
     verify,
     writer,
 )
-from ledger.makers import charge
+from ledger.makers import charge, together
 
 
 def test_a_moment_is_what_the_totals_and_the_limit_say(ledger: Ledger) -> None:
@@ -53,29 +53,29 @@ def test_lists_are_read_in_parts_and_from_the_end(ledger: Ledger, monkeypatch: p
     assert ledger.course("nobody", 1) == [] == ledger.course("s", 8)
 
 
-def test_commits_put_together_have_the_outcomes_of_each_alone(ledger: Ledger) -> None:
+def test_commits_of_no_thread_have_the_outcomes_of_each_alone(ledger: Ledger) -> None:
     ledger.open(Account("s", "zcdp", 10))
 
     def commit(key: str, units: int, holds: Precondition = Precondition()) -> Reserve:  # noqa: B008
         return Reserve("s", key, "{}", "{}", Charge(units, units), holds)
 
-    first, dear, again, stale, strange, second = ledger.together(
+    first, dear, again, stale, strange, second = together(
+        ledger,
         [
             commit("a", 4), commit("b", 7), commit("a", 1), commit("c", 1, Precondition(session_answers=1)),
             Reserve("nobody", "d", "{}", "{}", Charge(1, 1)), commit("e", 6),
-        ]
+        ],
     )  # fmt: skip
     assert (first.key, second.key) == ("a", "e")  # type: ignore[union-attr]
     assert isinstance(dear, BudgetError) and isinstance(again, Stale) and isinstance(stale, Stale)
     assert isinstance(strange, LedgerError)
     assert ledger.totals("s") == Totals(2, 2, 10) == ledger.totals()
     place = first.id  # type: ignore[union-attr]
-    assert ledger.together([Record(place, "one"), Record(place, "two"), Record(10**6, "none")])[:2] == [
+    assert together(ledger, [Record(place, "one"), Record(place, "two"), Record(10**6, "none")])[:2] == [
         "one",
         "one",
     ]
-    assert isinstance(ledger.together([Record(10**6, "none")])[0], LedgerError)
-    assert ledger.together([]) == []
+    assert isinstance(together(ledger, [Record(10**6, "none")])[0], LedgerError)
     assert verify(ledger).answered == 1
 
 

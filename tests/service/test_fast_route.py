@@ -7,22 +7,25 @@ import gc
 import json
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi import APIRouter
 from gateway import SHARE, prepared
+from ledger.makers import together
 
 from holdfast.desk import Next
 from holdfast.errors import BudgetError, DataError
-from holdfast.ledger import Account, ChainedLedger, Charge, Entry, MemoryLedger, Record, Reserve
+from holdfast.ledger import Account, ChainedLedger, Charge, MemoryLedger, Record, Reserve, SqliteLedger
 from holdfast.service import api
 from holdfast.service import work as service_work
 from holdfast.service.catalog import Catalog
 from holdfast.service.clock import Release
 from holdfast.service.fast_route import FastRoute, question_of
+from holdfast.service.public_times import PublicTimesLedger
 from holdfast.service.tables import Tables
-from holdfast.service.work import Commits, Work
+from holdfast.service.work import Work
 from holdfast.session import session as session_module
 from service.site import Site, site
 
@@ -104,69 +107,56 @@ def test_the_document_tells_of_short_routes_what_it_tells_of_others(here: Site) 
     assert "Idempotency-Key" not in json.dumps(short.openapi()["paths"]["/datasets/{dataset}/estimate"])
 
 
-class Counting(MemoryLedger):
-    """A ledger that notes how many commits came together, and waits until it may commit."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.batches: list[int] = []
-        self.go = threading.Event()
-
-    def together(self, operations: Any) -> Any:
-        self.batches.append(len(operations))
-        self.go.wait(30)
-        return super().together(operations)
-
-
 def commit(number: int, units: int = 1) -> Reserve:
     return Reserve("s", f"key {number}", "{}", "{}", Charge(units, units))
 
 
-def test_commits_that_come_meanwhile_are_committed_together() -> None:
-    ledger = Counting()
+@pytest.fixture
+def held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[ChainedLedger, list[int], threading.Event]]:
+    """A ledger that notes how many commits came together, and waits until it may commit."""
+    ledger, batches, go = SqliteLedger(tmp_path / "ledger.sqlite"), list[int](), threading.Event()
     ledger.open(Account("s", "zcdp", 100))
+    real = ledger._batches._run
+
+    def noted(tickets: Any) -> None:
+        batches.append(len(tickets))
+        assert go.wait(30)
+        real(tickets)
+
+    monkeypatch.setattr(ledger._batches, "_run", noted)
+    yield ledger, batches, go
+    ledger.close()
+
+
+def test_commits_that_come_meanwhile_are_committed_together(
+    held: tuple[ChainedLedger, list[int], threading.Event],
+) -> None:
+    ledger, batches, go = held
 
     async def many() -> list[Any]:
-        work = Work(4)
-        commits = Commits(ledger, work._committing)
-        first = [commits.put(commit(number)) for number in range(3)]
-        while not ledger.batches:
+        work, public = Work(4), PublicTimesLedger(ledger)
+
+        def put(number: int, units: int = 1) -> asyncio.Task[Any]:
+            return asyncio.create_task(public.committed(commit(number, units), work._committing))
+
+        first = [put(0)]
+        while not batches:
             await asyncio.sleep(0.001)
-        later = [commits.put(commit(number, units=40)) for number in range(3, 8)]
-        assert not any(future.done() for future in [*first, *later]), "nobody hears before the commit"
-        ledger.go.set()
+        later = [put(number, units=40) for number in range(1, 6)]
+        while len(ledger._batches._waiting) < 5:
+            await asyncio.sleep(0.001)
+        assert not any(task.done() for task in [*first, *later]), "nobody hears before the commit"
+        go.set()
         outcomes = await asyncio.gather(*first, *later)
         await work.close()
         return outcomes
 
     outcomes = asyncio.run(many())
-    assert ledger.batches == [3, 5]
-    assert [type(outcome).__name__ for outcome in outcomes] == ["Entry"] * 5 + ["BudgetError"] * 3
-    assert ledger.totals().units == 83
-
-
-def test_a_ledger_that_fails_is_told_to_all_and_the_next_is_served() -> None:
-    class Broken(MemoryLedger):
-        fails = True
-
-        def together(self, operations: Any) -> Any:
-            if self.fails:
-                raise OSError("the disk is gone")
-            return super().together(operations)
-
-    ledger = Broken()
-    ledger.open(Account("s", "zcdp", 100))
-
-    async def run() -> tuple[list[Any], Any]:
-        work = Work(4)
-        commits = Commits(ledger, work._committing)
-        broken = await asyncio.gather(*(commits.put(commit(number)) for number in range(3)))
-        ledger.fails = False
-        return broken, await commits.put(commit(9))
-
-    broken, after = asyncio.run(run())
-    assert [str(outcome) for outcome in broken] == ["the disk is gone"] * 3
-    assert isinstance(after, Entry)
+    assert batches == [1, 5]
+    assert [type(outcome).__name__ for outcome in outcomes] == ["Entry"] * 3 + ["BudgetError"] * 3
+    assert ledger.totals().units == 81
 
 
 def test_what_was_paid_for_is_answered_before_the_gateway_stops(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,6 +168,8 @@ def test_what_was_paid_for_is_answered_before_the_gateway_stops(monkeypatch: pyt
         async def until_record(self) -> None:
             await asyncio.sleep(0.05)
 
+        during = Release.during
+
     class Asked:
         state = type("State", (), {"release": Quick(), "person": type("Person", (), {"id": "p"})})
 
@@ -187,7 +179,7 @@ def test_what_was_paid_for_is_answered_before_the_gateway_stops(monkeypatch: pyt
 
     async def run() -> None:
         work = Work(4)
-        task = asyncio.create_task(work.stepwise(Asked(), steps(), ledger))  # type: ignore[arg-type]
+        task = asyncio.create_task(work.stepwise(Asked(), steps(), PublicTimesLedger(ledger)))  # type: ignore[arg-type]
         while not ledger.totals().entries:
             await asyncio.sleep(0)
         task.cancel()
@@ -220,7 +212,7 @@ def test_an_error_that_nobody_waits_for_is_not_logged(caplog: pytest.LogCaptureF
         work, loop = Work(4), asyncio.get_running_loop()
         loop.set_exception_handler(lambda loop, context: heard.append(str(context)))
         left: list[Any] = [
-            asyncio.create_task(work.stepwise(request, steps(), MemoryLedger())),
+            asyncio.create_task(work.stepwise(request, steps(), PublicTimesLedger(MemoryLedger()))),
             asyncio.create_task(work.charged(request, broken)),
         ]
         if not shielded:  # the control: a task whose error nobody asks for
@@ -298,7 +290,7 @@ def test_a_resumed_answer_has_a_thread_too(threads: list[str], monkeypatch: pyte
         asked = question_of(json.dumps(QUESTION | {"where": "age > 44"}).encode())
         (reserve,) = [next(gateway.asking(analyst, "people", asked))]
         assert isinstance(reserve, Reserve)
-        here.ledger().together([reserve])
+        together(here.ledger(), [reserve])
         before = here.totals()
         threads.clear()
         assert here.ask(QUESTION | {"where": "age > 44"}).status_code == 200
@@ -328,7 +320,7 @@ def test_a_share_of_answers_is_part_of_what_the_ledger_checks() -> None:
         for name, share, charged in (("cyd", {}, 5), ("dan", {"queries": 3}, 3)):
             person = started.person(started.somebody(name, SHARE | share))
             commits = [next(gateway.asking(person, "people", one)) for one in asked]
-            outcomes = [type(outcome).__name__ for outcome in ledger.together(commits)]  # type: ignore[arg-type]
+            outcomes = [type(outcome).__name__ for outcome in together(ledger, commits)]  # type: ignore[arg-type]
             assert outcomes == ["Entry"] * charged + ["Stale"] * (5 - charged)
         with pytest.raises(BudgetError, match="your share is 3"):
             gateway.ask(person, "people", asked[4])

@@ -74,7 +74,7 @@ CALLS: dict[str, dict[str, Any]] = {
         "nulls": None, "name": "made",
     } | BUDGET,
 }  # fmt: skip
-HOUSE = {"pay", "promise", "opened", "left", "report"}
+HOUSE = {"pay", "promise", "opened", "left", "report", "put"}
 """Doors for mechanisms that run beside the rows, and what takes nothing."""
 NEVER_NONE = {
     "column", "rank", "function", "columns", "text", "candidates", "threshold", "hits", "version", "name", "queries",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from holdfast.check import positive
 from holdfast.client.json_values import key_of
 from holdfast.mechanisms.sparse_vector import SparseVector
+from holdfast.planning.question import Above, OpenSparseVector
 from holdfast.query.parse import parse_predicate
-from holdfast.session.above_threshold import vector_text
+from holdfast.session.above_threshold import check_terms, level_of, vector_text
 
 if TYPE_CHECKING:
     from holdfast.client.session import RemoteSession
@@ -23,13 +22,13 @@ class RemoteAboveThreshold:
     """
 
     def __init__(self, session: RemoteSession, name: str, threshold: float, hits: int, **terms: Any) -> None:
-        self._session, self.threshold = session, positive("threshold", threshold)
-        self._rows = session._table.rows
+        check_terms(name, threshold, terms)
+        self._session, self._rows = session, session._table.rows
+        self.threshold, count = level_of(threshold, self._rows)
         # The terms alone count here; the noisy threshold is drawn at the gateway.
-        count = round(Fraction(self.threshold) * self._rows)
         self._widths = SparseVector(count, sensitivity=1, hits=hits, **terms)
-        self._terms = {"name": name, "threshold": self.threshold, "hits": hits} | terms
-        self._state = session._ask({"kind": "sparse-vector"} | self._terms)
+        self._terms: dict[str, Any] = {"name": name, "threshold": self.threshold, "hits": hits, **terms}
+        self._state = session._ask(OpenSparseVector(**self._terms))
 
     def __repr__(self) -> str:
         return vector_text(str(self._terms["name"]), self.threshold, self.asked, self.hits_left)
@@ -41,7 +40,7 @@ class RemoteAboveThreshold:
         """
         parse_predicate(where, self._session.schema)
         key = None if call is None else key_of("above", call)
-        self._state = self._session._ask({"kind": "above", "where": where} | self._terms, key)
+        self._state = self._session._ask(Above(where=where, **self._terms), key)
         return bool(self._state["above"])
 
     @property

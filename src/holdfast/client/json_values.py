@@ -1,4 +1,4 @@
-"""What was given, as JSON: numbers, texts and dates, also those of NumPy."""
+"""What was given, as JSON (numbers, texts and dates, also those of NumPy); what comes back, from JSON."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from holdfast.errors import InputError
+from holdfast.planning.budget import Amount
+from holdfast.session import Answer
 
 
 def to_json(body: dict[str, Any]) -> bytes:
@@ -25,6 +27,23 @@ def to_json(body: dict[str, Any]) -> bytes:
 def key_of(*parts: str) -> str:
     """A key for a call, which is the same for the same parts."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def answer_of(parts: dict[str, Any], *, repeated: bool = False) -> Answer:
+    """An answer from the JSON that a gateway sends."""
+    return Answer.from_json(json.dumps(parts), repeated=repeated)
+
+
+def answers_of(told: dict[str, Any]) -> list[Answer]:
+    """The answers of a reply."""
+    answers = told["answers"]
+    repeated = told.get("repeated", [False] * len(answers))
+    return [answer_of(parts, repeated=again) for parts, again in zip(answers, repeated, strict=True)]
+
+
+def amount_of(parts: dict[str, Any]) -> Amount:
+    """An amount of budget from the JSON that a gateway sends."""
+    return Amount(parts["amount"], rho=parts["rho"], epsilon=parts["epsilon"], delta=parts["delta"])
 
 
 def _plain(part: Any) -> Any:

@@ -1,60 +1,36 @@
-"""The questions as they travel: in the words in which they were put."""
+"""The questions as they travel: in the form in which they were put."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from functools import wraps
-from inspect import signature
-from typing import Any, NoReturn, Unpack
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NoReturn, Unpack
 
 from holdfast.errors import MechanismError
-from holdfast.planning.keywords import Accuracy
-from holdfast.planning.request import Request
+from holdfast.planning.keywords import Accuracy, Descent
 from holdfast.query.calling import fitting
 from holdfast.query.function import Function
-from holdfast.query.statistic import Statistic
 from holdfast.session.questions import Questions, Result
 
-
-def _sent(kind: str) -> Callable[..., Any]:
-    """A question of `Questions`, with its signature and words: read as there, then sent as it was given."""
-    read = getattr(Questions, kind)
-    parameters = signature(read)
-
-    @wraps(read)
-    def put(self: RemoteQuestions[Any], *given: Any, **how: Any) -> Any:
-        read(self, *given, **how)
-        _, *words = parameters.bind(self, *given, **how).arguments.items()
-        results = self._send(kind, **dict(words))
-        return results if kind == "sql" else results[0]
-
-    return put
+if TYPE_CHECKING:
+    from holdfast.optimize import Loss
 
 
 class RemoteQuestions(Questions[Result]):
     """The same questions, sent to a gateway.
 
-    Each is read here first: what is outside the language is refused with the same error as in process, and
-    nothing is sent. Then it travels as it was given.
+    Each is read here first, as in process: what is outside the language is refused, and nothing is sent. Then it
+    travels as it was given.
     """
-
-    @abstractmethod
-    def _send(self, kind: str, **given: Any) -> list[Result]:
-        """What the gateway says to a question."""
-
-    def _put(self, statistics: list[Statistic], request: Request) -> list[Any]:
-        """Nothing: the question was read, and may be sent."""
-        return [None] * len(statistics)
 
     @fitting
     def statistic(self, function: Function, columns: Sequence[str], **how: Unpack[Accuracy]) -> NoReturn:
         """Refused: a function of your own does not travel."""
         refuse_code("statistic")
 
-
-for _kind in ("fraction", "count", "sum", "mean", "histogram", "quantile", "sql"):
-    setattr(RemoteQuestions, _kind, _sent(_kind))  # a type checker sees those of `Questions`
+    @fitting
+    def minimize(self, loss: Loss, **how: Unpack[Descent]) -> NoReturn:
+        """Refused: a loss of your own does not travel."""
+        refuse_code("minimize")
 
 
 def refuse_code(what: str) -> NoReturn:

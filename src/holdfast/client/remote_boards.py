@@ -8,8 +8,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from holdfast.client.json_values import key_of
-from holdfast.client.session import answers_of
+from holdfast.client.json_values import answers_of, key_of
 from holdfast.client.wire import Wire
 from holdfast.errors import InputError
 from holdfast.holdout.reusable import Verdict

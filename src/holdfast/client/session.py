@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from holdfast.client.above_threshold import RemoteAboveThreshold
-from holdfast.client.json_values import key_of
-from holdfast.client.questions import RemoteQuestions, refuse_code
+from holdfast.client.json_values import amount_of, answer_of, answers_of, key_of
+from holdfast.client.questions import RemoteQuestions
 from holdfast.client.remote_plan import RemotePlan, plan_of, price_of
-from holdfast.client.weights import RemoteWeights, weights_terms
+from holdfast.client.weights import RemoteWeights
 from holdfast.client.wire import Wire
 from holdfast.errors import InputError, MechanismError
 from holdfast.ledger import Account
 from holdfast.planning.budget import Amount, budget, budget_of
-from holdfast.planning.keywords import Choice, Descent, Many, Synthesis, Threshold
+from holdfast.planning.keywords import Choice, Many, Synthesis, Threshold
+from holdfast.planning.question import OpenSparseVector, OpenWeights, Question, Read, Sample, Select
 from holdfast.planning.terms import Terms
 from holdfast.privacy.filter import UNITS
 from holdfast.query.calling import fitting
-from holdfast.query.parse import parse_predicate
 from holdfast.query.schema import Schema
+from holdfast.query.universe import universe
 from holdfast.session import Answer
+from holdfast.session.above_threshold import check_terms
 from holdfast.session.price import Price
-from holdfast.session.private_choice import Candidate, Selection, refuse_no_list
+from holdfast.session.private_choice import Candidate, Selection, choice_of, conditions_of
 from holdfast.session.report import Report
 
 if TYPE_CHECKING:
     from holdfast.client.table import RemoteTable
-    from holdfast.optimize import Loss
 
 
 class RemoteSession(RemoteQuestions[Answer]):
@@ -42,16 +42,14 @@ class RemoteSession(RemoteQuestions[Answer]):
     def __init__(self, wire: Wire, table: RemoteTable, *, confirm: bool = False) -> None:
         self._wire, self._table, self._confirm = wire, table, confirm
         self._path = f"/v1/datasets/{table.id}"
-        if "limit" not in wire.get(f"{self._path}/budget"):
+        account = self._account()
+        if "limit" not in account:
             raise InputError(
                 f"expected a budget for {table.id!r}, got none; you may see it, and an owner must admit you to ask it"
             )
+        self._currency: str = account["currency"]
         self.name: str = wire.get("/v1/me")["id"]
         self.estimate = RemoteEstimate(self)
-
-    @property
-    def _schema(self) -> Schema:
-        return self._table.schema
 
     @property
     def schema(self) -> Schema:
@@ -71,7 +69,7 @@ class RemoteSession(RemoteQuestions[Answer]):
     @property
     def currency(self) -> str:
         """What the budget is counted in: "pure" (epsilon), "zcdp" (rho) or "gdp" (mu squared)."""
-        return str(self._account()["currency"])
+        return self._currency
 
     @property
     def limit(self) -> Amount:
@@ -111,9 +109,9 @@ class RemoteSession(RemoteQuestions[Answer]):
 
         Asking again draws a fresh row and is charged again, unless it repeats a `key`.
         """
-        parse_predicate(where, self._schema)
-        call = None if key is None else key_of("sample", key, where)
-        return bool(self._ask({"kind": "sample", "where": where}, call)["told"])
+        asked = Sample(where=where)
+        asked.read(self.schema, key)
+        return bool(self._ask(asked, None if key is None else key_of("sample", key, where))["told"])
 
     @fitting
     def select(
@@ -151,11 +149,6 @@ class RemoteSession(RemoteQuestions[Answer]):
         return RemoteWeights(self, columns, queries=queries, **how)
 
     @fitting
-    def minimize(self, loss: Loss, **how: Unpack[Descent]) -> NoReturn:
-        """Refused: a loss of your own does not travel."""
-        refuse_code("minimize")
-
-    @fitting
     def synthesize(
         self, columns: Sequence[str], queries: Sequence[str], **how: Unpack[Synthesis]
     ) -> NoReturn:
@@ -167,35 +160,31 @@ class RemoteSession(RemoteQuestions[Answer]):
     def __repr__(self) -> str:
         return f"<holdfast session on {self._table.id!r} at {self._wire.place.host}>"
 
-    def _send(self, kind: str, **given: Any) -> list[Answer]:
-        return answers_of(self._ask({"kind": kind} | given))
+    def put(self, asked: Read) -> list[Answer]:
+        return answers_of(self._ask(asked.question))
 
-    def _ask(self, question: dict[str, Any], key: str | None = None) -> dict[str, Any]:
+    def _ask(self, question: Question | None, key: str | None = None) -> dict[str, Any]:
         """Put a charged question; the reply's parts."""
-        agreed = {"confirm": True} if self._confirm else {}
-        told: dict[str, Any] = self._wire.charge(f"{self._path}/ask", question | agreed, key)
+        assert question is not None, "a function of one's own was refused before"
+        agreed = replace(question, confirm=self._confirm)
+        told: dict[str, Any] = self._wire.charge(f"{self._path}/ask", agreed.to_json(), key)
         return told
 
-    def _planned(self, question: dict[str, Any]) -> list[dict[str, Any]]:
+    def _planned(self, question: Question | None) -> list[dict[str, Any]]:
         """Have a question planned; the plans' parts."""
-        plans: list[dict[str, Any]] = self._wire.post(f"{self._path}/estimate", question)["plans"]
+        assert question is not None, "a function of one's own was refused before"
+        plans: list[dict[str, Any]] = self._wire.post(f"{self._path}/estimate", question.to_json())["plans"]
         return plans
 
     def _account(self) -> dict[str, Any]:
         account: dict[str, Any] = self._wire.get(f"{self._path}/budget")
         return account
 
-    def _choice(self, candidates: Sequence[Any], scores: Sequence[Any] | None, how: Choice) -> dict[str, Any]:
+    def _choice(self, candidates: Sequence[Any], scores: Sequence[Any] | None, how: Choice) -> Select:
         """A choice as it travels: the conditions only, since the candidates may be anything."""
-        refuse_no_list(candidates)
-        texts = list(candidates if scores is None else scores)
-        if len(texts) != len(candidates):
-            raise InputError(f"expected a score for each of {len(candidates)} candidates, got {len(texts)}")
-        if not all(isinstance(text, str) for text in texts):
-            raise InputError("expected conditions, got other candidates; give conditions as their scores")
-        for text in texts:
-            parse_predicate(text, self._schema)
-        return {"kind": "select", "candidates": texts} | how
+        choice_of(self.currency, candidates, **how)
+        conditions_of(self.schema, candidates, scores)
+        return Select(candidates=list(candidates if scores is None else scores), **how)
 
 
 class RemoteEstimate(RemoteQuestions[RemotePlan]):
@@ -205,17 +194,19 @@ class RemoteEstimate(RemoteQuestions[RemotePlan]):
         self._session = session
 
     @property
-    def _schema(self) -> Schema:
+    def schema(self) -> Schema:
+        """The columns that may be asked about."""
         return self._session.schema
 
-    def _send(self, kind: str, **given: Any) -> list[RemotePlan]:
-        return [plan_of(parts) for parts in self._session._planned({"kind": kind} | given)]
+    def put(self, asked: Read) -> list[RemotePlan]:
+        return [plan_of(parts) for parts in self._session._planned(asked.question)]
 
     @fitting
     def sample(self, where: str) -> Price:
         """What `RemoteSession.sample` would cost."""
-        parse_predicate(where, self._schema)
-        return self._price({"kind": "sample", "where": where})
+        asked = Sample(where=where)
+        asked.read(self.schema)
+        return self._price(asked)
 
     @fitting
     def select(self, candidates: Sequence[str], **how: Unpack[Choice]) -> Price:
@@ -225,34 +216,14 @@ class RemoteEstimate(RemoteQuestions[RemotePlan]):
     @fitting
     def sparse_vector(self, threshold: float, hits: int, **how: Unpack[Threshold]) -> Price:
         """What opening `RemoteSession.sparse_vector` would cost."""
-        return self._price({"kind": "sparse-vector", "threshold": threshold, "hits": hits} | how)
+        check_terms("watch", threshold, how)
+        return self._price(OpenSparseVector(threshold=threshold, hits=hits, **how))
 
     @fitting
     def multiplicative_weights(self, columns: Sequence[str], *, queries: int, **how: Unpack[Many]) -> Price:
         """What all updates of `RemoteSession.multiplicative_weights` may cost."""
-        return self._price({"kind": "multiplicative-weights"} | weights_terms(columns, queries, how))
+        universe(self.schema, columns, how.get("edges"), nulls=how.get("nulls"))
+        return self._price(OpenWeights(columns=columns, queries=queries, **how))
 
-    @fitting
-    def minimize(self, loss: Loss, **how: Unpack[Descent]) -> NoReturn:
-        """Refused: a loss of your own does not travel."""
-        refuse_code("minimize")
-
-    def _price(self, question: dict[str, Any]) -> Price:
+    def _price(self, question: Question) -> Price:
         return price_of(self._session._planned(question)[0])
-
-
-def answer_of(parts: dict[str, Any], *, repeated: bool = False) -> Answer:
-    """An answer from the JSON that a gateway sends."""
-    return Answer.from_json(json.dumps(parts), repeated=repeated)
-
-
-def answers_of(told: dict[str, Any]) -> list[Answer]:
-    """The answers of a reply."""
-    answers = told["answers"]
-    repeated = told.get("repeated", [False] * len(answers))
-    return [answer_of(parts, repeated=again) for parts, again in zip(answers, repeated, strict=True)]
-
-
-def amount_of(parts: dict[str, Any]) -> Amount:
-    """An amount of budget from the JSON that a gateway sends."""
-    return Amount(parts["amount"], rho=parts["rho"], epsilon=parts["epsilon"], delta=parts["delta"])

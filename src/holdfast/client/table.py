@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.client.session import RemoteSession, amount_of
+from holdfast.client.json_values import amount_of
+from holdfast.client.session import RemoteSession
 from holdfast.client.wire import Wire
 from holdfast.planning.budget import Amount
 from holdfast.query.schema import Schema

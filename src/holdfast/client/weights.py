@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
-from holdfast.errors import InputError
+from holdfast.client.json_values import answers_of
 from holdfast.planning.keywords import Many
+from holdfast.planning.question import OpenWeights, Weigh
 from holdfast.query.universe import universe
 from holdfast.session import Answer
 
@@ -24,7 +25,8 @@ class RemoteWeights:
     def __init__(
         self, session: RemoteSession, columns: Sequence[str], queries: int, **how: Unpack[Many]
     ) -> None:
-        self._session, self._terms = session, weights_terms(columns, queries, how)
+        self._session = session
+        self._terms: dict[str, Any] = {"columns": columns, "queries": queries, **how}
         self.universe = universe(session.schema, columns, how.get("edges"), nulls=how.get("nulls"))
         self.queries = int(queries)
         self.within = float(self._opened()["within"])
@@ -51,15 +53,8 @@ class RemoteWeights:
 
     def fraction(self, where: str) -> Answer:
         """The fraction of all rows that satisfy the condition; those outside the universe satisfy none."""
-        return self._session._send("weigh", where=where, **self._terms)[0]
+        return answers_of(self._session._ask(Weigh(where=where, **self._terms)))[0]
 
     def _opened(self) -> dict[str, Any]:
         """Open, or come back; where they stand."""
-        return self._session._ask({"kind": "multiplicative-weights"} | self._terms)
-
-
-def weights_terms(columns: Sequence[str], queries: int, how: Many) -> dict[str, Any]:
-    """The terms of weights as they travel."""
-    if isinstance(columns, str):
-        raise InputError("expected a list of columns, got a text")
-    return {"columns": list(columns), "queries": queries, **how}
+        return self._session._ask(OpenWeights(**self._terms))

@@ -1,8 +1,10 @@
-"""Group commit: operations of many threads share one transaction, and so one sync of the disk."""
+"""Group commit: operations of many threads, and of an event loop, share one transaction, and so one sync of the
+disk."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
 from threading import Condition, Lock
 from typing import Any, Generic, TypeVar
 
@@ -56,6 +58,28 @@ class Call(Generic[Writer]):
             self.woken.release()
 
 
+class Later(Call[Writer]):
+    """An operation that no thread waits for. One is borrowed if it has to lead, and `future` has its outcome."""
+
+    __slots__ = ("_borrow", "future")
+
+    def __init__(self, operation: Callable[[Writer], Any], borrow: Callable[[], object]) -> None:
+        super().__init__([operation])
+        self._borrow, self.future = borrow, Future[Any]()
+
+    def tell(self, failure: tuple[Any, ...] | None) -> None:
+        super().tell(failure)
+        (ticket,) = self.tickets
+        if not self.future.done():
+            self.future.set_result(ticket.result if ticket.error is None else ticket.error)
+
+    def wake(self) -> None:
+        borrows = self.leads and self.woken.locked()
+        super().wake()
+        if borrows:
+            self._borrow()
+
+
 class Batches(Generic[Writer]):
     """A queue of operations. Whoever comes while nobody works runs all that wait; the others sleep meanwhile.
     The first that came in between runs the next batch.
@@ -104,6 +128,22 @@ class Batches(Generic[Writer]):
                 self._settle(call)
                 raise
         return call.tickets
+
+    def later(self, operation: Callable[[Writer], Any], threads: Executor) -> Future[Any]:
+        """The same for whoever must not wait: what becomes of the operation, its result or its error.
+
+        Requires: the threads are there as long as something waits.
+        """
+
+        def lead() -> None:
+            try:
+                self._lead()
+            finally:
+                self._settle(call)
+
+        call = Later(operation, lambda: threads.submit(lead))
+        self._enter(call)
+        return call.future
 
     def close(self) -> None:
         """Refuse what comes later; wait for what is under way and for what waits."""

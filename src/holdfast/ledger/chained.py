@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -89,12 +90,11 @@ class ChainedLedger:
     def record(self, entry: int, answer: str, *, secret: bool = False, after: int | None = None) -> str:
         return self._write(lambda writer: writer.record(entry, answer, secret, after))
 
-    def together(self, commits: Sequence[Commit]) -> list[Outcome]:
+    def later(self, commit: Commit, threads: Executor) -> Future[Outcome]:
         self._home.check()
-        if any(isinstance(commit, Reserve) for commit in commits):
+        if isinstance(commit, Reserve):
             reached("before reserve")
-        tickets = self._batches.put_all([_open_only(_written(commit)) for commit in commits])
-        return [ticket.result if ticket.error is None else ticket.error for ticket in tickets]
+        return self._batches.later(_open_only(commit.put), threads)
 
     def find(self, session: str, key: str) -> Entry | None:
         self._home.check()
@@ -261,14 +261,6 @@ class ChainedLedger:
             return self._anchor.read()
         except NoAnchor:
             return None
-
-
-def _written(commit: Commit) -> Callable[[Writer], Entry | str]:
-    if isinstance(commit, Reserve):
-        return lambda writer: writer.reserve(
-            commit.session, commit.key, commit.plan, commit.event, commit.charge, commit.holds
-        )
-    return lambda writer: writer.record(commit.entry, commit.answer, commit.secret)
 
 
 def _open_only(operation: Callable[[Writer], Result]) -> Callable[[Writer], Result]:

@@ -9,6 +9,7 @@ from holdfast.ledger.entry import ALWAYS, Charge, Entry, Precondition
 
 if TYPE_CHECKING:
     from holdfast.ledger.protocol import Ledger
+    from holdfast.ledger.writer import Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Reserve:
     charge: Charge
     holds: Precondition = ALWAYS
 
-    def put(self, ledger: Ledger) -> Entry:
+    def put(self, ledger: Ledger | Writer) -> Entry:
         return ledger.reserve(self.session, self.key, self.plan, self.event, self.charge, self.holds)
 
 
@@ -34,7 +35,7 @@ class Record:
     answer: str
     secret: bool = False
 
-    def put(self, ledger: Ledger) -> str:
+    def put(self, ledger: Ledger | Writer) -> str:
         return ledger.record(self.entry, self.answer, secret=self.secret)
 
 

@@ -6,6 +6,7 @@ import hashlib
 import secrets
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import accumulate, islice
@@ -126,8 +127,10 @@ class MemoryLedger:
             self._log.append(("answered", entry))
             return answer
 
-    def together(self, commits: Sequence[Commit]) -> list[Outcome]:
-        return [outcome(commit, self) for commit in commits]
+    def later(self, commit: Commit, threads: Executor) -> Future[Outcome]:
+        future = Future[Outcome]()
+        future.set_result(outcome(commit, self))
+        return future
 
     def find(self, session: str, key: str) -> Entry | None:
         self._home.check()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -42,9 +43,9 @@ class Ledger(Protocol):
         threshold) is left out of exports. With `after`, Stale unless the ledger's last answer stands at this place,
         as `answered` tells it: for answers that depend on all before."""
 
-    def together(self, commits: Sequence[Commit]) -> list[Outcome]:
-        """Commit several at once. Each succeeds or fails by itself: what `reserve` or `record` would have returned
-        or raised for it, in their order."""
+    def later(self, commit: Commit, threads: Executor) -> Future[Outcome]:
+        """Commit without waiting for it: what `reserve` or `record` will have returned or raised. Those that come
+        while others are committed are committed together next, in their order, by one of the threads."""
 
     def find(self, session: str, key: str) -> Entry | None:
         """The reservation that this session made under this key, if any."""

@@ -9,17 +9,31 @@ from typing import Annotated, Any, TypeVar
 from fastapi import APIRouter, Depends, FastAPI, Header, Path, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from fastapi.security import HTTPBearer
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from holdfast.errors import InputError
+from holdfast.planning.question import Amount, Chance, Many
+from holdfast.planning.question import Name as Column
 from holdfast.query.schema import Schema
+from holdfast.service.answering import brief
 from holdfast.service.boards import Board
 from holdfast.service.catalog import Person, Token
-from holdfast.service.fast_route import ID, FastRoute, asker_of
+from holdfast.service.fast_route import ID, FastRoute, Sent, asker_of, body_of
 from holdfast.service.gateway import Gateway
 from holdfast.service.problem import CODES, Problem
-from holdfast.service.question import Amount, Chance, Column, Many, Name, Printable, Question
+from holdfast.service.tables import Dataset
 
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise PydanticCustomError("printable", "expected printable characters only; leave the others out")
+    return text
+
+
+Printable = AfterValidator(_printable)
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S"), Printable]
+"""What a caller calls something: people read it, and every database must be able to keep it."""
 Id = Annotated[str, Path(pattern=ID)]
 NewId = Annotated[str, Field(pattern=ID)]
 Key = Annotated[
@@ -70,6 +84,14 @@ class NewDataset(Body):
     confidence: Chance = 0.95
     queries: Many | None = None
     target: Annotated[str, Field(pattern="^(population|table)$")] = "population"
+
+    def register(self, guard: Gateway, asker: Person) -> Dataset:
+        """Take the table in."""
+        return guard.register(
+            asker, self.id, self.path, None if self.columns is None else Schema.from_json(self.columns),
+            relation=self.relation, rows_per_unit=self.rows_per_unit, name=self.name or self.id,
+            budget=self.budget.given(), confidence=self.confidence, queries=self.queries, target=self.target,
+        )  # fmt: skip
 
 
 class NewPerson(Body):
@@ -136,9 +158,7 @@ async def _body(request: Request, board: Board) -> bytes:
     """The bytes of predictions for a board: refused unread if they are far too many for its rows."""
     if int(request.headers.get("content-length", "0")) > 4096 + BYTES_A_ROW * board.rows:
         raise Problem("too-large", f"that is far more than {board.rows:,} predictions")
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise Problem("media")
-    return await request.body()
+    return await body_of(request)
 
 
 def _read(text: bytes, model: type[Told]) -> Told:
@@ -200,18 +220,18 @@ async def charged(request: Request, work: Callable[[], str]) -> Response:
 # The busiest routes come first: routes are tried in order.
 
 
-async def estimate(request: Request, guard: Guard, asker: Asker, dataset: Id, body: Question) -> JSONResponse:
+async def estimate(request: Request, guard: Guard, asker: Asker, dataset: Id, body: Sent) -> JSONResponse:
     """What a question would cost and how wide its answer would be; nothing is read or charged."""
-    if body.brief and guard.tables.ready(dataset, asker):  # a thread would take longer than the plan
+    if brief(body) and guard.tables.ready(dataset, asker):  # a thread would take longer than the plan
         return JSONResponse(guard.estimate(asker, dataset, body))
     return JSONResponse(await request.app.state.work.planned(lambda: guard.estimate(asker, dataset, body)))
 
 
 async def ask(
-    request: Request, guard: Guard, asker: Asker, dataset: Id, body: Question, key: Key = None
+    request: Request, guard: Guard, asker: Asker, dataset: Id, body: Sent, key: Key = None
 ) -> Response:
     """Ask, and be charged. The reply leaves at a public time; an Idempotency-Key makes it repeatable."""
-    ready = guard.tables.ready(dataset, asker) if body.brief else None
+    ready = guard.tables.ready(dataset, asker) if brief(body) else None
     if ready is not None:
         steps, ledger = guard.asking(asker, dataset, body, key, ready), guard.tables.ledger(dataset)
         text = await request.app.state.work.stepwise(request, steps, ledger)
@@ -249,11 +269,7 @@ def datasets(guard: Guard, asker: Asker) -> list[dict[str, Any]]:
 @router.post("/datasets", status_code=201)
 def register(guard: Guard, asker: Asker, body: NewDataset) -> dict[str, Any]:
     """Register a table (owner)."""
-    return guard.register(
-        asker, body.id, body.path, None if body.columns is None else Schema.from_json(body.columns),
-        relation=body.relation, rows_per_unit=body.rows_per_unit, name=body.name or body.id,
-        budget=body.budget.given(), confidence=body.confidence, queries=body.queries, target=body.target,
-    ).public()  # fmt: skip
+    return body.register(guard, asker).public()
 
 
 @router.get("/datasets/{dataset}")

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-_current: ContextVar[Release | None] = ContextVar("release", default=None)
-
 
 def deadline(arrival: float, ready: float, quantum: float) -> float:
     """The first whole multiple of `quantum` after the arrival at which something is ready; at least one."""
@@ -32,31 +30,25 @@ class Release:
 
     async def wait(self) -> None:
         """Come back when the reply may leave."""
-        if self.quantum > 0:
-            due = deadline(self.arrival, time.perf_counter(), self.quantum)
-            while (left := due - time.perf_counter()) > 0:
-                await asyncio.sleep(left)
-
-    def wait_to_record(self) -> None:
-        """Come back, in a thread beside the event loop, when an answer may be recorded."""
-        if self.quantum > 0:
-            due = self._record_due()
-            while (left := due - time.perf_counter()) > 0:
-                time.sleep(left)
+        await _sleep_until(self._due(0))
 
     async def until_record(self) -> None:
-        """The same in the event loop."""
-        if self.quantum > 0:
-            due = self._record_due()
-            while (left := due - time.perf_counter()) > 0:
-                await asyncio.sleep(left)
+        """Come back when an answer may be recorded."""
+        await _sleep_until(self._due(self.quantum / 2))
 
-    def _record_due(self) -> float:
-        return deadline(self.arrival - self.quantum / 2, time.perf_counter(), self.quantum)
+    def wait_to_record(self) -> None:
+        """The same in a thread beside the event loop."""
+        due = self._due(self.quantum / 2)
+        while (left := due - time.perf_counter()) > 0:
+            time.sleep(left)
+
+    def _due(self, early: float) -> float:
+        now = time.perf_counter()
+        return deadline(self.arrival - early, now, self.quantum) if self.quantum > 0 else now
 
     @contextmanager
     def during(self) -> Iterator[None]:
-        """What is recorded meanwhile, in this thread, waits for this request's times."""
+        """What is recorded meanwhile, in this thread or task, waits for this request's times."""
         token = _current.set(self)
         try:
             yield
@@ -64,8 +56,14 @@ class Release:
             _current.reset(token)
 
 
-def wait_to_record() -> None:
-    """Wait for the time of the request under way in this thread, if there is one."""
-    release = _current.get()
-    if release is not None:
-        release.wait_to_record()
+_current: ContextVar[Release] = ContextVar("release")
+
+
+def current() -> Release:
+    """The times of the request under way in this thread or task; without one, any time will do."""
+    return _current.get(Release(0.0))
+
+
+async def _sleep_until(due: float) -> None:
+    while (left := due - time.perf_counter()) > 0:
+        await asyncio.sleep(left)

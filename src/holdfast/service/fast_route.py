@@ -5,22 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Coroutine
 from inspect import signature
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 from starlette.requests import ClientDisconnect
 
+from holdfast.planning.question import AnyQuestion, Question
 from holdfast.service.catalog import Person
 from holdfast.service.problem import Problem
-from holdfast.service.question import Asked, Question
 
 ID = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 _ID = re.compile(ID)
 _LONGEST_KEY = 200
-_question: TypeAdapter[Asked] = TypeAdapter(Question)
+Sent = Annotated[AnyQuestion, Field(discriminator="kind")]
+"""A question, as JSON."""
+_question: TypeAdapter[Question] = TypeAdapter(Sent)
 
 
 class FastRoute(APIRoute):
@@ -50,16 +52,22 @@ class FastRoute(APIRoute):
 
 def asker_of(request: Request) -> Person:
     """Who asks: the owner of the bearer token; refused if unknown, or if they ask too often."""
-    state = request.app.state
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    person: Person | None = state.gateway.who(token.strip()) if scheme.lower() == "bearer" else None
+    person: Person | None = (
+        request.app.state.gateway.who(token.strip()) if scheme.lower() == "bearer" else None
+    )
     if person is None:
         raise Problem("unauthorized", "send the header Authorization: Bearer TOKEN")
-    wait = state.rate.wait(person.id)
-    if wait > 0:
-        raise Problem("rate", f"wait {wait:.2f} seconds", retry_after=wait)
+    refuse_haste(request, person.id)
     request.state.person = person
     return person
+
+
+def refuse_haste(request: Request, name: str) -> None:
+    """Refuse who asks too often; the page's requests come out of the same bucket as the API's."""
+    wait = request.app.state.rate.wait(name)
+    if wait > 0:
+        raise Problem("rate", f"wait {wait:.2f} seconds", retry_after=wait)
 
 
 def key_of(request: Request) -> str | None:
@@ -81,7 +89,7 @@ async def body_of(request: Request) -> bytes:
         raise Problem("invalid", "the body ended before its length") from None
 
 
-def question_of(body: bytes) -> Asked:
+def question_of(body: bytes) -> Question:
     """The question that a body states."""
     try:
         return _question.validate_json(body)

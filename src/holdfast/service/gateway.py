@@ -19,14 +19,15 @@ from holdfast.errors import BudgetError, DataError, LedgerError
 from holdfast.ledger import Charge, Entry, Moment, export, verify
 from holdfast.planning.budget import Amount
 from holdfast.planning.plan import STATISTIC
+from holdfast.planning.question import Question
 from holdfast.privacy.filter import UNITS
 from holdfast.query.schema import Schema
 from holdfast.service import auth
+from holdfast.service.answering import Released, answering, released
 from holdfast.service.boards import Board, Boards, as_array
 from holdfast.service.catalog import Catalog, Person, Token
 from holdfast.service.gateway_database import Database, PostgresDatabase, SqliteDatabase
 from holdfast.service.problem import Problem
-from holdfast.service.question import Asked, Released, released
 from holdfast.service.settings import Settings
 from holdfast.service.tables import Admitted, Dataset, Tables
 from holdfast.session import Answer, Plan, Session
@@ -156,20 +157,19 @@ class Gateway:
 
     # Questions
 
-    def estimate(self, asker: Person, key: str, asked: Asked) -> dict[str, Any]:
+    def estimate(self, asker: Person, key: str, asked: Question) -> dict[str, Any]:
         """What a question would cost and how wide its answer would be. No row is read, nothing charged."""
         session = self.tables.session(key, asker)
-        asked.refuse_other_tables(session, key)
-        plans = asked.plans(session)
+        before = answering(asked, session, key)
+        plans, known = before.plans(), before.known()
         cost, left = sum(plan.cost for plan in plans), float(session.remaining)
-        known = asked.known(session)
         return {
             "plans": [shown(plan) for plan in plans], "currency": session.currency, "cost": cost,
             "remaining": left, "known": known, "affordable": known or cost <= left,
             "confirm": not known and cost > self.settings.confirm * left,
         }  # fmt: skip
 
-    def ask(self, asker: Person, key: str, asked: Asked, call: str | None = None) -> str:
+    def ask(self, asker: Person, key: str, asked: Question, call: str | None = None) -> str:
         """Answer a question, charged before a row is read; the JSON text that leaves.
 
         Guarantee: `call` makes it repeatable: the same call returns the same answer, at no further cost, and the
@@ -180,7 +180,12 @@ class Gateway:
         return run(steps, self.tables.ledger(key))
 
     def asking(
-        self, asker: Person, key: str, asked: Asked, call: str | None = None, admitted: Admitted | None = None
+        self,
+        asker: Person,
+        key: str,
+        asked: Question,
+        call: str | None = None,
+        admitted: Admitted | None = None,
     ) -> Steps[str]:
         """The same in steps; a question of several answers, or of none, takes one."""
         session, share = admitted or self.tables.admitted(key, asker)
@@ -189,28 +194,27 @@ class Gateway:
             self._refuse_unagreed(asked, share, session, moment, charge.queries, charge.session / UNITS)
             return share.get("queries")
 
-        def answering() -> Steps[str]:
-            what = asked.model_dump_json(exclude={"confirm"})
+        def all_steps() -> Steps[str]:
             if call is not None:
                 yield Next(math.inf)
-            reply = Reply(self.catalog, asker, f"table {key}", what, call)
+            reply = Reply(self.catalog, asker, f"table {key}", asked.identity, call)
             if reply.standing is not None:
                 return reply.standing
-            asked.refuse_other_tables(session, key)
-            steps = asked.steps(session, agree)
+            before = answering(asked, session, key)
+            steps = before.steps(agree)
             if steps is not None:
                 told = released([(yield from steps)])
             else:
-                if not asked.known(session):
-                    plans, moment = asked.plans(session), self.tables.ledger(key).moment(session.name)
+                if not before.known():
+                    plans, moment = before.plans(), self.tables.ledger(key).moment(session.name)
                     answers, cost = sum(map(answers_of, plans)), sum(plan.cost for plan in plans)
                     self._refuse_unagreed(asked, share, session, moment, answers, cost)
-                told = asked.put(session, reply.name)
+                told = before.put(reply.name)
             if call is not None:
                 yield Next(math.inf)
             return reply.kept(_json(told))
 
-        return answering()
+        return all_steps()
 
     def answers(self, asker: Person, key: str) -> Iterator[str]:
         """Every answer that somebody was given on a table, oldest first, as a JSON array in pieces."""
@@ -319,7 +323,13 @@ class Gateway:
         self.catalog.close()
 
     def _refuse_unagreed(
-        self, asked: Asked, share: dict[str, Any], session: Session, moment: Moment, answers: int, cost: float
+        self,
+        asked: Question,
+        share: dict[str, Any],
+        session: Session,
+        moment: Moment,
+        answers: int,
+        cost: float,
     ) -> None:
         """One analyst shall not use up the answers that the table's intervals were promised for, and one careless
         question shall not burn an analyst's budget."""

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+from concurrent.futures import Executor
+from typing import Any
 
-from holdfast.service.clock import wait_to_record
-
-if TYPE_CHECKING:
-    from holdfast.ledger.chained import ChainedLedger
+from holdfast.ledger import Commit, Ledger, Outcome, Record
+from holdfast.service.clock import current
 
 
 class PublicTimesLedger:
     """See `Ledger`. The same ledger, but an answer becomes visible at the time that its request's clock says.
 
-    Otherwise the moment at which a list shows an answer would tell how long it took to compute.
+    Otherwise the moment at which a list shows an answer would tell how long it took to compute. Nobody else waits for
+    that time: a thread does in `record`, the event loop in `committed`.
     """
 
-    def __init__(self, ledger: ChainedLedger) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
 
     def record(self, entry: int, answer: str, *, secret: bool = False, after: int | None = None) -> str:
-        wait_to_record()
+        current().wait_to_record()
         return self._ledger.record(entry, answer, secret=secret, after=after)
+
+    async def committed(self, commit: Commit, threads: Executor) -> Outcome:
+        """What the ledger says to a commit; errors are outcomes too."""
+        if isinstance(commit, Record):
+            await current().until_record()
+        return await asyncio.wrap_future(self._ledger.later(commit, threads))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._ledger, name)

@@ -11,8 +11,8 @@ from typing import TypeVar
 from fastapi import Request
 
 from holdfast.desk.steps import Done, Next, Steps, advance
-from holdfast.ledger import Commit, Ledger, Outcome, Record
 from holdfast.service.clock import Release
+from holdfast.service.public_times import PublicTimesLedger
 
 Result = TypeVar("Result")
 _PLANNING_THREADS = 4
@@ -31,7 +31,6 @@ class Work:
         self._committing = ThreadPoolExecutor(_COMMITTING_THREADS, thread_name_prefix="committing")
         self._most = max(1, threads // 2)
         self._turns: dict[str, asyncio.Semaphore] = {}
-        self._commits: dict[Ledger, Commits] = {}
         self._under_way: set[asyncio.Task[object]] = set()
 
     async def charged(self, request: Request, work: Callable[[], Result]) -> Result:
@@ -49,7 +48,7 @@ class Work:
             loop = asyncio.get_running_loop()
             return _told(await asyncio.shield(loop.run_in_executor(self._answering, _outcome, work)))
 
-    async def stepwise(self, request: Request, steps: Steps[Result], ledger: Ledger) -> Result:
+    async def stepwise(self, request: Request, steps: Steps[Result], ledger: PublicTimesLedger) -> Result:
         """The same for an answer in steps, the quick ones of which are taken here, in the event loop.
 
         Requires: what comes before the first commit, and plans, wait for nobody.
@@ -60,31 +59,24 @@ class Work:
         return _told(await asyncio.shield(task))
 
     async def _taken(
-        self, request: Request, steps: Steps[Result], ledger: Ledger
+        self, request: Request, steps: Steps[Result], ledger: PublicTimesLedger
     ) -> Done[Result] | Exception:
         try:
-            return await self._all_taken(request, steps, ledger)
+            with request.state.release.during():
+                step = advance(steps, None)
+                while not isinstance(step, Done):
+                    if not isinstance(step, Next):
+                        step = advance(steps, await ledger.committed(step, self._committing))
+                    elif step.work <= QUICK:
+                        step = advance(steps, None)
+                    elif math.isinf(step.work):  # it reads nothing, and need not queue behind what does
+                        loop = asyncio.get_running_loop()
+                        step = await loop.run_in_executor(self._committing, advance, steps, None)
+                    else:
+                        step = await self._beside(request.state.person.id, lambda: advance(steps, None))
+                return step
         except Exception as error:
             return error
-
-    async def _all_taken(self, request: Request, steps: Steps[Result], ledger: Ledger) -> Done[Result]:
-        commits = self._commits.get(ledger)
-        if commits is None:
-            commits = self._commits[ledger] = Commits(ledger, self._committing)
-        step = advance(steps, None)
-        while not isinstance(step, Done):
-            if not isinstance(step, Next):
-                if isinstance(step, Record):
-                    await request.state.release.until_record()
-                step = advance(steps, await commits.put(step))
-            elif step.work <= QUICK:
-                step = advance(steps, None)
-            elif math.isinf(step.work):  # it reads nothing, and need not queue behind what does
-                loop = asyncio.get_running_loop()
-                step = await loop.run_in_executor(self._committing, advance, steps, None)
-            else:
-                step = await self._beside(request.state.person.id, lambda: advance(steps, None))
-        return step
 
     async def planned(self, work: Callable[[], Result]) -> Result:
         """Do work that reads no rows and charges nothing."""
@@ -110,40 +102,3 @@ def _told(outcome: Done[Result] | Exception) -> Result:
     if isinstance(outcome, Exception):
         raise outcome
     return outcome.result
-
-
-class Commits:
-    """The commits of many requests to one ledger. All that come while it commits are committed together next."""
-
-    def __init__(self, ledger: Ledger, threads: ThreadPoolExecutor) -> None:
-        self._ledger, self._threads, self._busy = ledger, threads, False
-        self._waiting: list[tuple[Commit, asyncio.Future[Outcome]]] = []
-
-    def put(self, commit: Commit) -> asyncio.Future[Outcome]:
-        """What the ledger says, once it is committed; errors are outcomes too."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Outcome] = loop.create_future()
-        self._waiting.append((commit, future))
-        if not self._busy:
-            self._busy = True
-            loop.call_soon(self._start)  # after what else is ready now
-        return future
-
-    def _start(self) -> None:
-        batch, self._waiting = self._waiting, []
-        committed = asyncio.get_running_loop().run_in_executor(
-            self._threads, self._ledger.together, [commit for commit, _ in batch]
-        )
-        committed.add_done_callback(lambda done: self._tell(batch, done))
-
-    def _tell(
-        self, batch: list[tuple[Commit, asyncio.Future[Outcome]]], done: asyncio.Future[list[Outcome]]
-    ) -> None:
-        self._busy = bool(self._waiting)
-        if self._busy:
-            self._start()
-        error = done.exception()
-        outcomes = [error] * len(batch) if isinstance(error, Exception) else done.result()
-        for (_, future), outcome in zip(batch, outcomes, strict=True):
-            if not future.done():
-                future.set_result(outcome)

@@ -85,7 +85,7 @@ class AboveThreshold:
         A `call` names this question: the same call, repeated after a crash, gets the same answer. InputError if
         it was made for another condition.
         """
-        condition = parse_predicate(where, self._session._schema)
+        condition = parse_predicate(where, self._session.schema)
         asked = blake2b(str(condition).encode(), digest_size=16).hexdigest()
         with self._lock:
             while True:
@@ -99,7 +99,7 @@ class AboveThreshold:
                 turn = self._session.pay("sparse vector", words, Nothing(), key=key)
                 if turn.outcome is not None:
                     continue  # another holder of this sparse vector was quicker
-                value = int(self._paid.totals(Measurement(self._session._schema, condition))[0])
+                value = int(self._paid.totals(Measurement(self._session.schema, condition))[0])
                 answer = trial.above(value)
                 told = json.dumps(
                     {

@@ -1,37 +1,85 @@
-"""A session's questions, answered in steps."""
+"""What an analyst can ask, wherever the rows are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any, Protocol, Unpack
 
-from holdfast.desk import Steps
-from holdfast.ledger import Charge, Moment
-from holdfast.planning.request import Request
-from holdfast.query.schema import Schema
-from holdfast.query.statistic import Statistic
+from holdfast.planning.budget import Amount
+from holdfast.planning.keywords import Choice, Many, Threshold
 from holdfast.session.answer import Answer
-from holdfast.session.questions import Questions
-
-if TYPE_CHECKING:
-    from holdfast.session.session import Session
-
-Agree = Callable[[Charge, Moment], int | None]
-"""Raises if a question shall not be charged, before it is; or says how many answers the session may have at most."""
+from holdfast.session.price import Price
+from holdfast.session.private_choice import Candidate, Selection
+from holdfast.session.questions import Questions, Result
+from holdfast.session.report import Report
 
 
-class Asking(Questions[Steps[Answer]]):
-    """The same questions as a session's, each answered in steps: the charge first, then the rows, then the record.
+class Watching(Protocol):
+    """A sparse vector: see `AboveThreshold`."""
 
-    Several aggregates at once are a list of answers, each charged for itself.
-    """
+    def above(self, where: str, *, call: str | None = None) -> bool: ...
+    def half_width(self, questions: int) -> float: ...
+    @property
+    def halted(self) -> bool: ...
+    @property
+    def hits_left(self) -> int: ...
+    @property
+    def asked(self) -> int: ...
 
-    def __init__(self, session: Session, agree: Agree) -> None:
-        self._session, self._agree = session, agree
+
+class Weighing(Protocol):
+    """Multiplicative weights: see `MultiplicativeWeights`."""
+
+    def fraction(self, where: str) -> Answer: ...
+    @property
+    def updates(self) -> int: ...
+    @property
+    def updates_left(self) -> int: ...
+    @property
+    def asked(self) -> int: ...
+
+
+class Estimating(Questions[Result], Protocol[Result]):
+    """What each question would cost: see `Estimate`."""
+
+    def sample(self, where: str) -> Price: ...
+    def select(self, candidates: Sequence[str], **how: Unpack[Choice]) -> Price: ...
+    def sparse_vector(self, threshold: float, hits: int, **how: Unpack[Threshold]) -> Price: ...
+    def multiplicative_weights(
+        self, columns: Sequence[str], *, queries: int, **how: Unpack[Many]
+    ) -> Price: ...
+
+
+class Asking(Questions[Answer], Protocol):
+    """A session: in process (`Session`), or at a gateway elsewhere (`RemoteSession`). What is asked of one may be asked
+    of the other, with the same answers, charges and refusals (tests/laws/test_asking.py)."""
+
+    name: str
 
     @property
-    def _schema(self) -> Schema:
-        return self._session._schema
-
-    def _put(self, statistics: list[Statistic], request: Request) -> list[Steps[Answer]]:
-        return [self._session._steps(statistic, request, self._agree) for statistic in statistics]
+    def confidence(self) -> float: ...
+    @property
+    def queries(self) -> int | None: ...
+    @property
+    def currency(self) -> str: ...
+    @property
+    def limit(self) -> Amount: ...
+    @property
+    def spent(self) -> Amount: ...
+    @property
+    def remaining(self) -> Amount: ...
+    @property
+    def history(self) -> list[Answer]: ...
+    @property
+    def estimate(self) -> Estimating[Any]: ...
+    def report(self) -> Report: ...
+    def sample(self, where: str, *, key: str | None = None) -> bool: ...
+    def select(
+        self, candidates: Sequence[Candidate], scores: Sequence[Any] | None = None, **how: Unpack[Choice]
+    ) -> Selection[Candidate]: ...
+    def sparse_vector(
+        self, threshold: float, hits: int, *, name: str = "watch", **how: Unpack[Threshold]
+    ) -> Watching: ...
+    def multiplicative_weights(
+        self, columns: Sequence[str], *, queries: int, **how: Unpack[Many]
+    ) -> Weighing: ...

@@ -10,12 +10,11 @@ from holdfast.mechanisms.votes import FLIP
 from holdfast.offered import offered
 from holdfast.planning.keywords import Choice, Descent, Many, Threshold
 from holdfast.planning.plan import Plan
-from holdfast.planning.request import Request
+from holdfast.planning.question import Read
 from holdfast.privacy.event import BoundedRange, Event, PureMechanism, Votes
 from holdfast.query.calling import fitting
 from holdfast.query.parse import parse_predicate
 from holdfast.query.schema import Schema
-from holdfast.query.statistic import Statistic
 from holdfast.session.above_threshold import check_terms, level_of
 from holdfast.session.certain import is_certain
 from holdfast.session.price import Price, price
@@ -35,31 +34,32 @@ class _Beside(Questions[Result]):
         self._session = session
 
     @property
-    def _schema(self) -> Schema:
-        return self._session._schema
+    def schema(self) -> Schema:
+        """The columns that may be asked about."""
+        return self._session.schema
 
 
 class Estimate(_Beside[Plan]):
     """The same questions, planned only: no data is read and nothing is charged."""
 
-    def _put(self, statistics: list[Statistic], request: Request) -> list[Plan]:
+    def put(self, asked: Read) -> list[Plan]:
         moment = self._session._moment()
-        return [self._session._planned(statistic, request, moment)[0] for statistic in statistics]
+        return [self._session._planned(each, asked.request, moment)[0] for each in asked.statistics]
 
     @fitting
     def sample(self, where: str) -> Price:
         """What `Session.sample` would cost."""
-        question = f"one vote: {parse_predicate(where, self._schema)}"
+        question = f"one vote: {parse_predicate(where, self.schema)}"
         event = Votes(self._session._terms.rows, 1, FLIP)
         return price(self._session, question, "votes", event, "reads one row")
 
     @fitting
     def select(self, candidates: Sequence[str], **how: Unpack[Choice]) -> Price:
         """What `Session.select` among conditions would cost."""
-        epsilon, mechanism = choice_of(self._session, candidates, **how)
+        epsilon, mechanism = choice_of(self._session.currency, candidates, **how)
         event: Event = BoundedRange(epsilon) if mechanism == "exponential" else PureMechanism(epsilon)
         for text in candidates:
-            parse_predicate(text, self._schema)
+            parse_predicate(text, self.schema)
         question = f"select among {len(candidates)} candidates"
         return price(self._session, question, mechanism, event, "reads all rows")
 
@@ -88,11 +88,12 @@ class Estimate(_Beside[Plan]):
 class Known(_Beside[bool]):
     """The same questions: were they asked before, so that the stored answer costs nothing?"""
 
-    def _put(self, statistics: list[Statistic], request: Request) -> list[bool]:
+    def put(self, asked: Read) -> list[bool]:
+        request = asked.request
         return [
-            is_certain(statistic)
-            or standing_entry(self._session, statistic, request, question_key(statistic, request)) is not None
-            for statistic in statistics
+            is_certain(each)
+            or standing_entry(self._session, each, request, question_key(each, request)) is not None
+            for each in asked.statistics
         ]
 
     @fitting

@@ -22,6 +22,8 @@ from holdfast.query.calling import fitting
 from holdfast.query.grouping import is_list
 from holdfast.query.measurement import Measurement
 from holdfast.query.parse import parse_predicate
+from holdfast.query.predicate import Predicate
+from holdfast.query.schema import Schema
 
 if TYPE_CHECKING:
     from holdfast.session.session import Session
@@ -72,11 +74,11 @@ def select(
     Guarantee: epsilon-DP; by default the exponential mechanism (bounded range, epsilon^2/8-zCDP) where the
     session counts rho, permute-and-flip in a pure session.
     """
-    each, wanted = choice_of(session, candidates, epsilon=epsilon, rho=rho, mechanism=mechanism)
+    each, wanted = choice_of(session.currency, candidates, epsilon=epsilon, rho=rho, mechanism=mechanism)
     counted = sensitivity is None
     if not counted:
         exact_positive("sensitivity", sensitivity)
-    conditions = _conditions(session, candidates, scores) if counted else None
+    conditions = conditions_of(session.schema, candidates, scores) if counted else None
     numbers = None if counted else _numbers(candidates, scores)
     event: Event = BoundedRange(each) if wanted == "exponential" else PureMechanism(each)
     key = None if conditions is None else _key(conditions, candidates, each, wanted)
@@ -84,7 +86,7 @@ def select(
     outcome = paid.outcome
     if outcome is None:
         if conditions is not None:
-            rows = [paid.totals(Measurement(session._schema, c))[0] for c in conditions]
+            rows = [paid.totals(Measurement(session.schema, c))[0] for c in conditions]
             numbers = np.array(rows, dtype=np.int64)
         choose = exponential if wanted == "exponential" else permute_and_flip
         assert numbers is not None
@@ -105,8 +107,8 @@ def was_chosen(
     session: Session, candidates: Sequence[Any], scores: Sequence[Any] | None = None, **how: Unpack[Choice]
 ) -> bool:
     """Whether this choice among conditions was made before, so that it costs nothing."""
-    each, wanted = choice_of(session, candidates, **how)
-    key = _key(_conditions(session, candidates, scores), candidates, each, wanted)
+    each, wanted = choice_of(session.currency, candidates, **how)
+    key = _key(conditions_of(session.schema, candidates, scores), candidates, each, wanted)
     return session._desk.find(key) is not None
 
 
@@ -116,7 +118,7 @@ def _key(conditions: list[Any], candidates: Sequence[Any], epsilon: Fraction, me
     return blake2b(identity.encode(), digest_size=16).hexdigest()
 
 
-def refuse_no_list(candidates: Sequence[Any]) -> None:
+def _refuse_no_list(candidates: Sequence[Any]) -> None:
     """InputError unless there is something to choose from."""
     if isinstance(candidates, str):
         raise InputError(
@@ -130,23 +132,23 @@ def refuse_no_list(candidates: Sequence[Any]) -> None:
 
 @fitting
 def choice_of(
-    session: Session,
+    currency: str,
     candidates: Sequence[Any],
     *,
     epsilon: float | None = None,
     rho: float | None = None,
     mechanism: str | None = None,
 ) -> tuple[Fraction, str]:
-    """The epsilon and the mechanism of a choice, if this session may make it."""
+    """The epsilon and the mechanism of a choice, if a session that counts so may make it."""
     if (epsilon is None) == (rho is None):
         raise InputError(
             "expected either epsilon= or rho=, got both or neither; give the budget of this choice"
         )
-    refuse_no_list(candidates)
-    wanted = "permute-and-flip" if session.currency == "pure" else "exponential"
+    _refuse_no_list(candidates)
+    wanted = "permute-and-flip" if currency == "pure" else "exponential"
     if mechanism is not None:
         wanted = one_of("mechanism", mechanism, ("exponential", "permute-and-flip"))
-    if session.currency == "gdp":
+    if currency == "gdp":
         raise MechanismError("a choice is not Gaussian noise, and this session is Gaussian-only")
     return _epsilon(epsilon, rho, wanted), wanted
 
@@ -159,7 +161,8 @@ def _epsilon(epsilon: float | None, rho: float | None, mechanism: str) -> Fracti
     return round_down(math.sqrt(8) * math.sqrt(positive("rho", rho)) * (1 - 2.0**-40))
 
 
-def _conditions(session: Session, candidates: Sequence[Any], scores: Sequence[Any] | None) -> list[Any]:
+def conditions_of(schema: Schema, candidates: Sequence[Any], scores: Sequence[Any] | None) -> list[Predicate]:
+    """The conditions of a choice: the scores, or the candidates themselves."""
     texts = candidates if scores is None else scores
     if not is_list(texts):
         raise InputError(f"expected a list of scores, got {shown(texts)}")
@@ -169,7 +172,7 @@ def _conditions(session: Session, candidates: Sequence[Any], scores: Sequence[An
         raise InputError(
             "expected sensitivity= with numbers as scores, got none; say how far one row can move each of them"
         )
-    return [parse_predicate(text, session._schema) for text in texts]
+    return [parse_predicate(text, schema) for text in texts]
 
 
 def _numbers(candidates: Sequence[Any], scores: Sequence[Any] | None) -> Any:

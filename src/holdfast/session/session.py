@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from threading import RLock
@@ -21,6 +21,7 @@ from holdfast.planning.keywords import Choice, Descent, Many, Synthesis, Thresho
 from holdfast.planning.plan import STATISTIC, Plan, recipe_from_text
 from holdfast.planning.planner import affordable, finish, holds, plan
 from holdfast.planning.promise import Promise, answered, next_promises, refuse_beyond_the_promise
+from holdfast.planning.question import Read, Sample
 from holdfast.planning.request import Request
 from holdfast.planning.terms import Terms
 from holdfast.privacy.event import Event, Group, Nothing, Votes, to_json
@@ -34,7 +35,6 @@ from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic, workload
 from holdfast.session.above_threshold import AboveThreshold, check_terms
 from holdfast.session.answer import Answer
-from holdfast.session.asking import Agree
 from holdfast.session.certain import certain_answer, certain_plan, is_certain
 from holdfast.session.estimate import Estimate, Known
 from holdfast.session.private_choice import Candidate, Selection, select
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from holdfast.weights.answerer import MultiplicativeWeights
     from holdfast.weights.synthetic import SyntheticTable
 
+Agree = Callable[[Charge, Moment], int | None]
+"""Raises if a question shall not be charged, before it is; or says how many answers the session may have at most."""
 _PLANS_KEPT = 4096
 _SIZE_KEPT = 1 << 15
 """How large all kept plans of a session may be together, in groups and letters: about 4 MB."""
@@ -86,10 +88,6 @@ class Session(Questions[Answer]):
         self._vote = lru_cache(_PLANS_KEPT)(self._priced_vote)
         ledger.open(budget.account(self.name, terms.promised))
         self.estimate, self.known = Estimate(self), Known(self)
-
-    @property
-    def _schema(self) -> Schema:
-        return self._terms.schema
 
     @property
     def schema(self) -> Schema:
@@ -146,9 +144,7 @@ class Session(Questions[Answer]):
         Cost: `events.Votes(n, 1, 1/4)`. It carries no interval, so it uses up none of the session's queries;
         asking again draws a fresh row and is charged again, unless it repeats a `key`.
         """
-        test = compile_predicate(parse_predicate(where, self._schema), self._schema)
-        if key is not None and not isinstance(key, str):
-            raise InputError(f"expected key= as a text, got {type(key).__name__}")
+        test = compile_predicate(Sample(where=where).read(self.schema, key), self.schema)
         columns, text, charge = (self._vote if len(where) <= _SHORT else self._priced_vote)(where)
         name = None if key is None else json.dumps(["sample", key, where])
         paid = self._resumable(name, _SAMPLED, text, charge, self._anytime)
@@ -174,8 +170,8 @@ class Session(Questions[Answer]):
         event: Event = Votes(terms.rows, 1, FLIP)
         if terms.rows_per_unit > 1:
             event = Group(event, terms.rows_per_unit)
-        read = predicate_columns(parse_predicate(where, self._schema))
-        columns = tuple(name for name in self._schema if name in read) or tuple(self._schema)[:1]
+        read = predicate_columns(parse_predicate(where, self.schema))
+        columns = tuple(name for name in self.schema if name in read) or tuple(self.schema)[:1]
         charge = Charge(terms.session.cost(event), terms.table.cost(event), 0)
         return columns, json.dumps(to_json(event)), charge
 
@@ -331,10 +327,10 @@ class Session(Questions[Answer]):
         """What one more answer may promise at this moment: see `holdfast.planning.promise`."""
         return next(next_promises(self._moment(), self._terms))
 
-    def _put(self, statistics: list[Statistic], request: Request) -> list[Answer]:
-        if len(statistics) > 1:
-            self._refuse_unless_all_fit(statistics, request)
-        return [run(self._steps(statistic, request), self._ledger) for statistic in statistics]
+    def put(self, asked: Read) -> list[Answer]:
+        if len(asked.statistics) > 1:
+            self._refuse_unless_all_fit(asked.statistics, asked.request)
+        return [run(self._steps(statistic, asked.request), self._ledger) for statistic in asked.statistics]
 
     def _steps(self, statistic: Statistic, request: Request, agree: Agree | None = None) -> Steps[Answer]:
         """Plan, charge, read and release, record; or what stands."""
@@ -478,3 +474,8 @@ class Session(Questions[Answer]):
                     moment.session.plus(charge.queries, charge.session),
                     moment.table.plus(charge.queries, charge.table),
                 )
+
+
+def in_steps(session: Session, asked: Read, agree: Agree) -> list[Steps[Answer]]:
+    """What `put` gives, each answer in steps (charge, rows, record) and charged for itself."""
+    return [session._steps(statistic, asked.request, agree) for statistic in asked.statistics]

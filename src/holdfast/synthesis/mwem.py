@@ -63,7 +63,7 @@ def mwem(
     Cost: rounds times (choice + measurement), charged before a row is read.
     """
     printable("name", name)
-    made = universe(session._schema, columns, edges, nulls=nulls)
+    made = universe(session.schema, columns, edges, nulls=nulls)
     work = queries if isinstance(queries, Workload) else Workload(made, queries)
     if work.universe != made:
         raise InputError("expected a workload over these columns and edges, got one over others")

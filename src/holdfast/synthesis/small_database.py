@@ -69,7 +69,7 @@ def small_database(
     Cost: `BoundedRange(epsilon)`, or m times `BoundedRange(epsilon/m)`, charged before a row is read.
     """
     printable("name", name)
-    made = universe(session._schema, columns, edges, nulls=nulls)
+    made = universe(session.schema, columns, edges, nulls=nulls)
     work = Workload(made, queries)
     positive("epsilon", epsilon)
     rate = exact_positive("epsilon", epsilon)

@@ -74,7 +74,7 @@ class MultiplicativeWeights:
         self._session, self._name, self._lock = session, printable("name", name), RLock()
         self._holder, arrays = uuid.uuid4().hex, array_module(device)
         self.universe: Universe = universe(
-            session._schema, columns, edges, nulls=nulls, most=MAX_CELLS if device == "numpy" else 2**32
+            session.schema, columns, edges, nulls=nulls, most=MAX_CELLS if device == "numpy" else 2**32
         )
         self.queries = whole("queries", queries)
         amounts = {"within": within, "rho": rho, "epsilon": epsilon, "delta": delta}

@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from typing import Any, get_args
+from dataclasses import MISSING, fields, replace
+from typing import Any, get_args, get_type_hints
 
-from pydantic import TypeAdapter, ValidationError
+from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import FormData, UploadFile
 
+from holdfast.planning.question import AnyQuestion, Question
+from holdfast.service.fast_route import question_of
 from holdfast.service.page.shell import invalid
 from holdfast.service.page.visits import field, number
 from holdfast.service.problem import Problem
-from holdfast.service.question import Asked, Question
 
 KINDS = {
     "fraction": ("where", "by", "edges", "exact"),
@@ -34,40 +36,37 @@ DEFAULTS = {
 }  # fmt: skip
 """The fields of the form before anybody has typed."""
 
-_QUESTION: TypeAdapter[Asked] = TypeAdapter(Question)
-_MODELS: dict[str, type[Asked]] = {
-    kind: model
-    for model in get_args(get_args(Question)[0])
-    for kind in get_args(model.model_fields["kind"].annotation)
+_KINDS: dict[str, type[Question]] = {
+    kind: form for form in get_args(AnyQuestion) for kind in get_args(get_type_hints(form)["kind"])
 }
 
 
-def question(form: FormData) -> Asked:
+def question(form: FormData) -> Question:
     """The question of a form. Fields that its kind does not have are left out."""
     kind = field(form, "kind")
     parts: dict[str, Any] = {"kind": kind}
     for name in KINDS.get(kind, ()):
         parts |= _READERS.get(name, _text)(form, name)
     try:
-        asked = _QUESTION.validate_python(parts)
-    except ValidationError as error:
+        asked = question_of(json.dumps(parts).encode())
+    except RequestValidationError as error:
         raise _missing(error) from None
-    return asked.model_copy(update={"confirm": field(form, "confirm") == mark(asked)})
+    return replace(asked, confirm=field(form, "confirm") == mark(asked))
 
 
 def needed(*, planned: bool) -> dict[str, list[str]]:
     """The fields that a question of each kind cannot do without; `planned` tables say how exactly by themselves."""
-    fields = {kind: _MODELS[kind].model_fields for kind in KINDS}
+    wanted = {kind: {each.name for each in fields(_KINDS[kind]) if each.default is MISSING} for kind in KINDS}
     return {
-        kind: [name for name in names if name in fields[kind] and fields[kind][name].is_required()]
+        kind: [name for name in names if name in wanted[kind]]
         + (["amount"] if "exact" in names and not planned else [])
         for kind, names in KINDS.items()
     }
 
 
-def mark(asked: Asked) -> str:
+def mark(asked: Question) -> str:
     """A short name of a question: whoever confirms says by it what they have seen."""
-    return hashlib.sha256(asked.model_dump_json(exclude={"confirm"}).encode()).hexdigest()[:32]
+    return hashlib.sha256(asked.identity.encode()).hexdigest()[:32]
 
 
 def predictions(text: str, rows: int) -> list[Any]:
@@ -139,7 +138,7 @@ def _json_list(text: str) -> list[Any]:
     return list(said)
 
 
-def _missing(error: ValidationError) -> Problem:
+def _missing(error: RequestValidationError) -> Problem:
     """The commonest mistake is an empty field, and is told in the words of the form."""
     first = error.errors()[0]
     name = str(first["loc"][-1]) if first["loc"] else ""

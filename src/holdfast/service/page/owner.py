@@ -12,7 +12,6 @@ from pydantic import BaseModel, ValidationError
 from starlette.concurrency import run_in_threadpool
 
 from holdfast.errors import HoldfastError
-from holdfast.query.schema import Schema
 from holdfast.service.api import Id, NewDataset, NewPerson, NewToken, Share
 from holdfast.service.page import forms
 from holdfast.service.page.shell import PageRoute, form_page, invalid, page
@@ -83,7 +82,7 @@ async def register(request: Request, visitor: Signed, form: Posted) -> Response:
             confidence=number(form, "confidence"), rows_per_unit=whole(form, "rows_per_unit"),
             queries=whole(form, "queries"), target=field(form, "target"),
         )  # fmt: skip
-        await run_in_threadpool(_take_in, visitor, new)
+        await run_in_threadpool(new.register, visitor.guard, visitor.person)
     except REFUSALS as error:
         return _register(request, visitor, typed_in(form), problem_of(error))
     return RedirectResponse(f"/tables/{new.id}/analysts", 303)
@@ -183,15 +182,6 @@ def _ledger(request: Request, visitor: Visitor, key: str, verified: str | None) 
     return page(
         request, "ledger.html", visitor, table=guard.dataset(visitor.person, key), verified=verified,
         entries=guard.entries(visitor.person, key),
-    )  # fmt: skip
-
-
-def _take_in(visitor: Visitor, new: NewDataset) -> None:
-    schema = None if new.columns is None else Schema.from_json(new.columns)
-    visitor.guard.register(
-        visitor.person, new.id, new.path, schema, relation=new.relation, rows_per_unit=new.rows_per_unit,
-        name=new.name or new.id, budget=new.budget.given(), confidence=new.confidence, queries=new.queries,
-        target=new.target,
     )  # fmt: skip
 
 

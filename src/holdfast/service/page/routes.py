@@ -11,8 +11,10 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse, StreamingResponse
 from starlette.datastructures import FormData
 
+from holdfast.planning.question import Interval, Question
 from holdfast.service import auth
 from holdfast.service.api import Id
+from holdfast.service.fast_route import refuse_haste
 from holdfast.service.page import forms
 from holdfast.service.page.shell import PageRoute, is_piece, page, told
 from holdfast.service.page.visits import (
@@ -23,14 +25,12 @@ from holdfast.service.page.visits import (
     field,
     guard_of,
     refuse_foreign,
-    refuse_haste,
     set_cookie,
     sign_in,
     typed_in,
     visitor_of,
 )
 from holdfast.service.problem import REFUSALS, Problem, problem_of
-from holdfast.service.question import Asked, Statistic
 from holdfast.service.tables import Dataset
 from holdfast.session import Answer
 
@@ -185,16 +185,16 @@ def _unasked() -> dict[str, Any]:
     return {"asked": None, "result": None, "problem": None, "mark": None, "typed": forms.DEFAULTS}
 
 
-def _question(visitor: Visitor, key: str, form: FormData) -> Asked:
+def _question(visitor: Visitor, key: str, form: FormData) -> Question:
     """The question of a form. How exactly must be said, unless the owner planned for a number of questions."""
     asked = forms.question(form)
-    vague = isinstance(asked, Statistic) and not (asked.within or asked.rho or asked.epsilon)
+    vague = isinstance(asked, Interval) and not (asked.within or asked.rho or asked.epsilon)
     if vague and visitor.guard.dataset(visitor.person, key).queries is None:
         raise Problem("invalid", "say how exactly: a half-width, or what it may cost")
     return asked
 
 
-def _answer(visitor: Visitor, key: str, asked: Asked, form: FormData) -> dict[str, Any]:
+def _answer(visitor: Visitor, key: str, asked: Question, form: FormData) -> dict[str, Any]:
     """The answers, and what was left before and after."""
     guard, person = visitor.guard, visitor.person
     before = guard.budget(person, key)

@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from holdfast.service import auth
 from holdfast.service.catalog import Person
-from holdfast.service.fast_route import ID
+from holdfast.service.fast_route import ID, refuse_haste
 from holdfast.service.gateway import Gateway
 from holdfast.service.problem import Problem
 
@@ -79,13 +79,6 @@ async def signed_in(request: Request) -> Visitor:
     refuse_haste(request, visitor.person.id)
     request.state.person = visitor.person
     return visitor
-
-
-def refuse_haste(request: Request, name: str) -> None:
-    """The page's requests come out of the same bucket as the API's."""
-    wait = request.app.state.rate.wait(name)
-    if wait > 0:
-        raise Problem("rate", f"wait {wait:.2f} seconds", retry_after=wait)
 
 
 Signed = Annotated[Visitor, Depends(signed_in)]

@@ -1,0 +1,308 @@
+"""Every question as a value, in the one form that sessions read, clients write to JSON, and gateways parse."""
+
+from __future__ import annotations
+
+import fractions
+import json
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, ClassVar, Literal
+
+from holdfast.check import shown
+from holdfast.errors import InputError, QueryError
+from holdfast.planning.request import Request
+from holdfast.query.expression import Column, Expression
+from holdfast.query.grouping import Grouping, grouping
+from holdfast.query.parse import parse_expression, parse_predicate
+from holdfast.query.predicate import Always, NotNull, Predicate, conjunction
+from holdfast.query.schema import Boolean, Category, Date, Schema
+from holdfast.query.select import Aggregate, parse_select
+from holdfast.query.statistic import Kind, Statistic
+
+MAX_CELLS = 2**24
+"""How many counts a quantile by groups may need."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large a number may be that comes over a network, or how long a text or a list. In process there is no
+    such limit. The gateway's parser (pydantic) asks for it by the name of the method."""
+
+    least: float
+    most: float
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        schema = handler(source)
+        parsed = schema.get("json_schema", schema)
+        long = parsed["type"] in ("str", "list")
+        parsed |= {"min_length" if long else "ge": self.least, "max_length" if long else "le": self.most}
+        return schema
+
+
+Text = Annotated[str, Limits(1, 10_000)]
+Name = Annotated[str, Limits(1, 200)]
+Word = Annotated[str, Limits(0, 40)]
+Amount = Annotated[float, Limits(1e-9, 1e9)]
+"""A budget. Ledgers count in units of 1e-9, and nobody means more than 1e9."""
+Width = Annotated[float, Limits(1e-30, 1e30)]
+Chance = Annotated[float, Limits(1e-100, math.nextafter(1, 0))]
+Many = Annotated[int, Limits(1, 10**15)]
+Edges = Annotated[Sequence[float | Word], Limits(0, 10_000)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Every question. `confirm` agrees, at a gateway, to a cost above the share that the owner lets pass unasked."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = {
+        "extra": "forbid", "strict": True, "allow_inf_nan": False,
+    }  # fmt: skip
+    kind: str
+    confirm: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Its parts as they travel. What was not given is left out."""
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: part for name, part in parts.items() if part is not None}
+
+    @property
+    def identity(self) -> str:
+        """Equal for equal questions, confirmed or not."""
+        return json.dumps(self.to_json() | {"confirm": False})
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A question as it was read: what is computed, and how exactly. `question` is what it was read from, if that may
+    travel, and `table` what a SELECT calls the table."""
+
+    statistics: list[Statistic]
+    request: Request
+    question: Interval | None = None
+    table: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval(Question):
+    """Questions with an interval. Give one of `within`, `rho` and `epsilon`, or none."""
+
+    within: Width | None = None
+    rho: Amount | None = None
+    epsilon: Amount | None = None
+    mechanism: Word | None = None
+    rows: Many | None = None
+
+    @abstractmethod
+    def read(self, schema: Schema) -> Read:
+        """What is asked, by these columns; QueryError or InputError for what is not in the language."""
+
+    def _read(self, *statistics: Statistic, table: str | None = None) -> Read:
+        request = Request(self.within, self.rho, self.epsilon, self.mechanism, self.rows)
+        return Read(list(statistics), request, self, table)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grouped(Interval):
+    """Statistics that may be taken for each group of a column, or between edges of it."""
+
+    where: Text | None = None
+    by: Name | None = None
+    edges: Edges | None = None
+
+    def read(self, schema: Schema) -> Read:
+        if self.edges is not None and self.by is None:
+            raise InputError("expected by= with edges=, got none; name the column with by=")
+        by = None if self.by is None else grouping(schema, self.by, self.edges)
+        kind: Kind = self.kind  # type: ignore[assignment]
+        return self._read(Statistic(kind, _where(self.where, schema), self._number(schema), by))
+
+    def _number(self, schema: Schema) -> Expression | None:
+        """What is added up."""
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fraction(Grouped):
+    """The fraction of rows which satisfy a condition."""
+
+    kind: Literal["fraction"] = "fraction"
+    where: Text
+
+    def read(self, schema: Schema) -> Read:
+        if self.where is None:
+            raise InputError("expected a condition, got None; the fraction of all rows is 1")
+        return Grouped.read(self, schema)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count(Grouped):
+    """The number of rows which satisfy a condition."""
+
+    kind: Literal["count"] = "count"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total(Grouped):
+    """The sum or the mean of a number over the rows which satisfy a condition."""
+
+    kind: Literal["sum", "mean"]
+    column: Text
+
+    def _number(self, schema: Schema) -> Expression:
+        value = parse_expression(self.column, schema)
+        if isinstance(value, Column) and isinstance(schema[value.name], Date):
+            raise QueryError(f"dates are not added up; ask for a quantile or a histogram of {value.name!r}")
+        return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Histogram(Interval):
+    """The number of rows in each declared category, or between the edges."""
+
+    kind: Literal["histogram"] = "histogram"
+    column: Name
+    edges: Edges | None = None
+    where: Text | None = None
+
+    def read(self, schema: Schema) -> Read:
+        by = grouping(schema, self.column, self.edges)
+        return self._read(Statistic("histogram", _where(self.where, schema), None, by))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantile(Grouped):
+    """The value below which a fraction `rank` of the rows lies."""
+
+    kind: Literal["quantile"] = "quantile"
+    column: Name
+    rank: Chance = 0.5
+
+    def read(self, schema: Schema) -> Read:
+        by = None if self.by is None else grouping(schema, self.by)
+        where = _where(self.where, schema)
+        return self._read(_quantile(schema, self.column, self.rank, where, by, self.edges))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sql(Interval):
+    """A SELECT with aggregates and at most one group."""
+
+    kind: Literal["sql"] = "sql"
+    text: Text
+
+    def read(self, schema: Schema) -> Read:
+        select = parse_select(self.text, schema)
+        by = None if select.by is None else grouping(schema, select.by)
+        statistics = [_aggregate(schema, each, select.where, by) for each in select.aggregates]
+        return self._read(*statistics, table=select.table)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample(Question):
+    """The sampling counting query: one row, one noisy bit."""
+
+    kind: Literal["sample"] = "sample"
+    where: Text
+
+    def read(self, schema: Schema, key: str | None = None) -> Predicate:
+        """The condition; refused with a `key` that is no text."""
+        if key is not None and not isinstance(key, str):
+            raise InputError(f"expected key= as a text, got {type(key).__name__}")
+        return parse_predicate(self.where, schema)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Select(Question):
+    """A private choice among conditions: about the one that most rows satisfy."""
+
+    kind: Literal["select"] = "select"
+    candidates: Annotated[Sequence[Text], Limits(1, 1000)]
+    epsilon: Amount | None = None
+    rho: Amount | None = None
+    mechanism: Word | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenSparseVector(Question):
+    """Open a sparse vector under a name, or come back to it. Charged once, at the opening."""
+
+    kind: Literal["sparse-vector"] = "sparse-vector"
+    name: Name = "vector"
+    threshold: Annotated[float, Limits(1e-100, 1)]
+    hits: Annotated[int, Limits(1, 100_000)]
+    epsilon: Amount | None = None
+    rho: Amount | None = None
+    delta: Annotated[float, Limits(0, math.nextafter(1, 0))] = 0.0
+    version: Word = "best"
+    questions: Many | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Above(OpenSparseVector):
+    """Is a fraction above the threshold of an open sparse vector? Its terms are repeated, to come back to it."""
+
+    kind: Literal["above"] = "above"  # type: ignore[assignment]
+    where: Text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenWeights(Question):
+    """Open multiplicative weights under a name, or come back to them. Updates are charged as they happen."""
+
+    kind: Literal["multiplicative-weights"] = "multiplicative-weights"
+    name: Name = "weights"
+    columns: Annotated[Sequence[Name], Limits(1, 64)]
+    queries: Annotated[int, Limits(1, 10**6)]
+    within: Annotated[float, Limits(1e-6, math.nextafter(1, 0))] | None = None
+    rho: Amount | None = None
+    epsilon: Amount | None = None
+    delta: Chance | None = None
+    edges: Mapping[Name, Edges] | None = None
+    nulls: Annotated[Sequence[Name], Limits(0, 64)] | None = None
+    version: Word = "best"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weigh(OpenWeights):
+    """A fraction by open multiplicative weights. Their terms are repeated, to come back to them."""
+
+    kind: Literal["weigh"] = "weigh"  # type: ignore[assignment]
+    where: Text
+
+
+AnyQuestion = (
+    Fraction | Count | Total | Histogram | Quantile | Sql | Sample | Select | OpenSparseVector | Above
+    | OpenWeights | Weigh
+)  # fmt: skip
+
+
+def _where(text: str | None, schema: Schema) -> Predicate:
+    return Always() if text is None else parse_predicate(text, schema)
+
+
+def _aggregate(schema: Schema, aggregate: Aggregate, where: Predicate, by: Grouping | None) -> Statistic:
+    value = aggregate.expression
+    if aggregate.kind == "count":
+        present = [NotNull(value.name)] if isinstance(value, Column) else []
+        return Statistic("count", conjunction(where, *present), None, by)
+    if aggregate.kind == "quantile":
+        assert isinstance(value, Column) and aggregate.rank is not None
+        return _quantile(schema, value.name, aggregate.rank, where, by, None)
+    return Statistic("mean" if aggregate.kind == "avg" else "sum", where, value, by)
+
+
+def _quantile(
+    schema: Schema, column: str, rank: float, where: Predicate, by: Grouping | None, edges: Edges | None
+) -> Statistic:
+    if isinstance(rank, bool) or not isinstance(rank, int | float | fractions.Fraction) or not 0 < rank < 1:
+        raise InputError(f"expected a rank strictly between 0 and 1, got {shown(rank)}")
+    bins = grouping(schema, column, edges)
+    if isinstance(schema[column], Category | Boolean):
+        raise QueryError(f"column {column!r} has no order, so it has no quantiles; ask for a histogram")
+    if by is not None and by.size * bins.size > MAX_CELLS:
+        raise InputError(
+            f"expected at most {MAX_CELLS:,} groups times bins, got {by.size * bins.size:,}; give fewer edges"
+        )
+    return Statistic("quantile", where, None, by, fractions.Fraction(rank).limit_denominator(10**6), bins)
