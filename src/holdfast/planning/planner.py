@@ -26,6 +26,7 @@ from holdfast.planning.promise import (
 from holdfast.planning.recipe_event import event_of, pure_epsilon, selections
 from holdfast.planning.recipe_information import recipe_information
 from holdfast.planning.recipe_search import (
+    LEAST_NOISE,
     LEAST_VARIANCE,
     fewest,
     is_counted,
@@ -42,6 +43,9 @@ from holdfast.query.statistic import Statistic, Workload, workload
 
 _HALVED = 30
 """How often a budget is halved in search of a narrower answer."""
+
+_GAIN = 1.05
+"""Who pays more and gets so much less is told."""
 
 _NEARER, _TIMES = 1.01, 7000
 """A refusal names the nearest width that can be had to a hundredth, up to any."""
@@ -112,7 +116,7 @@ def _advice(best: Plan, totals: Workload, request: Request, moment: Moment, term
         made = _plan_by(best.mechanism, totals, less, moment, terms)
     except InputError:
         return ""
-    if made is None or made.width >= best.width:
+    if made is None or made.width * _GAIN >= best.width:
         return ""
     return (
         f"A quarter of that budget would be within about {made.width:.3g}: what is spent on the table widens every "
@@ -363,7 +367,8 @@ def _bought(mechanism: str, totals: Workload, amount: float, currency: str, term
                 f"cannot plan: so much budget leaves noise of variance at most {LEAST_VARIANCE}, which a Gaussian-only "
                 "budget cannot count; give less"
             )
-        return Recipe(mechanism, variance, rows)
+        # So little noise moves nothing; less would only leave the floats.
+        return Recipe(mechanism, max(variance, LEAST_NOISE), rows)
     if currency == "pure":
         epsilon = exact
     elif mechanism == "exponential":

@@ -30,7 +30,7 @@ _LEAST_EPSILON = Fraction(1, LARGEST_SCALE)
 LEAST_VARIANCE = 4
 """Gaussian-only budgets count noise above this variance (theory 2.5)."""
 
-_LEAST_NOISE = Fraction(1, 2**30)
+LEAST_NOISE = Fraction(1, 2**30)
 """Where less noise than this does not keep a width by the leave-out theorem, none does."""
 
 
@@ -72,7 +72,7 @@ def recipe_within(
     if mechanism in ("gaussian", "laplace"):
         if cap < terms.rows:
             return None
-        if promise.left_out is not None and wide(Recipe(mechanism, _LEAST_NOISE, terms.rows)) > within:
+        if promise.left_out is not None and wide(Recipe(mechanism, LEAST_NOISE, terms.rows)) > within:
             return None
         largest = Recipe(mechanism, _MOST_NOISE[mechanism], terms.rows)
         if wide(largest) <= within:

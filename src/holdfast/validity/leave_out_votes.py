@@ -73,6 +73,11 @@ def votes_half_width(
     return least(at, -_FURTHEST, upper_quantile(down(beta) / 2) + 1, 50)[0]
 
 
+def plain_vote_loss(rows: int, left_out: int, flip: float) -> float:
+    """kap4: what the plain law of a vote loses at most, on average over the bit; on one bit 1/(4a(1-a)) times that."""
+    return _lost(rows, left_out, flip)[0]
+
+
 def _lost(rows: int, left_out: int, flip: float) -> tuple[float, float]:
     """(kap4, K): the plain law of a vote loses at most kap4 v/p^2 on average; E_J p_J^-2 <= (1 + K E X^2)/p^2."""
     if rows < 3 or not 1 <= left_out < rows or not 0 < flip < 0.5:
