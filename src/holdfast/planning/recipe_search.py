@@ -16,6 +16,7 @@ from holdfast.planning.promise import Promise
 from holdfast.planning.terms import Terms
 from holdfast.planning.width import spans, widths
 from holdfast.query.statistic import Workload
+from holdfast.validity.search import least
 
 _MOST_NOISE = {
     "gaussian": Fraction(LARGEST_SCALE**2),
@@ -31,7 +32,7 @@ LEAST_VARIANCE = 4
 """Gaussian-only budgets count noise above this variance (theory 2.5)."""
 
 LEAST_NOISE = Fraction(1, 2**30)
-"""Where less noise than this does not keep a width by the leave-out theorem, none does."""
+"""The least variance of Gaussian noise that is drawn."""
 
 
 def refuse_undrawable(mechanism: str, noise: Fraction) -> None:
@@ -72,20 +73,22 @@ def recipe_within(
     if mechanism in ("gaussian", "laplace"):
         if cap < terms.rows:
             return None
-        if promise.left_out is not None and wide(Recipe(mechanism, LEAST_NOISE, terms.rows)) > within:
-            return None
         largest = Recipe(mechanism, _MOST_NOISE[mechanism], terms.rows)
         if wide(largest) <= within:
             return largest
         start = 4.0 * spans(totals)[0] ** (2 if mechanism == "gaussian" else 1)
+        if promise.left_out is not None:
+            narrowest, start = _narrowest(wide, terms.rows * float(spans(totals)[0]) ** 2)
+            if narrowest > within:
+                return None
         noise = most_noise(lambda noise: wide(Recipe(mechanism, noise, terms.rows)), within, start)
         recipe = Recipe(mechanism, noise, terms.rows)
         fits = noise > 0 and wide(recipe) <= within
         return recipe if fits and is_counted(mechanism, noise, terms) else None
     if mechanism == "exponential":
-        least = Recipe(mechanism, _LEAST_EPSILON, terms.rows)
-        if wide(least) <= within:
-            return least
+        weakest = Recipe(mechanism, _LEAST_EPSILON, terms.rows)
+        if wide(weakest) <= within:
+            return weakest
         rate = most_noise(lambda inverse: wide(Recipe(mechanism, 1 / inverse, terms.rows)), within, 1.0)
         recipe = Recipe(mechanism, round_up(1 / rate) if rate else Fraction(10**6), terms.rows)
         return recipe if wide(recipe) <= within else None
@@ -102,6 +105,19 @@ def recipe_within(
     return _subsample(totals, within, promise, cap, terms, wide)
 
 
+def _narrowest(wide: Callable[[Recipe], float], scale: float) -> tuple[float, float]:
+    """(the least half-width that Gaussian noise gives by the leave-out theorem, its variance).
+
+    Below the sampling error, which is about `scale`, less noise is a few percent wider; above it the width grows.
+    """
+
+    def at(log_variance: float) -> float:
+        return wide(Recipe("gaussian", round_up(Fraction(math.exp(log_variance))), 0))
+
+    width, place = least(at, math.log(scale) - 9, math.log(scale) + 3, 14)
+    return width, math.exp(place)
+
+
 def _subsample(
     totals: Workload, within: float, promise: Promise, cap: int, terms: Terms, wide: Callable[[Recipe], float]
 ) -> Recipe | None:
@@ -113,14 +129,14 @@ def _subsample(
     def sampling(count: int, scale: Fraction) -> Recipe:
         return Recipe("subsampled-laplace", scale, count)
 
-    least = fewest(lambda m: wide(sampling(m, Fraction(1, 1000))) <= 0.6 * within, cap)
-    if least is None:
+    count = fewest(lambda m: wide(sampling(m, Fraction(1, 1000))) <= 0.6 * within, cap)
+    if count is None:
         return None
-    largest = sampling(least, _MOST_NOISE["subsampled-laplace"])
+    largest = sampling(count, _MOST_NOISE["subsampled-laplace"])
     if wide(largest) <= within:
         return largest
-    scale = most_noise(lambda scale: wide(sampling(least, scale)), within, 4.0 * max(1, sensitivity))
-    recipe = sampling(least, scale)
+    scale = most_noise(lambda scale: wide(sampling(count, scale)), within, 4.0 * max(1, sensitivity))
+    recipe = sampling(count, scale)
     return recipe if scale > 0 and wide(recipe) <= within else None
 
 
