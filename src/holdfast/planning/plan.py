@@ -12,7 +12,7 @@ from holdfast.planning.promise import Promise
 from holdfast.privacy.event import Event, to_json
 from holdfast.privacy.filter import UNITS
 from holdfast.query.statistic import Statistic
-from holdfast.validity.leave_out import LeaveOut, recorded_grid
+from holdfast.validity.leave_out import planned_place, recorded_grid
 
 PUBLIC = "public"
 """What is done for a question that needs no row: nothing."""
@@ -183,9 +183,11 @@ class Plan:
 
     @property
     def _left_out(self) -> int | None:
-        """The rows that the theorem leaves out; 0 stands for the mixture over the recorded grid."""
+        """The rows that a planned place leaves out; 0 stands for the mixture over the recorded grid."""
         left_out = self.promise.left_out
-        return None if left_out is None else left_out.sizes[0] if len(left_out.sizes) == 1 else 0
+        if left_out is None:
+            return None
+        return 0 if left_out == recorded_grid(self.rows) else left_out.sizes[0]
 
     @property
     def explanation(self) -> str:
@@ -241,6 +243,6 @@ def recipe_from_text(text: str, rows: int) -> tuple[Recipe, Promise, float | Non
     mechanism, noise, rows, flip, per_span = record["recipe"]
     target, allowance, population, slack, most_rho, size, information = record["promise"]
     recipe = Recipe(mechanism, Fraction(noise), rows, None if flip is None else Fraction(flip), per_span)
-    left_out = None if size is None else LeaveOut(rows, (size,)) if size else recorded_grid(rows)
+    left_out = None if size is None else planned_place(rows, size) if size else recorded_grid(rows)
     promise = Promise(target, allowance, population, slack, most_rho, left_out, information)
     return recipe, promise, record["within"]

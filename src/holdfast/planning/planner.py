@@ -35,7 +35,7 @@ from holdfast.planning.recipe_search import (
 )
 from holdfast.planning.request import Request
 from holdfast.planning.terms import Terms
-from holdfast.planning.width import range_length, spans, stated, wished
+from holdfast.planning.width import range_length, spans, stated, widths, wished
 from holdfast.privacy.event import Group
 from holdfast.privacy.filter import UNITS
 from holdfast.privacy.rule import zcdp
@@ -79,13 +79,19 @@ def plan(statistic: Statistic, request: Request, moment: Moment, terms: Terms) -
     else:
         raise InputError(_impossible(totals, request, moment, terms))
     best = _best(found, terms)
-    if (
-        is_plain(request)
-        and best.promise.left_out is not None
-        and best.width >= range_length(totals, terms.rows)
-    ):
+    if is_plain(request) and _is_vacuous(best, totals, terms):
         raise InputError(_impossible(totals, request, moment, terms))
     return replace(best, advice=_advice(best, totals, request, moment, terms))
+
+
+def _is_vacuous(made: Plan, totals: Workload, terms: Terms) -> bool:
+    """Whether an answer for the population would tell nothing, even of a mean to which every row belongs."""
+    if made.target != "population":
+        return False
+    width = made.width
+    if totals.statistic.kind == "mean":
+        width = widths(totals, made.recipe, made.promise, terms.rows).whole
+    return width >= range_length(totals, terms.rows)
 
 
 def _refuse_vacuous(totals: Workload, request: Request, terms: Terms) -> None:

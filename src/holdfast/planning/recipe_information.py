@@ -51,4 +51,4 @@ def units_told(information: float, rows: int) -> int:
 
 def told_by(units: int, rows: int) -> float:
     """The information that these units of the ledger stand for."""
-    return up(units / UNITS * rows)
+    return up(units / UNITS * rows) if units else 0.0

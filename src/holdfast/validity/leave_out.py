@@ -143,3 +143,18 @@ def recorded_grid(rows: int) -> LeaveOut:
     """
     sizes = tuple(dict.fromkeys(min(rows - 1, max(1, round(rows * share))) for share in LADDER[::_RUNG]))
     return LeaveOut(rows, sizes, (math.nextafter(1 / len(sizes), 0.0),) * len(sizes))
+
+
+_OWN = 0.95
+"""The weight of the number of rows that a place leaves out; the rest is the grid's, in case others ask much."""
+
+
+@lru_cache(maxsize=1024)
+def planned_place(rows: int, left_out: int) -> LeaveOut:
+    """A plan's number of rows to leave out for a place, with some of the grid beside it.
+
+    What others are told cannot make such a place useless: it is never much wider than by the grid alone.
+    """
+    grid = recorded_grid(rows)
+    rest = (1 - _OWN) * (1 - 2**-40)
+    return LeaveOut(rows, (left_out, *grid.sizes), (_OWN, *(rest * weight for weight in grid.weights)))

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from holdfast.privacy.rounding import up
 from holdfast.validity.falling import Schedule
-from holdfast.validity.leave_out import LeaveOut, recorded_grid
+from holdfast.validity.leave_out import LeaveOut, planned_place, recorded_grid
 from holdfast.validity.leave_out_votes import votes_half_width
 from holdfast.validity.option import Epoch
 from holdfast.validity.told import gaussian_told, votes_told
 
+_WHOLE_UNITS = 1 + 1e-6
+"""What a ledger counts is rounded up, which widens the widths a little."""
 _MORE_VOTES = (1.0, 1.01, 1.02, 1.04, 1.08)
 """How many more votes than Gaussian noise of the same size asks for are tried."""
 
@@ -59,7 +61,7 @@ class Places:
         """What the theorem leaves out for the answer in this place."""
         if self.mixed:
             return recorded_grid(self.rows)
-        return LeaveOut(self.rows, (self.epoch_of(place)[0].left_out,))
+        return planned_place(self.rows, self.epoch_of(place)[0].left_out)
 
     def tells(self, epoch: Epoch) -> float:
         """What one plain answer of an epoch tells."""
@@ -93,7 +95,7 @@ class Places:
             if math.isinf(told):
                 return math.inf
             widest = max(widest, self.half_width(epoch, self.left_out(last), told, beta / answers))
-        return widest
+        return widest * _WHOLE_UNITS
 
     def to_json(self) -> list[object]:
         """What a ledger keeps of it."""
@@ -111,13 +113,8 @@ def places_from_json(rows: int, kept: list[Any]) -> Places:
 def by_gaussian(schedule: Schedule) -> Places:
     """The places of a schedule, answered with its noise."""
     epochs = tuple(Epoch(epoch.answers, epoch.variance, epoch.left_out) for epoch in schedule.epochs)
-    return Places(
-        schedule.rows,
-        epochs=epochs,
-        mixed=schedule.mixed,
-        begun=schedule.begun,
-        width=schedule.half_width,
-    )
+    made = Places(schedule.rows, epochs=epochs, mixed=schedule.mixed, begun=schedule.begun)
+    return replace(made, width=made.widest(schedule.beta))
 
 
 def by_votes(schedule: Schedule, flip: Fraction) -> Places:
@@ -135,4 +132,4 @@ def by_votes(schedule: Schedule, flip: Fraction) -> Places:
         made = Places(schedule.rows, "votes", flip, epochs, schedule.mixed, schedule.begun)
         found.append((made.widest(schedule.beta), made))
     width, best = min(found, key=lambda pair: pair[0])
-    return Places(best.rows, "votes", flip, best.epochs, best.mixed, best.begun, width)
+    return replace(best, width=width)
