@@ -130,9 +130,9 @@ INSIDE = {
     "desk.Paid": "a ledger",
     "session.Session": "a ledger", "session.Table": "a ledger", "session.AboveThreshold": "SparseVector, a ledger",
     "weights.MultiplicativeWeights": "SparseVector, a ledger", "holdout.Asker": "SparseVector, a ledger",
-    "holdout.Looks": "a ledger",
+    "holdout.Looks": "a ledger", "holdout.Race": "a ledger",
     "ledger.Writer": "ChainedLedger", "ledger.Batches": "ChainedLedger", "ledger.Ticket": "ChainedLedger",
-    "ledger.Call": "ChainedLedger", "ledger.Later": "ChainedLedger",
+    "ledger.Call": "ChainedLedger",
     "ledger.Anchor": "ChainedLedger", "ledger.PostgresDatabase": "ChainedLedger",
     "ledger.SqliteDatabase": "ChainedLedger", "ledger.Readers": "ChainedLedger",
 }  # fmt: skip
@@ -141,7 +141,8 @@ INSIDE = {
 HARMLESS = {
     "noise.ReplayedBits": "nothing secret: it repeats itself on purpose", "data.Engine": "a connection",
     "data._Refill": "whether rows were drawn",
-    "data.PostgresSource": "a layout", "data.Link": "connections", "data.StoreWriter": "files",
+    "data.PostgresSource": "a layout", "data.PooledSource": "a pool, which a child drops",
+    "data.Link": "connections", "data.StoreWriter": "files",
     "data.SparkSource": "a connection", "data.StoreSource": "mapped columns", "data.DeferredSource": "the rows",
     "planning.Amount": "a number", "weights.Weights": "a function of what was told",
     "holdout.HoldoutScorer": "public answers", "holdout.Summary": "public answers",

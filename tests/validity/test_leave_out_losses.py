@@ -126,7 +126,7 @@ def test_the_exponent_asks_for_room_where_something_is_lost() -> None:
 def test_laplace_costs_what_gaussian_noise_of_scale_b_costs_and_votes_lose_where_they_have_no_charge() -> (
     None
 ):
-    n, m, hoelder = 1_000_000, 20_000, 1.01
+    n, m, hoelder = 1_000_000, 20_000, 1.2
     assert laplace_loss(n, m, 0.01, hoelder) == pytest.approx(gaussian_charge(n, m, 0.01) / hoelder, rel=0.05)
     assert vote_charge(100, 50, 1 / 16) == math.inf
     assert 0 < vote_loss(100, 50, 1 / 16, 2.0) < math.inf
