@@ -80,6 +80,9 @@ HARMLESS = {
         "the logarithms differ by less than 2^-996, far less than is added to round up"
     ),
     "planning/mean:least_rows: 1 -> 2": "one more number of rows is tried, above `rows`: still None",
+    "session/session:Session._priced: 1 -> 2": (
+        "of Filter.zcdp(1): what a delta costs does not depend on the limit; of the rows of a unit it is killed"
+    ),
 }
 """Faults that change nothing that is promised: `str(fault)` without spaces at the ends, and the reason."""
 

@@ -6,11 +6,13 @@ And on the rows: what T noisy steps reach, against the formulas of docs/learn.md
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import mpmath as mp
 import numpy as np
 import pytest
 from learn.coins import coins, overfitted, slipping_in
@@ -30,7 +32,7 @@ from holdfast.optimize.certificate import (
     slope,
     table_excess,
 )
-from holdfast.planning.promise import promises
+from holdfast.planning.promise import Promise, promises
 from holdfast.session.footing import Footing, footing_after
 
 SCHEMA = hf.Schema(id=hf.Integer(0, 9), label=hf.Boolean(), hint=hf.Boolean())
@@ -214,6 +216,32 @@ def loss(**changed: Any) -> Any:
         "rounding": 0.001,
     }
     return SimpleNamespace(**(facts | changed))
+
+
+POPULATION = Promise("population", 1e-4, population=0.1, slack=0.005)
+OVERSHOT = Fraction(POPULATION.population + POPULATION.slack)
+
+
+def test_by_transfer_no_number_is_rounded_down() -> None:
+    """Twice G D (alpha + o) in exact arithmetic is a lower bound; the penalty is greatest at the farthest point."""
+    beyond, chance = population_part(loss(), Footing(POPULATION, 300, 1, fresh=False))
+    truth = 2 * Fraction(0.25 * 8 + 0.001) * 3 * OVERSHOT
+    assert truth < Fraction(beyond) < truth * (1 + Fraction(1, 10**9))
+    greatest = (2.001 * 3.0 + 0.4 / 2 * 2.5**2) / (2 * 2.001 * 3.0)
+    assert chance == pytest.approx(POPULATION.allowance / greatest, rel=1e-12)
+
+
+def test_on_a_fresh_table_no_number_is_rounded_down() -> None:
+    """A class that converges at once leaves Hoeffding's term at the best point: G = 2.001 counts, not 1/G."""
+    for uniform in (0.0, 0.125):
+        fast = loss(complexity=lambda units, chance, uniform=uniform: uniform)
+        beyond, chance = population_part(fast, Footing(POPULATION, 10**6, 1, fresh=True))
+        assert chance == pytest.approx(POPULATION.allowance / float(OVERSHOT) / 3, rel=1e-12)
+        with mp.workdps(40):
+            best = (
+                2 * mp.mpf(0.25 * 8 + 0.001) * mp.mpf(1.7) * mp.sqrt(mp.log(1 / mp.mpf(chance)) / (2 * 10**6))
+            )
+            assert uniform + best < mp.mpf(beyond) < (uniform + best) * (1 + mp.mpf(10) ** -9)
 
 
 D, R, G, H, L, d, GRID = 3.0, 1.7, 0.25 * 8 + 0.4 * 2.5, 0.4, 3.0, 5, 0.001

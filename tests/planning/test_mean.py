@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import holdfast as hf
 from holdfast.planning.mean import aims, least_rows, mean_width
 from holdfast.query.expression import Column
 from holdfast.query.grouping import grouping
+from holdfast.query.measurement import Grid, Measurement
 from holdfast.query.predicate import Always
 from holdfast.query.statistic import Statistic, Workload, workload
 from holdfast.session import Answer, display
@@ -104,6 +106,20 @@ def test_the_least_number_of_rows_is_the_least() -> None:
             assert mean_width(totals, in_units, 10_000) > within
         else:
             assert mean_width(totals, in_units, least) <= within < mean_width(totals, in_units, least - 1)
+
+
+@pytest.mark.parametrize(("low", "high", "farthest"), [(-9, 2, 9), (-2, 9, 9), (-4, 4, 4)])
+def test_a_width_is_that_of_its_farthest_contribution_and_of_its_grid(
+    low: int, high: int, farthest: int
+) -> None:
+    """On a grid of step 1/8 that moves the mean by up to 1/16: (10 + farthest 3)/(40 - 3) steps, and the grid."""
+    schema = hf.Schema(x=hf.Real(-2.0, 2.0))
+    statistic = Statistic("mean", Always(), Column("x"))
+    total = Measurement(schema, Always(), Column("x"), Grid(0.0, 1 / 8, low, high, exact=False))
+    totals = Workload(statistic, (total, Measurement(schema, Always(), weight=5)), 1 / 8, 1 / 16)
+    expected = Fraction(10 + farthest * 3, 40 - 3) / 8 + Fraction(1, 16)
+    found = mean_width(totals, (10.0, 15.0), 40)
+    assert expected < Fraction(found) < expected * (1 + Fraction(1, 10**9))
 
 
 # The plan

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,11 @@ import holdfast as hf
 from holdfast import learn
 from holdfast.errors import BudgetError
 from holdfast.learn.finite_class import FiniteClass
+from holdfast.ledger import Moment, Totals
 from holdfast.planning.promise import LEFT_OUT, answered, next_promises, promises, share, total_rho
+from holdfast.planning.terms import Fixed
+from holdfast.privacy.conversion import pure_to_zcdp
+from holdfast.privacy.filter import UNITS
 from holdfast.session.footing import footing_after
 from holdfast.validity.transfer import concentrated_term
 from holdfast.weights.terms_choice import plan_weights
@@ -102,6 +108,27 @@ def test_weights_stand_on_the_places_after_those_taken(table: hf.Table) -> None:
     honest = plan_weights(session, 3, 100, **how)
     assert honest == plan_weights(session, 3, 100, after=8, **how)
     assert plan_weights(session, 3, 100, after=0, **how).within < honest.within
+
+
+def test_own_answers_take_places_about_the_table_and_after_a_fixed_plan() -> None:
+    moment = Moment(Totals(2, 2, 7), Totals(5, 5, 9))
+    fixed = Fixed("gaussian", Fraction(9), Fraction(1, 4), 0.1, 0.05, False)
+
+    def taken(target: str, plan: Fixed | None) -> int:
+        terms: Any = SimpleNamespace(target=target, fixed=plan, places=None)
+        return answered(moment, terms)
+
+    assert taken("table", None) == taken("table", fixed) == taken("population", fixed) == 2
+    assert taken("population", None) == 5
+
+
+@pytest.mark.parametrize(
+    ("currency", "rho"), [("zcdp", 0.5), ("pure", pure_to_zcdp(0.5))], ids=["zcdp", "pure"]
+)
+def test_a_tables_loss_is_read_in_its_own_currency(currency: str, rho: float) -> None:
+    terms: Any = SimpleNamespace(table=SimpleNamespace(currency=currency))
+    assert total_rho(UNITS // 2, terms) == rho > 0
+    assert total_rho(0, terms) == 0
 
 
 def test_shares_sum_to_at_most_one() -> None:

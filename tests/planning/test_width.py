@@ -9,6 +9,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach, sample_reach, votes_reach
+from holdfast.planning.mean import mean_width
 from holdfast.planning.plan import Recipe
 from holdfast.planning.promise import Promise, promises, share
 from holdfast.planning.terms import Fixed
@@ -23,6 +24,8 @@ SCHEMA = hf.Schema(age=hf.Integer(-10, 120), kind=hf.Category("a", "b", "c"))
 ROWS = 50_000
 TABLE = Promise("table", 0.003)
 POPULATION = Promise("population", 2e-5, population=0.01, slack=0.0005, most_rho=1e-5)
+UNEVEN = Promise("population", 2e-5, population=0.01001, slack=0.0005, most_rho=1e-5)
+"""Of 50,000 rows the population adds 525 and a half."""
 QUARTER = Fraction(1, 4)
 RECIPES = [
     Recipe("gaussian", Fraction(400), ROWS),
@@ -72,6 +75,8 @@ def test_a_sum_is_as_wide_as_its_span_and_its_grid(recipe: Recipe, promise: Prom
     noise = reach(recipe, promise, 130, 1)
     extra = (promise.population + promise.slack) * ROWS * 130
     assert found.whole == pytest.approx((noise + extra) * totals.unit, rel=1e-9)
+    assert found.population == pytest.approx(extra * totals.unit, rel=1e-9)
+    assert found.noise + found.sampling == pytest.approx(noise * totals.unit, rel=1e-9)
 
 
 def test_a_mechanism_without_a_theorem_has_no_width() -> None:
@@ -102,7 +107,7 @@ def test_a_mean_whose_rows_may_all_be_noise_has_no_width() -> None:
 
 
 @pytest.mark.parametrize("groups", [1, 3])
-@pytest.mark.parametrize("promise", [TABLE, POPULATION], ids=lambda p: p.target)
+@pytest.mark.parametrize("promise", [TABLE, POPULATION, UNEVEN], ids=["table", "population", "uneven"])
 def test_a_quantile_misses_its_rank_by_what_the_selection_may_lose(promise: Promise, groups: int) -> None:
     """Each end: bins e^{-epsilon d/2} is its chance of missing by more than d rows; times 2/epsilon in the mean."""
     bins = grouping(SCHEMA, "age", [0, 30, 60, 90])
@@ -120,6 +125,17 @@ def test_a_quantile_misses_its_rank_by_what_the_selection_may_lose(promise: Prom
     assert distance <= found.totals[0] - math.ceil(extra) <= distance + 1.001
     assert found.noise == pytest.approx(2 * math.ceil(distance) / ROWS)
     assert found.population == pytest.approx(2 * math.ceil(extra) / ROWS) and found.sampling == 0
+
+
+def test_a_quantile_that_misses_by_a_whole_number_of_rows_has_one_more() -> None:
+    """2/epsilon ln(candidates/chance) is 200 as far as floats can tell, and may be above."""
+    bins = grouping(SCHEMA, "age", [0, 30, 60, 90])
+    totals = workload(Statistic("quantile", Always(), rank=Fraction(1, 2), bins=bins), SCHEMA, ROWS)
+    epsilon = Fraction(2 * math.log((bins.size + 2) / (TABLE.allowance / 2)) / 200)
+    assert widths(totals, Recipe("exponential", epsilon, ROWS), TABLE, ROWS).totals == (201,)
+    less = epsilon * (1 - Fraction(1, 10**9)), epsilon * (1 + Fraction(1, 10**9))
+    found = [widths(totals, Recipe("exponential", one, ROWS), TABLE, ROWS).totals for one in less]
+    assert found == [(201,), (200,)]
 
 
 def test_a_quantile_of_very_little_noise_misses_by_one_row_at_least() -> None:
@@ -140,6 +156,15 @@ def test_a_planned_session_divides_its_one_width(mechanism: str, sampled: float)
     assert (found.noise, found.sampling, found.population) == pytest.approx(parts, rel=1e-9)
     total = fixed_widths(workload(Statistic("sum", Always(), value=Column("age")), SCHEMA, ROWS), fixed, ROWS)
     assert total.totals == (pytest.approx(0.05 * ROWS * 130),)
+
+
+def test_a_mean_in_a_planned_session_is_read_for_the_rows_that_qualify() -> None:
+    totals = workload(Statistic("mean", Always(), value=Column("age")), SCHEMA, ROWS)
+    fixed = Fixed("gaussian", Fraction(900), QUARTER, 0.05, 0.02, False)
+    for qualifying in (None, ROWS, ROWS // 2):
+        found = fixed_widths(totals, fixed, ROWS, qualifying)
+        assert found.whole == pytest.approx(mean_width(totals, found.totals, qualifying or ROWS), rel=1e-12)
+    assert fixed_widths(totals, fixed, ROWS, ROWS // 2).whole > 2 * fixed_widths(totals, fixed, ROWS).whole
 
 
 def test_levels_double_and_share_the_chance_of_a_miss() -> None:

@@ -156,6 +156,11 @@ def test_a_hundred_thousand_units_are_as_many() -> None:
         state.charge_units(1)
 
 
+def test_a_limit_of_delta_is_rounded_down() -> None:
+    for units, whole in ((Fraction(3, 2), 1), (Fraction(2), 2), (Fraction(1, 2), 0)):
+        assert Filter.zcdp(1, units / DELTA_UNITS).delta_limit_units == whole
+
+
 def test_deltas_are_counted_apart() -> None:
     state = Filter.zcdp(1, delta=3e-6)
     keys = events.ApproxMechanism(Fraction(1, 100), Fraction(1, 10**6))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from session.numbers import open_rows
 
 import holdfast as hf
 from holdfast.desk import Steps
-from holdfast.ledger import Ledger, MemoryLedger
+from holdfast.ledger import Ledger, MemoryLedger, Stale
+from holdfast.privacy.filter import UNITS, Filter
 from holdfast.session import session as session_module
 from holdfast.session.answer import Answer
 from holdfast.session.session import Session
@@ -199,6 +201,60 @@ def test_charges_with_intervals_stay_within_the_promise() -> None:
         session.pay("test", "two", hf.privacy.events.PureMechanism(1), queries=1)
     session.pay("test", "without an interval", hf.privacy.events.PureMechanism(1))
     assert session.spent == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("target", ["table", "population"])
+def test_a_charge_planned_for_some_places_is_made_again_when_others_took_them(target: str) -> None:
+    """Without queries= the places up to `last` are what was planned for; with it, those that were promised."""
+    event = hf.privacy.events.PureMechanism(1)
+    anytime, promised = (
+        hf.open({"x": np.arange(100)}, hf.Schema(x=hf.Integer(0, 99)), ledger=MemoryLedger()).session(
+            epsilon=10.0, queries=queries, target=target
+        )
+        for queries in (None, 2)
+    )
+    for session in (anytime, promised):
+        session.pay("test", "one", event, queries=1, last=1)
+    with pytest.raises(Stale):
+        anytime.pay("test", "two", event, queries=1, last=1)
+    promised.pay("test", "two", event, queries=1, last=1)
+    with pytest.raises(Stale):
+        promised.pay("test", "three", event, queries=1, last=3)
+    assert (anytime.spent, promised.spent) == (1.0, 2.0)
+
+
+def test_what_a_session_cannot_count_is_refused_uncharged() -> None:
+    """A delta of one unit is one too many; and a session planned for one mechanism has no other."""
+    counted = open_rows(np.arange(100)).session(rho=10.0)
+    least = hf.privacy.events.ConcentratedMechanism(1, Fraction(1, 10**30))
+    assert Filter.zcdp(1, 1e-6).delta_cost(least) == 1
+    with pytest.raises(hf.MechanismError, match="delta of its own"):
+        counted.pay("test", "one", least)
+    planned = open_rows(np.arange(20_000) % 1024).session(within=0.25, queries=2, rho=1000.0)
+    with pytest.raises(hf.MechanismError, match="one planned mechanism"):
+        planned.pay("test", "one", hf.privacy.events.PureMechanism(1))
+    assert counted.spent == planned.spent == 0
+
+
+def test_nothing_is_left_of_what_is_spent_to_the_last_unit() -> None:
+    session = open_rows(np.arange(100)).session(epsilon=1.0)
+    session.pay("test", "all but one unit", hf.privacy.events.PureMechanism(1 - Fraction(1, UNITS)))
+    assert session.left(session._moment()) == 1 / UNITS
+    session.pay("test", "the last", hf.privacy.events.PureMechanism(Fraction(1, UNITS)))
+    assert session.remaining == session.left(session._moment()) == 0
+
+
+def test_a_sample_takes_no_place_of_the_promise(table: hf.Table) -> None:
+    session = table.session(rho=1.0, queries=1)
+    session.sample("age > 49")
+    totals = session._ledger.totals(session.name)
+    assert (totals.entries, totals.answers) == (1, 0)
+
+
+def test_a_sample_reads_what_its_condition_names_and_at_least_one_column(table: hf.Table) -> None:
+    session = table.session(rho=1.0)
+    named = {"true": ("age",), "insured": ("insured",), "insured and age > 3": ("age", "insured")}
+    assert {where: session._priced_vote(where)[0] for where in named} == named
 
 
 def test_a_repeated_call_draws_nothing_again(table: hf.Table) -> None:
