@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
 from mutants.__main__ import report  # noqa: E402
-from mutants.listed import HARMLESS, LISTED, is_listed  # noqa: E402
+from mutants.listed import HARMLESS, LISTED, is_listed, names, reason  # noqa: E402
 from mutants.plant import SOURCES, Function, faults, faulty_code, functions  # noqa: E402
 from mutants.run import Verdict  # noqa: E402
 
@@ -57,8 +57,9 @@ def test_every_listed_pattern_names_a_function_and_every_reason_a_fault() -> Non
     known = everything()
     for pattern in LISTED:
         assert any(fnmatchcase(str(function), pattern) for function in known), pattern
-    planted = {str(fault) for function in known if is_listed(function) for fault in faults(function)}
-    assert set(HARMLESS) <= planted
+    planted = [fault for function in known if is_listed(function) for fault in faults(function)]
+    assert set(HARMLESS) <= {name for fault in planted for name in names(fault)}
+    assert len([fault for fault in planted if reason(fault)]) == len(HARMLESS), "a number tells them apart"
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,14 @@ def test_kinds_of_accuracy_are_compared_by_what_they_promise(table: hf.Table) ->
     assert session.fraction("age > 15", within=0.01, rows=10).repeated  # what stands reads no row
 
 
+@pytest.mark.parametrize(("rho", "suffices"), [(0.06, True), (0.051, True), (0.049, False), (0.04, False)])
+def test_a_gaussian_only_share_is_compared_by_mu_squared(table: hf.Table, rho: float, suffices: bool) -> None:
+    """A tenth of rho 0.5 is mu squared 0.1, which an answer of rho 0.05 has."""
+    session = table.session(rho=0.5, queries=10, only="gaussian", target="table")
+    first = session.fraction("age > 15", rho=rho)
+    assert not first.repeated and session.fraction("age > 15").repeated is suffices
+
+
 def test_another_question_or_session_is_not_answered_by_it(table: hf.Table) -> None:
     session = table.session(rho=1.0, target="table")
     session.fraction("age > 15", within=0.01)

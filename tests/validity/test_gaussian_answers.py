@@ -159,7 +159,16 @@ def test_the_width_is_the_formula_rounded_up() -> None:
 
 def test_few_answers_at_low_confidence_keep_z_at_one() -> None:
     rows, s, beta = 10**4, 300.0, 0.9
-    assert gaussian_width(rows, 1, beta, s) >= (s + 0.5) / rows + population_term(beta, 1 / s) * 0.999
+    formula = (s + 0.5) / rows + population_term(beta, 1 / math.sqrt(s * s - 4.0))
+    assert formula <= gaussian_width(rows, 1, beta, s) <= formula * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("s", [2.001, 3.0, 3.999])
+def test_any_noise_above_two_counts_has_a_width(s: float) -> None:
+    rows, beta = 10**4, 0.05
+    formula = (s * upper_quantile(beta / 2) + 0.5) / rows + population_term(beta, 1 / math.sqrt(s * s - 4.0))
+    assert formula <= gaussian_width(rows, 1, beta, s) * (1 + 1e-9)
+    assert gaussian_width(rows, 1, beta, s) <= formula * (1 + 1e-9)
 
 
 def test_the_best_noise_is_a_minimum() -> None:

@@ -24,6 +24,7 @@ from holdfast.validity.small_steps import (
 )
 from holdfast.validity.transfer import sharp_term
 from holdfast.validity.vote_answers import (
+    MOST_VOTES,
     fewest_votes,
     votes,
     votes_noise,
@@ -253,3 +254,18 @@ def test_the_width_is_the_formula_with_its_shift_and_its_remainder() -> None:
     formula = noise + votes_term(rows, queries * m, flip, beta)
     found = votes_width(rows, queries, beta, m, flip)
     assert formula * (1 - 1e-12) <= found <= formula * (1 + 1e-10)
+
+
+def test_few_answers_at_low_confidence_keep_z_at_one() -> None:
+    rows, beta, m, flip = 10**5, 0.9, 400, 0.3
+    formula = (1 / (2 * math.sqrt(m)) + 1 / m) / (1 - 2 * flip) + votes_term(rows, m, flip, beta)
+    assert formula * (1 - 1e-12) <= votes_width(rows, 1, beta, m, flip) <= formula * (1 + 1e-9)
+
+
+def test_a_width_is_claimed_for_flips_and_votes_that_the_theorem_covers() -> None:
+    for flip in (-0.1, 0.0, 0.5, 0.7, 1.0):
+        assert votes_width(10**5, 1, 0.05, 400, flip) == math.inf
+    for flip in (0.01, 0.49):
+        assert votes_width(10**5, 1, 0.05, 400, flip) < math.inf
+    assert votes_width(10**12, MOST_VOTES // 10, 0.05, 10) < math.inf
+    assert votes_width(10**12, MOST_VOTES // 10, 0.05, 11) == math.inf
