@@ -11,7 +11,7 @@ README = (Path(__file__).resolve().parent.parent.parent / "README.md").read_text
 def test_all_planned_questions_of_the_first_session_are_answered() -> None:
     first = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)[0]
     opened = first[: first.index("print(")]
-    (said,) = re.findall(r"print\(session\.plan\)  # (.*)\n", first)
+    (said,) = re.findall(r"print\(session\.plan\)\n# (.*)\n", first)
     width = float(re.findall(r"within ([0-9.]+) of", said)[0])
     namespace: dict[str, object] = {}
     exec(opened, namespace)  # noqa: S102  (our own README)
