@@ -19,6 +19,7 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / "evidence" / "diffprivlib.md"
 MUTANTS = ROOT / "evidence" / "mutants.md"
+WIDTHS = ROOT / "evidence" / "widths.md"
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 from evidence import crashes, gateway, plots, tables  # noqa: E402  (the path must be set first)
@@ -46,8 +47,9 @@ def main(arguments: list[str] | None = None) -> int:
     killed, crashes_failed = _crashes(options)
     attacked, gateway_failed = _gateway(options)
     page = f"{tables.document(summaries, audit, command).rstrip()}\n\n{killed.rstrip()}\n{attacked}"
-    if MUTANTS.exists():
-        page = f"{page.rstrip()}\n\n{MUTANTS.read_text()}"
+    for record in (WIDTHS, MUTANTS):
+        if record.exists():
+            page = f"{page.rstrip()}\n\n{record.read_text()}"
     (options.output / "evidence.md").write_text(page)
     coverage = [s for s in summaries if s.cell.experiment == "coverage"]
     breaking = [s for s in summaries if s.cell.experiment == "breaking"]
