@@ -44,6 +44,7 @@ JOURNEYS = {
     "service/fuzz": "whatever may be sent over HTTP",
     "service/page_browser": "a visitor, an owner and an attacker in a browser",
     "session/advice": "from a refusal by way of its words to an answer",
+    "session/left_out": "from the opening of a session by its plan to its last answer",
     "session/population": "from what was spent to intervals of the population",
     "session/statistic": "a function of one's own, from the call to the answer",
     "weights/holders": "several holders of one name of weights",

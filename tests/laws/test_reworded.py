@@ -76,7 +76,7 @@ def course(rows: tuple[Any, ...]) -> list[Any]:
                 session.known.count("t", rho=10.0), [answer.value for answer in session.history],
             ]
         )  # fmt: skip
-        session._watches.clear()
+        session._vectors.clear()
     return told
 
 

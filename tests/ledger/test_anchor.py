@@ -20,7 +20,17 @@ from click.testing import CliRunner
 from holdfast.cli import main
 from holdfast.errors import BudgetError, LedgerError
 from holdfast.formats import FORMATS
-from holdfast.ledger import Account, ChainedLedger, Charge, SqliteLedger, Totals, acknowledge, chained, verify
+from holdfast.ledger import (
+    UNCOVERED,
+    Account,
+    ChainedLedger,
+    Charge,
+    SqliteLedger,
+    Totals,
+    acknowledge,
+    chained,
+    verify,
+)
 from holdfast.ledger.anchor import Anchor, Mark, anchors_folder
 from holdfast.ledger.writer import Writer
 from ledger.homes import HOMES, Home, SqliteHome
@@ -448,7 +458,11 @@ def test_after_a_loss_everything_that_may_have_been_charged_is(seen: bool, cappe
     told = {"lost_place": place, "lost_head": head, "lost_units": units, "lost_queries": queries}
     assert writer.notes == [("restored", told)]
     assert writer.opened == [Account(chained.LOST, "pure" if capped else "zcdp", 0)]
-    lost = {"ann": Charge(30, 0, 0), "bob": Charge(0, 0, 0), chained.LOST: Charge(0, units, queries)}
+    lost = {
+        "ann": Charge(30, 0, 0, UNCOVERED),
+        "bob": Charge(0, 0, 0, UNCOVERED),
+        chained.LOST: Charge(0, units, queries, UNCOVERED),
+    }
     assert writer.charged == {
         name: ("restored 9", chained.LOST, "{}", charge) for name, charge in lost.items()
     }

@@ -17,7 +17,7 @@ from session.numbers import charged_and_refused, open_rows
 import holdfast as hf
 from holdfast.ledger import MemoryLedger
 from holdfast.mechanisms.values import round_up
-from holdfast.planning import planner
+from holdfast.planning import planner, recipe_search
 from holdfast.privacy.filter import UNITS
 from holdfast.session.session import Session
 from holdfast.weights import versions as weights_terms
@@ -110,7 +110,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
 def test_an_impossible_width_is_refused_after_a_few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     times, nearest = looks(monkeypatch)
     assert times <= 20
-    monkeypatch.setattr(planner, "_fewest", scanned)
+    monkeypatch.setattr(planner, "fewest", scanned)
     assert looks(monkeypatch)[0] > 50
     assert looks(monkeypatch)[1] == nearest
 
@@ -166,7 +166,9 @@ def test_a_question_is_refused_before_its_charge_or_answered(name: str, target: 
 def test_noise_that_cannot_be_drawn_was_once_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planner, "refuse_undrawable", lambda *recipe: None)
     assert not all_sound("sum", "table")
-    monkeypatch.setattr(planner, "_MOST_NOISE", dict.fromkeys(planner._MOST_NOISE, Fraction(10**50)))
+    monkeypatch.setattr(
+        recipe_search, "_MOST_NOISE", dict.fromkeys(recipe_search._MOST_NOISE, Fraction(10**50))
+    )
     assert not all_sound("fraction", "table")  # within= is met by the largest noise that can be drawn
 
 

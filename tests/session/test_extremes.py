@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import holdfast as hf
 from holdfast.ledger import MemoryLedger
-from holdfast.planning import planner
+from holdfast.planning import planner, recipe_search
 from holdfast.session.session import Session
 
 ROWS = 200
@@ -183,11 +183,11 @@ def test_broken_twins_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planner, "_epsilon_of_rho", halved_from_one)
     with pytest.raises(ZeroDivisionError):
         is_sound(opened("zcdp"), KINDS["fraction"], tiny)
-    monkeypatch.setattr(planner, "_LEAST_EPSILON", Fraction(1, 10**320))
+    monkeypatch.setattr(recipe_search, "_LEAST_EPSILON", Fraction(1, 10**320))
     with pytest.raises(ArithmeticError):
         is_sound(opened("zcdp"), KINDS["quantile"], {"within": 0.9})
     with pytest.raises(ArithmeticError):
         is_sound(opened("zcdp"), KINDS["quantile"], {"epsilon": 1e-307})
-    monkeypatch.setattr(planner, "_counts", lambda *noise: True)
+    monkeypatch.setattr(recipe_search, "is_counted", lambda *noise: True)
     with pytest.raises(hf.NoRuleError):
         opened("gdp").fraction("x > 3", within=1e-20)

@@ -40,7 +40,10 @@ def test_the_width_has_three_parts_and_grows_with_what_was_spent(table: hf.Table
         assert answer.high - answer.low <= 2 * width * (1 + 1e-9)
     by_votes = session.fraction("y", within=0.2, mechanism="votes")
     assert by_votes.sampling > 0
-    assert by_votes.noise == pytest.approx(3 * by_votes.sampling)  # a = 1/4: variance 3/16 against 1/16
+    kept = (
+        1 - 2 * float(session._terms.places.flip)
+    ) ** 2  # of the variance of a vote, sampling is this share
+    assert by_votes.noise == pytest.approx((1 - kept) / kept * by_votes.sampling)
 
 
 def test_answers_of_other_sessions_widen_the_promise(table: hf.Table) -> None:
@@ -68,12 +71,20 @@ def test_a_census_needs_no_population_part(table: hf.Table) -> None:
     assert answer.target == "table"
 
 
-def test_queries_are_counted_for_the_table(table: hf.Table) -> None:
-    first = table.session(rho=1.0, queries=3)
-    second = table.session(rho=1.0, queries=3)
+@pytest.mark.parametrize("budget", [{"rho": 1.0}, {"epsilon": 1.0}], ids=["own places", "the table's"])
+def test_queries_are_counted_for_the_session_or_for_the_table(
+    table: hf.Table, budget: dict[str, float]
+) -> None:
+    """A session that fixed its places has its own; one that stands on the levels counts all answers on the table."""
+    first = table.session(**budget, queries=3)
+    second = table.session(**budget, queries=3)
     first.fraction("x < 100", within=0.1)
     second.fraction("x < 200", within=0.1)
     first.fraction("x < 300", within=0.1)
+    if "rho" in budget:
+        first.fraction("x < 301", within=0.1)
+        second.fraction("x < 302", within=0.1)
+        second.fraction("x < 303", within=0.1)
     for session in (first, second):
         with pytest.raises(hf.BudgetError, match="3 queries"):
             session.fraction("x < 400", within=0.1)
@@ -218,8 +229,8 @@ def test_the_reference_point_of_odds_intervals() -> None:
     )
 
 
-def test_no_interval_misses_on_forty_tables() -> None:
-    """All answers at once, on fresh tables: misses stay far below 5%. The twin, intervals for the table that
+def test_hardly_an_interval_misses_on_forty_tables() -> None:
+    """All answers at once, on fresh tables: hardly more than 5% miss. The twin, intervals for the table that
     are read as if they were for the population, misses most of the time."""
     missed = {"population": 0, "table": 0}
     for seed in range(40):
@@ -231,5 +242,5 @@ def test_no_interval_misses_on_forty_tables() -> None:
             else:
                 answers = [(t, session.fraction(f"x < {t}", rho=1.0)) for t in range(500, 10_000, 500)]
             missed[target] += any(not a.low <= t / 10_000 <= a.high for t, a in answers)
-    assert missed["population"] == 0
+    assert missed["population"] <= 6  # 2 are allowed on average; 7 or more come once in 300 times
     assert missed["table"] > 20

@@ -173,14 +173,22 @@ class Walk:
         key = (session, str(fields["key"]))
         if key in self._keys:
             self.refuse(fact, "its key was reserved before")
-        charge = [int(fields[name]) for name in ("session_units", "table_units", "queries")]
+        charge = [int(fields[name]) for name in ("session_units", "table_units", "queries", "information")]
         if min(charge) < 0:
             self.refuse(fact, "it charges less than nothing")
         mine = self._spent.get(session, Totals()).plus(charge[2], charge[0])
-        self._total = all_ = self._total.plus(charge[2], charge[1])
+        self._total = all_ = self._total.plus(charge[2], charge[1], charge[3])
         said = [fields[f"session_{name}"] for name in ("entries", "answers", "total")]
-        said += [fields[f"table_{name}"] for name in ("entries", "answers", "total")]
-        if said != [mine.entries, mine.answers, mine.units, all_.entries, all_.answers, all_.units]:
+        said += [fields[f"table_{name}"] for name in ("entries", "answers", "total", "information")]
+        if said != [
+            mine.entries,
+            mine.answers,
+            mine.units,
+            all_.entries,
+            all_.answers,
+            all_.units,
+            all_.information,
+        ]:
             self.refuse(fact, "its running totals are not the sums of the charges")
         try:
             refuse_mixture(account, self._cap)

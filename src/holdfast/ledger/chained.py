@@ -14,7 +14,18 @@ from holdfast.ledger.anchor import Anchor, Mark, NoAnchor, anchors_folder
 from holdfast.ledger.batch import Batches, Ticket
 from holdfast.ledger.commit import Commit, Outcome, Reserve
 from holdfast.ledger.database import Database
-from holdfast.ledger.entry import ALWAYS, LOST, Account, Charge, Entry, Moment, Precondition, Stale, Totals
+from holdfast.ledger.entry import (
+    ALWAYS,
+    LOST,
+    UNCOVERED,
+    Account,
+    Charge,
+    Entry,
+    Moment,
+    Precondition,
+    Stale,
+    Totals,
+)
 from holdfast.ledger.fact import Fact, Value, is_hex
 from holdfast.ledger.failpoint import reached
 from holdfast.ledger.reader import Reader, history
@@ -301,6 +312,6 @@ def _charge_what_was_lost(writer: Writer, mark: Mark | None) -> None:
     for account in standing:
         if account.name != LOST:
             left = account.limit - writer.totals(account.name).units
-            writer.charge(account.name, key, LOST, "{}", Charge(max(0, left), 0, 0))
+            writer.charge(account.name, key, LOST, "{}", Charge(max(0, left), 0, 0, UNCOVERED))
     writer.open(Account(LOST, "zcdp" if cap is None else cap.currency, 0))
-    writer.charge(LOST, key, LOST, "{}", Charge(0, max(0, units), max(0, queries)))
+    writer.charge(LOST, key, LOST, "{}", Charge(0, max(0, units), max(0, queries), UNCOVERED))

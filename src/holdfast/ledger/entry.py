@@ -11,11 +11,11 @@ from holdfast.errors import BudgetError, HoldfastError, InputError, LedgerError
 UNIT = 1e-9
 """One unit of a charge: a billionth in the currency of its account."""
 
+UNCOVERED = MOST = 2**63 - 1
+"""The most that a ledger can count; as information: more than any, because no bound of it is known."""
+
 LOOKS = "looks"
 """The currency of holdouts and boards, whose unit is one whole look. It is no notion of privacy, and adds to none."""
-
-MOST = 2**63 - 1
-"""The most units that a ledger can count."""
 
 BEGINNING = 33
 """How many letters of a key say what is asked; keys that begin alike differ in how exactly, the most exact first."""
@@ -59,16 +59,18 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one answer costs: in the session's own currency, and in the table's; and how many numbers with
-    an interval it promises (`queries`), which the intervals of all answers have to share."""
+    """What one answer costs: in the session's own currency, and in the table's; how many numbers with an interval it
+    promises (`queries`), which the intervals of all answers have to share; and how much it tells of the rows
+    (`information`, see `holdfast.validity.told`), which later intervals for the population pay for."""
 
     session: int
     table: int
     queries: int = 1
+    information: int = 0
 
     def __post_init__(self) -> None:
-        three = self.session, self.table, self.queries
-        if not (type(three[0]) is type(three[1]) is type(three[2]) is int and min(three) >= 0):
+        four = self.session, self.table, self.queries, self.information
+        if not (all(type(number) is int for number in four) and min(four) >= 0 and four[3] <= UNCOVERED):
             raise InputError(
                 "expected a charge in whole units, none below 0, got another number; round it up"
             )
@@ -76,15 +78,17 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How many reservations a session (or the whole table) has, how many numbers they promised, and what
-    they cost."""
+    """How many reservations a session (or the whole table) has, how many numbers they promised, what they cost, and
+    (of the table) how much they told."""
 
     entries: int = 0
     answers: int = 0
     units: int = 0
+    information: int = 0
 
-    def plus(self, queries: int, units: int) -> Totals:
-        return Totals(self.entries + 1, self.answers + queries, self.units + units)
+    def plus(self, queries: int, units: int, information: int = 0) -> Totals:
+        told = min(self.information + information, UNCOVERED)
+        return Totals(self.entries + 1, self.answers + queries, self.units + units, told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,7 @@ class Precondition:
     session_answers: int | None = None
     table_answers: int | None = None
     table_units: int | None = None
+    table_information: int | None = None
     alone: bool = False
     fresh: bool = False
     currency: str | None = None
@@ -110,6 +115,7 @@ class Precondition:
             (self.session_answers is not None and session.answers > self.session_answers)
             or (self.table_answers is not None and table.answers > self.table_answers)
             or (self.table_units is not None and table.units > self.table_units)
+            or (self.table_information is not None and table.information > self.table_information)
             or (self.alone and session.entries != table.entries)
             or (self.fresh and table.entries > 1)
         ):
@@ -126,6 +132,14 @@ class Moment:
     session: Totals
     table: Totals
     cap: Account | None = None
+
+    def after(self, charge: Charge) -> Moment:
+        """Where it will stand after a charge of this session's."""
+        return Moment(
+            self.session.plus(charge.queries, charge.session),
+            self.table.plus(charge.queries, charge.table, charge.information),
+            self.cap,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,9 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "limit": ("name", "currency", "units"),
     "account": ("name", "currency", "units", "terms"),
     "reserved": (
-        "session", "key", "plan", "event", "session_units", "table_units", "queries",
+        "session", "key", "plan", "event", "session_units", "table_units", "queries", "information",
         "session_entries", "session_answers", "session_total", "table_entries", "table_answers", "table_total",
+        "table_information",
     ),
     "answered": ("entry", "secret", "digest"),
     "arriving": ("source",),

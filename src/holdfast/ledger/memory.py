@@ -93,7 +93,7 @@ class MemoryLedger:
         with self._lock:
             self._refuse_retired()
             mine = self.totals(session).plus(charge.queries, charge.session)
-            all_ = self.totals().plus(charge.queries, charge.table)
+            all_ = self.totals().plus(charge.queries, charge.table, charge.information)
             holds.check(mine, all_, self._limit)
             if (session, key) in self._keys:
                 raise Stale("this was reserved meanwhile")
@@ -225,10 +225,11 @@ def _entry_fields(entry: Entry, spent: dict[str | None, Totals]) -> dict[str, Va
     """A reservation with the running totals after it; `spent` goes along."""
     charge = entry.charge
     mine = spent[entry.session] = spent.get(entry.session, _NOTHING).plus(charge.queries, charge.session)
-    all_ = spent[None] = spent.get(None, _NOTHING).plus(charge.queries, charge.table)
+    all_ = spent[None] = spent.get(None, _NOTHING).plus(charge.queries, charge.table, charge.information)
     values = (
         entry.session, entry.key, entry.plan, entry.event, charge.session, charge.table, charge.queries,
-        mine.entries, mine.answers, mine.units, all_.entries, all_.answers, all_.units,
+        charge.information, mine.entries, mine.answers, mine.units, all_.entries, all_.answers, all_.units,
+        all_.information,
     )  # fmt: skip
     return dict(zip(FIELDS["reserved"], values, strict=True))
 

@@ -24,7 +24,10 @@ _LEAST = "(SELECT key FROM entries WHERE session = ? AND key >= ? AND key < ? OR
 
 _AT_A_TIME = 1000
 
-_FIELDS = "e.place, e.session, e.key, e.plan, e.event, e.session_units, e.table_units, e.queries, a.answer, a.secret"
+_FIELDS = (
+    "e.place, e.session, e.key, e.plan, e.event, e.session_units, e.table_units, e.queries, e.information,"
+    " a.answer, a.secret"
+)
 _ENTRY = f"SELECT {_FIELDS} FROM entries e LEFT JOIN answers a ON a.entry = e.place "
 _ANSWERED = (
     f"SELECT a.place, {_FIELDS} FROM answers a JOIN entries e ON a.entry = e.place"
@@ -37,7 +40,7 @@ _HEAD = " UNION ALL ".join(
 )
 
 _MOMENT = """SELECT s.session_entries, s.session_answers, s.session_total, t.table_entries, t.table_answers,
-t.table_total, l.name, l.currency, l.units FROM tip
+t.table_total, t.table_information, l.name, l.currency, l.units FROM tip
 LEFT JOIN (SELECT * FROM entries WHERE session = ? ORDER BY session_entries DESC LIMIT 1) s ON TRUE
 LEFT JOIN (SELECT * FROM entries ORDER BY table_entries DESC LIMIT 1) t ON TRUE
 LEFT JOIN (SELECT * FROM limits ORDER BY place DESC LIMIT 1) l ON TRUE"""
@@ -104,7 +107,8 @@ class Reader:
     def totals(self, session: str | None = None) -> Totals:
         if session is None:
             rows = self._rows(
-                "SELECT table_entries, table_answers, table_total FROM entries ORDER BY table_entries DESC LIMIT 1"
+                "SELECT table_entries, table_answers, table_total, table_information FROM entries"
+                " ORDER BY table_entries DESC LIMIT 1"
             )
         else:
             rows = self._rows(
@@ -116,7 +120,7 @@ class Reader:
 
     def moment(self, session: str) -> Moment:
         row = self._rows(_MOMENT, session)[0]
-        mine, all_, cap = row[0:3], row[3:6], row[6:9]
+        mine, all_, cap = row[0:3], row[3:7], row[7:10]
         return Moment(
             Totals() if mine[0] is None else Totals(*mine),
             Totals() if all_[0] is None else Totals(*all_),
@@ -196,6 +200,6 @@ def _noted(row: Any) -> Fact:
 
 
 def _entry(row: Any) -> Entry:
-    place, session, key, plan, event, session_units, table_units, queries, answer, secret = row
-    charge = Charge(session_units, table_units, queries)
+    place, session, key, plan, event, session_units, table_units, queries, information, answer, secret = row
+    charge = Charge(session_units, table_units, queries, information)
     return Entry(place, session, key, plan, event, charge, answer, bool(secret))

@@ -19,8 +19,10 @@ TABLES = (
     " plan TEXT NOT NULL, event TEXT NOT NULL,"
     " session_units BIGINT NOT NULL CHECK (session_units >= 0),"
     " table_units BIGINT NOT NULL CHECK (table_units >= 0), queries BIGINT NOT NULL CHECK (queries >= 0),"
+    " information BIGINT NOT NULL CHECK (information >= 0),"
     " session_entries BIGINT NOT NULL, session_answers BIGINT NOT NULL, session_total BIGINT NOT NULL,"
     " table_entries BIGINT NOT NULL, table_answers BIGINT NOT NULL, table_total BIGINT NOT NULL,"
+    " table_information BIGINT NOT NULL,"
     " head TEXT NOT NULL, UNIQUE (session, key), UNIQUE (session, session_entries), UNIQUE (table_entries))",
     "CREATE TABLE answers (place BIGINT PRIMARY KEY, entry BIGINT NOT NULL UNIQUE REFERENCES entries (place),"
     " answer TEXT NOT NULL, salt TEXT NOT NULL, secret BIGINT NOT NULL, head TEXT NOT NULL)",

@@ -104,7 +104,7 @@ class Writer(Reader):
         self, session: str, key: str, plan: str, event: str, charge: Charge, holds: Precondition
     ) -> Entry:
         mine = self.totals(session).plus(charge.queries, charge.session)
-        all_ = self.total.plus(charge.queries, charge.table)
+        all_ = self.total.plus(charge.queries, charge.table, charge.information)
         holds.check(mine, all_, self.cap)
         if self.find(session, key) is not None:
             raise Stale("this was reserved meanwhile")
@@ -117,10 +117,10 @@ class Writer(Reader):
         return self._charge(session, key, plan, event, charge, mine)
 
     def _charge(self, session: str, key: str, plan: str, event: str, charge: Charge, mine: Totals) -> Entry:
-        all_ = self.total.plus(charge.queries, charge.table)
+        all_ = self.total.plus(charge.queries, charge.table, charge.information)
         self._append(
-            "reserved", session, key, plan, event, charge.session, charge.table, charge.queries,
-            mine.entries, mine.answers, mine.units, all_.entries, all_.answers, all_.units,
+            "reserved", session, key, plan, event, charge.session, charge.table, charge.queries, charge.information,
+            mine.entries, mine.answers, mine.units, all_.entries, all_.answers, all_.units, all_.information,
         )  # fmt: skip
         self.total, self._totals[session] = all_, mine
         return Entry(self.place, session, key, plan, event, charge, None)

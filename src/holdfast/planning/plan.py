@@ -12,6 +12,7 @@ from holdfast.planning.promise import Promise
 from holdfast.privacy.event import Event, to_json
 from holdfast.privacy.filter import UNITS
 from holdfast.query.statistic import Statistic
+from holdfast.validity.leave_out import planned_place, recorded_grid
 
 PUBLIC = "public"
 """What is done for a question that needs no row: nothing."""
@@ -172,11 +173,21 @@ class Plan:
                     self.promise.population,
                     self.promise.slack,
                     min(self.promise.most_rho, 1e300),
+                    self._left_out,
+                    self.promise.information,
                 ],
                 "within": self.within,
                 "width": min(self.width, 1e300),
             }
         )
+
+    @property
+    def _left_out(self) -> int | None:
+        """The rows that a planned place leaves out; 0 stands for the mixture over the recorded grid."""
+        left_out = self.promise.left_out
+        if left_out is None:
+            return None
+        return 0 if left_out == recorded_grid(self.rows) else left_out.sizes[0]
 
     @property
     def explanation(self) -> str:
@@ -226,10 +237,12 @@ class Plan:
         }[self.mechanism]
 
 
-def recipe_from_text(text: str) -> tuple[Recipe, Promise, float | None]:
-    """What `Plan.text` recorded: the recipe, the promise, and the half-width asked for."""
+def recipe_from_text(text: str, rows: int) -> tuple[Recipe, Promise, float | None]:
+    """What `Plan.text` recorded: the recipe, the promise (about so many rows), and the half-width asked for."""
     record = json.loads(text)
     mechanism, noise, rows, flip, per_span = record["recipe"]
-    target, allowance, population, slack, most_rho = record["promise"]
+    target, allowance, population, slack, most_rho, size, information = record["promise"]
     recipe = Recipe(mechanism, Fraction(noise), rows, None if flip is None else Fraction(flip), per_span)
-    return recipe, Promise(target, allowance, population, slack, most_rho), record["within"]
+    left_out = None if size is None else planned_place(rows, size) if size else recorded_grid(rows)
+    promise = Promise(target, allowance, population, slack, most_rho, left_out, information)
+    return recipe, promise, record["within"]

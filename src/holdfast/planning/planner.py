@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import chain
 
 from holdfast.errors import InputError, MechanismError
-from holdfast.ledger import Charge, Moment, Precondition
-from holdfast.mechanisms.accuracy import most_noise
+from holdfast.ledger import UNCOVERED, Charge, Moment, Precondition
 from holdfast.mechanisms.values import round_down, round_up
-from holdfast.mechanisms.votes import FLIP
-from holdfast.noise.law import LARGEST_SCALE
 from holdfast.planning.mean import aims, when_it_holds
+from holdfast.planning.plain_answer import plain_recipe, spare_units, told_until
 from holdfast.planning.plan import Alternative, Plan, Recipe
-from holdfast.planning.promise import Promise, answered, next_promises, total_rho
+from holdfast.planning.promise import (
+    Promise,
+    answered,
+    left_out_promises,
+    next_promises,
+    refuse_beyond_the_promise,
+    total_rho,
+)
 from holdfast.planning.recipe_event import event_of, pure_epsilon, selections
+from holdfast.planning.recipe_information import recipe_information
+from holdfast.planning.recipe_search import (
+    LEAST_NOISE,
+    LEAST_VARIANCE,
+    fewest,
+    is_counted,
+    recipe_within,
+    refuse_undrawable,
+)
 from holdfast.planning.request import Request
 from holdfast.planning.terms import Terms
 from holdfast.planning.width import range_length, spans, stated, widths, wished
@@ -29,24 +44,17 @@ from holdfast.query.statistic import Statistic, Workload, workload
 _HALVED = 30
 """How often a budget is halved in search of a narrower answer."""
 
+_GAIN = 1.05
+"""Who pays more and gets so much less is told."""
+
+_NEARER, _TIMES = 1.01, 7000
+"""A refusal names the nearest width that can be had to a hundredth, up to any."""
+
 PAYS = 32
 """Sampling pays when it reads at most one row in this many; a scan of the rest is as quick."""
 
 NEARLY_EQUAL = 2.5
 """Costs within this factor count as near-equal; then the plan that reads the fewest rows wins."""
-
-_MOST_NOISE = {
-    "gaussian": Fraction(LARGEST_SCALE**2),
-    "laplace": Fraction(LARGEST_SCALE),
-    "subsampled-laplace": Fraction(LARGEST_SCALE),
-}
-"""The largest variance or scale that the samplers take; votes take any number."""
-
-_LEAST_EPSILON = Fraction(1, LARGEST_SCALE)
-"""A selection with less tells nothing, and its width in rows would leave the floats."""
-
-_LEAST_VARIANCE = 4
-"""Gaussian-only budgets count noise above this variance (theory 2.5)."""
 
 
 def plan(statistic: Statistic, request: Request, moment: Moment, terms: Terms) -> Plan:
@@ -59,8 +67,10 @@ def plan(statistic: Statistic, request: Request, moment: Moment, terms: Terms) -
     totals = workload(statistic, terms.schema, terms.rows)
     if terms.fixed is not None:
         return _fixed_plan(totals, request, terms)
+    if terms.places is not None:
+        refuse_beyond_the_promise(1, answered(moment, terms), terms)
     _refuse_vacuous(totals, request, terms)
-    mechanisms = mechanisms_for(totals, request, terms)
+    mechanisms = mechanisms_for(totals, request, moment, terms)
     for aim in aims(totals, terms.rows):
         tried = (_plan_by(mechanism, totals, request, moment, terms, aim) for mechanism in mechanisms)
         found = [made for made in tried if made is not None]
@@ -69,7 +79,19 @@ def plan(statistic: Statistic, request: Request, moment: Moment, terms: Terms) -
     else:
         raise InputError(_impossible(totals, request, moment, terms))
     best = _best(found, terms)
+    if is_plain(request) and _is_vacuous(best, totals, terms):
+        raise InputError(_impossible(totals, request, moment, terms))
     return replace(best, advice=_advice(best, totals, request, moment, terms))
+
+
+def _is_vacuous(made: Plan, totals: Workload, terms: Terms) -> bool:
+    """Whether an answer for the population would tell nothing, even of a mean to which every row belongs."""
+    if made.target != "population":
+        return False
+    width = made.width
+    if totals.statistic.kind == "mean":
+        width = widths(totals, made.recipe, made.promise, terms.rows).whole
+    return width >= range_length(totals, terms.rows)
 
 
 def _refuse_vacuous(totals: Workload, request: Request, terms: Terms) -> None:
@@ -100,7 +122,7 @@ def _advice(best: Plan, totals: Workload, request: Request, moment: Moment, term
         made = _plan_by(best.mechanism, totals, less, moment, terms)
     except InputError:
         return ""
-    if made is None or made.width >= best.width:
+    if made is None or made.width * _GAIN >= best.width:
         return ""
     return (
         f"A quarter of that budget would be within about {made.width:.3g}: what is spent on the table widens every "
@@ -134,7 +156,12 @@ def finish(
         recipe=recipe,
         promise=promise,
         event=event,
-        charge=Charge(terms.session.cost(event), terms.table.cost(event), _queries(totals, terms)),
+        charge=Charge(
+            terms.session.cost(event),
+            terms.table.cost(event),
+            _queries(totals, terms),
+            recipe_information(totals, recipe, terms.rows) if terms.rows_per_unit == 1 else UNCOVERED,
+        ),
         rho=zcdp(event).rho,
         epsilon=pure_epsilon(event),
         widths=planned,
@@ -144,22 +171,6 @@ def finish(
         within=within,
         qualifying=qualifying,
     )
-
-
-def refuse_undrawable(mechanism: str, noise: Fraction) -> None:
-    """InputError if the samplers do not reach so far, or a selection would tell nothing."""
-    if mechanism == "exponential" and noise < _LEAST_EPSILON:
-        raise InputError(
-            f"cannot plan: so little budget makes each selection's epsilon less than "
-            f"2^-{LARGEST_SCALE.bit_length() - 1}, "
-            "which tells nothing; give more"
-        )
-    if noise > _MOST_NOISE.get(mechanism, math.inf):
-        raise InputError(
-            f"cannot plan: so little budget needs noise beyond 2^{LARGEST_SCALE.bit_length() - 1} "
-            "steps, which cannot be drawn; "
-            "give more, or have the column declared in a narrower range or coarser steps"
-        )
 
 
 def affordable(statistic: Statistic, moment: Moment, terms: Terms, remaining: int) -> float | None:
@@ -181,7 +192,7 @@ def affordable(statistic: Statistic, moment: Moment, terms: Terms, remaining: in
 def _width_for(amount: float, totals: Workload, moment: Moment, terms: Terms) -> float | None:
     """The half-width that so much of the session's currency buys."""
     try:
-        mechanism = mechanisms_for(totals, Request(), terms)[0]
+        mechanism = mechanisms_for(totals, Request(), moment, terms)[0]
         made = _promised(
             totals, _bought(mechanism, totals, amount, terms.session.currency, terms), moment, terms
         )
@@ -190,8 +201,16 @@ def _width_for(amount: float, totals: Workload, moment: Moment, terms: Terms) ->
     return made.width if made is not None and math.isfinite(made.width) else None
 
 
-def mechanisms_for(totals: Workload, request: Request, terms: Terms) -> tuple[str, ...]:
-    """The mechanisms to try; an explicit choice or an explicit budget leaves one."""
+def is_plain(request: Request) -> bool:
+    """Whether the question says nothing of how exact it is to be: then the session's plan does."""
+    return request.within is None and request.rho is None and request.epsilon is None
+
+
+def mechanisms_for(totals: Workload, request: Request, moment: Moment, terms: Terms) -> tuple[str, ...]:
+    """The mechanisms to try; an explicit choice or an explicit budget leaves one.
+
+    While the leave-out theorem holds, what it does not cover is done by name only: it ends it for everybody.
+    """
     currency, kind = terms.session.currency, totals.statistic.kind
     if kind == "quantile":
         if currency == "gdp":
@@ -210,6 +229,10 @@ def mechanisms_for(totals: Workload, request: Request, terms: Terms) -> tuple[st
             default = ("gaussian",)
         elif request.within is None:
             default = allowed[:1]
+            if terms.places is not None and terms.places.epochs and terms.places.mechanism in allowed:
+                default = (terms.places.mechanism,)
+        elif terms.places is not None and moment.table.information < UNCOVERED:
+            default = tuple(m for m in allowed if m == "gaussian" or (m == "votes" and terms.places.by_votes))
     if request.mechanism is not None:
         default = (request.mechanism,)
     for mechanism in default:
@@ -239,12 +262,18 @@ def _plan_by(
     """The best plan with one mechanism, or None if it cannot do it. A mean is to be within if `aim` rows qualify
     (None: all)."""
     if request.within is None:
-        amount, currency = amount_of(request, terms)
+        if is_plain(request) and request.rows is None and mechanism != "exponential":
+            recipe = plain_recipe(mechanism, totals, moment, terms)
+            if recipe is not None:
+                return _promised(totals, recipe, moment, terms)
+        amount, currency = amount_of(request, moment, terms)
         return _promised(totals, _bought(mechanism, totals, amount, currency, terms), moment, terms)
-    for promise in next_promises(moment, terms):
-        recipe = _within(mechanism, totals, request, promise, terms, aim)
-        if recipe is None:
+    for promise in _promises(mechanism, moment, terms):
+        recipe = recipe_within(mechanism, totals, request.within, request.rows, promise, terms, aim)
+        if recipe is None and promise.left_out is None:
             return None  # a later promise is wider still
+        if recipe is None:
+            continue
         made = finish(totals, recipe, promise, terms, request.within)
         if _within_level(made, promise, moment, terms) and made.width <= request.within:
             return made
@@ -253,11 +282,22 @@ def _plan_by(
 
 def _promised(totals: Workload, recipe: Recipe, moment: Moment, terms: Terms) -> Plan | None:
     """The plan for a recipe under the narrowest promise that its cost allows."""
-    for promise in next_promises(moment, terms):
+    for promise in _promises(recipe.mechanism, moment, terms):
         made = finish(totals, recipe, promise, terms)
         if _within_level(made, promise, moment, terms):
             return made
     return None
+
+
+def _promises(mechanism: str, moment: Moment, terms: Terms) -> Iterator[Promise]:
+    """What an answer by this mechanism may promise, the narrowest first."""
+    places = terms.places
+    if places is not None and (mechanism == "gaussian" or (mechanism == "votes" and places.by_votes)):
+        covered = left_out_promises(moment, terms, told_until(moment, terms))
+        found = next(covered, None)
+        if found is not None:
+            return chain((found,), covered)
+    return next_promises(moment, terms)
 
 
 def _queries(totals: Workload, terms: Terms) -> int:
@@ -276,9 +316,15 @@ def holds(made: Plan, moment: Moment, terms: Terms) -> Precondition:
     last = terms.queries if terms.queries is not None else 2 ** first.bit_length() - 1
     if terms.target == "table":
         return Precondition(session_answers=last, currency=currency)
-    return Precondition(
-        table_answers=last, table_units=units_of_rho(made.promise.most_rho, terms), currency=currency
-    )
+    most = units_of_rho(made.promise.most_rho, terms)
+    if terms.places is None:
+        return Precondition(table_answers=last, table_units=most, currency=currency)
+    if terms.places.epochs:
+        last = terms.places.epoch_of(first)[1]
+    if made.promise.left_out is None:
+        return Precondition(session_answers=last, table_units=most, currency=currency)
+    told = made.promise.information + made.charge.information
+    return Precondition(session_answers=last, table_information=told, currency=currency)
 
 
 def units_of_rho(rho: float, terms: Terms) -> int:
@@ -295,8 +341,8 @@ def _within_level(made: Plan, promise: Promise, moment: Moment, terms: Terms) ->
     return moment.table.units + made.charge.table <= units_of_rho(promise.most_rho, terms)
 
 
-def amount_of(request: Request, terms: Terms) -> tuple[float, str]:
-    """The budget for one answer: as the request says, or an equal share of the session's."""
+def amount_of(request: Request, moment: Moment, terms: Terms) -> tuple[float, str]:
+    """The budget for one answer: as the request says, or an equal share of what the session's plan leaves."""
     if request.epsilon is not None:
         return request.epsilon, "pure"
     if request.rho is not None:
@@ -307,7 +353,7 @@ def amount_of(request: Request, terms: Terms) -> tuple[float, str]:
             "open the session with "
             "queries= to share its budget equally"
         )
-    units = terms.session.limit_units // terms.queries
+    units = spare_units(moment, terms)
     if units <= 0:
         raise InputError(
             "cannot plan: the session's budget divided by its queries is less than a billionth; ask for fewer"
@@ -322,13 +368,13 @@ def _bought(mechanism: str, totals: Workload, amount: float, currency: str, term
     if mechanism == "gaussian":
         squared = Fraction(sensitivity.l2_squared * unit**2)
         variance = round_up(squared / exact) + 4 if currency == "gdp" else round_up(squared / (2 * exact))
-        if not _counts(mechanism, variance, terms):
+        if not is_counted(mechanism, variance, terms):
             raise InputError(
-                f"cannot plan: so much budget leaves noise of variance at most {_LEAST_VARIANCE}, which "
-                "a Gaussian-only budget "
-                "cannot count; give less"
+                f"cannot plan: so much budget leaves noise of variance at most {LEAST_VARIANCE}, which a Gaussian-only "
+                "budget cannot count; give less"
             )
-        return Recipe(mechanism, variance, rows)
+        # So little noise moves nothing; less would only leave the floats.
+        return Recipe(mechanism, max(variance, LEAST_NOISE), rows)
     if currency == "pure":
         epsilon = exact
     elif mechanism == "exponential":
@@ -344,12 +390,6 @@ def _bought(mechanism: str, totals: Workload, amount: float, currency: str, term
     raise InputError(f"cannot plan from a budget: {mechanism} is planned by accuracy; give within=")
 
 
-def _counts(mechanism: str, noise: Fraction, terms: Terms) -> bool:
-    """Whether the budgets of the session and of the table have a theorem for so little noise."""
-    gaussian_only = "gdp" in (terms.session.currency, terms.table.currency)
-    return not gaussian_only or mechanism != "gaussian" or noise > _LEAST_VARIANCE
-
-
 def _epsilon_of_rho(rho: float) -> float:
     """The largest epsilon with epsilon*tanh(epsilon/2) <= rho, from below; positive where rho is.
 
@@ -361,79 +401,6 @@ def _epsilon_of_rho(rho: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if middle * math.tanh(middle / 2) <= rho else (low, middle)
     return low * (1 - 2.0**-40)
-
-
-def _within(
-    mechanism: str, totals: Workload, request: Request, promise: Promise, terms: Terms, aim: int | None
-) -> Recipe | None:
-    """The cheapest recipe that is certain to be within; None if there is none."""
-
-    def wide(recipe: Recipe) -> float:
-        return widths(totals, recipe, promise, terms.rows, aim).whole
-
-    within = request.within
-    assert within is not None
-    cap = terms.rows if request.rows is None else min(request.rows, terms.rows)
-    if mechanism in ("gaussian", "laplace"):
-        if cap < terms.rows:
-            return None
-        largest = Recipe(mechanism, _MOST_NOISE[mechanism], terms.rows)
-        if wide(largest) <= within:
-            return largest
-        start = 4.0 * spans(totals)[0] ** (2 if mechanism == "gaussian" else 1)
-        noise = most_noise(lambda noise: wide(Recipe(mechanism, noise, terms.rows)), within, start)
-        recipe = Recipe(mechanism, noise, terms.rows)
-        fits = noise > 0 and wide(recipe) <= within
-        return recipe if fits and _counts(mechanism, noise, terms) else None
-    if mechanism == "exponential":
-        least = Recipe(mechanism, _LEAST_EPSILON, terms.rows)
-        if wide(least) <= within:
-            return least
-        rate = most_noise(lambda inverse: wide(Recipe(mechanism, 1 / inverse, terms.rows)), within, 1.0)
-        recipe = Recipe(mechanism, round_up(1 / rate) if rate else Fraction(10**6), terms.rows)
-        return recipe if wide(recipe) <= within else None
-    if mechanism == "votes":
-        rounds = len(totals.measurements)
-
-        def voting(count: int) -> Recipe:
-            return Recipe(mechanism, Fraction(count), count * rounds, FLIP)
-
-        count = _fewest(lambda m: wide(voting(m)) <= within, cap // rounds)
-        return None if count is None else voting(count)
-    return _subsample(totals, within, promise, cap, terms, wide)
-
-
-def _subsample(
-    totals: Workload, within: float, promise: Promise, cap: int, terms: Terms, wide: Callable[[Recipe], float]
-) -> Recipe | None:
-    """Rows without replacement: half again as many as a noiseless sample would need, then Laplace noise."""
-    if len(totals.measurements) > 1:
-        return None
-    sensitivity = totals.sensitivity().l1
-
-    def sampling(count: int, scale: Fraction) -> Recipe:
-        return Recipe("subsampled-laplace", scale, count)
-
-    least = _fewest(lambda m: wide(sampling(m, Fraction(1, 1000))) <= 0.6 * within, cap)
-    if least is None:
-        return None
-    largest = sampling(least, _MOST_NOISE["subsampled-laplace"])
-    if wide(largest) <= within:
-        return largest
-    scale = most_noise(lambda scale: wide(sampling(least, scale)), within, 4.0 * max(1, sensitivity))
-    recipe = sampling(least, scale)
-    return recipe if scale > 0 and wide(recipe) <= within else None
-
-
-def _fewest(holds: Callable[[int], bool], most: int) -> int | None:
-    """The least count in 1..most for which something monotone holds."""
-    if most < 1 or not holds(most):
-        return None
-    low, high = 0, most
-    while high - low > max(1, high >> 12):
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
 
 
 def _best(found: list[Plan], terms: Terms) -> Plan:
@@ -482,18 +449,18 @@ def _impossible(totals: Workload, request: Request, moment: Moment, terms: Terms
     """Says what could be certified instead."""
     nearest = None
     if request.within is not None:
-        mechanism = mechanisms_for(totals, Request(within=request.within), terms)[0]
+        mechanism = mechanisms_for(totals, Request(within=request.within), moment, terms)[0]
 
         def wider(times: int) -> Request:
-            return Request(within=min(float(request.within or 0) * 1.25**times, sys.float_info.max))
+            return Request(within=min(float(request.within or 0) * _NEARER**times, sys.float_info.max))
 
-        times = _fewest(
-            lambda times: _plan_by(mechanism, totals, wider(times), moment, terms) is not None, 300
+        times = fewest(
+            lambda times: _plan_by(mechanism, totals, wider(times), moment, terms) is not None, _TIMES
         )
         nearest = None if times is None else wider(times).within
         if nearest is not None and nearest >= range_length(totals, terms.rows):
             nearest = None
-    what = f"within={request.within:g}" if request.within is not None else "this request"
+    what = f"within={request.within:g}" if request.within is not None else "an answer that tells something"
     advice = "no width can be certified" if nearest is None else f"about within={nearest:.3g} can be"
     spent = total_rho(moment.table.units, terms) if terms.target == "population" else 0.0
     after = f" after answers of rho {spent:.2g} in all on this table" if spent else ""

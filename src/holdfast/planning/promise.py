@@ -10,6 +10,11 @@ given while the table's total loss, its own included, is at most rho_l is promis
     h + o_l + alpha_l,    alpha_l = T1° at (rho_l, beta_l),    o_l = alpha_l/20,
 
 where h satisfies E(|error on the table| - h)_+ <= w beta_l o_l and the shares w of all answers sum to at most 1.
+
+A session that fixed its places when it was opened does better (docs/theorems.md, Theorem 31): each answer
+that the leave-out theorem covers is missed with a chance of at most w times 19/20 of beta, after what was told before
+it. What the theorem does not cover ends it for all that come later on these rows; they have the last twentieth of beta,
+by the levels above.
 """
 
 from __future__ import annotations
@@ -20,8 +25,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.errors import BudgetError
+from holdfast.ledger import UNCOVERED
 from holdfast.privacy.conversion import pure_to_zcdp
 from holdfast.privacy.filter import UNITS
+from holdfast.privacy.rounding import miss
+from holdfast.validity.leave_out import LeaveOut
 from holdfast.validity.transfer import concentrated_term
 
 if TYPE_CHECKING:
@@ -30,6 +38,10 @@ if TYPE_CHECKING:
 
 _MOST_LEVELS = 64
 _SLACK = 1 / 20
+LEFT_OUT = 19 / 20
+"""The part of beta for answers that the leave-out theorem covers, in a session that fixed its places."""
+_STEP = 1.01
+"""What was told is rounded up to the next power of this, so that a plan holds for more than one answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +59,10 @@ class Promise:
     slack: float = 0.0
     most_rho: float = math.inf
     """The table's total loss, this answer included, up to which the promise holds."""
+    left_out: LeaveOut | None = None
+    """The rows that the leave-out theorem leaves out; then `allowance` is the chance of a miss of the population."""
+    information: int = 0
+    """What may have been told of the table before this answer, in the ledger's units."""
 
 
 def share(queries: int | None, place: int) -> float:
@@ -74,8 +90,12 @@ def shares(queries: int | None, place: int, count: int) -> float:
 
 def answered(moment: Moment, terms: Terms) -> int:
     """How many places of the promise are taken: by the session's answers, or by all on the table."""
-    own = terms.target == "table" or terms.fixed is not None
-    return (moment.session if own else moment.table).answers
+    return (moment.session if counts_its_own(terms) else moment.table).answers
+
+
+def counts_its_own(terms: Terms) -> bool:
+    """Whether the places of the promise are the session's own, not the table's."""
+    return terms.target == "table" or terms.fixed is not None or terms.places is not None
 
 
 def total_rho(units: int, terms: Terms) -> float:
@@ -93,7 +113,26 @@ def next_promises(
     """
     weight = shares(terms.queries, answered(moment, terms) + 1 if place is None else place, count)
     rho = total_rho(moment.table.units, terms) if spent is None else spent
-    return promises(terms.target, terms.rows, 1 - terms.confidence, weight, rho)
+    beta = 1 - terms.confidence if terms.places is None else miss(terms.confidence) * (1 - LEFT_OUT)
+    return promises(terms.target, terms.rows, beta, weight, rho)
+
+
+def left_out_promises(moment: Moment, terms: Terms, planned: int = 0) -> Iterator[Promise]:
+    """What the next answer may promise by the leave-out theorem, if that still holds: for a while, or just now.
+
+    `planned` is what the session's own plan lets be told before this answer; it is promised for at least that.
+    """
+    told, place = moment.table.information, moment.session.answers + 1
+    if terms.places is None or told >= UNCOVERED:
+        return
+    share_of_beta = miss(terms.confidence) * LEFT_OUT * share(terms.queries, place)
+    for bound in dict.fromkeys((planned if told <= planned else _rounded(told), told)):
+        yield Promise(terms.target, share_of_beta, left_out=terms.places.left_out(place), information=bound)
+
+
+def _rounded(told: int) -> int:
+    """The next of the steps at which promises are made."""
+    return told and math.ceil(_STEP ** math.ceil(math.log(told) / math.log(_STEP) - 1e-9) * (1 + 1e-12))
 
 
 def refuse_beyond_the_promise(asked: int, taken: int, terms: Terms) -> None:

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from holdfast.privacy.filter import Filter
 from holdfast.query.schema import Schema
+from holdfast.validity.places import Places
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ class Terms:
     fixed: Fixed | None = None
     within: float | None = None
     """The half-width that `fixed` was planned for, on the scale of a mean of numbers in [0,1]."""
+    places: Places | None = None
+    """What was fixed for the leave-out theorem; None where it cannot cover the session's answers."""
 
     @property
     def promised(self) -> str:
@@ -52,7 +55,10 @@ class Terms:
         answers = None if fixed is None else [fixed.mechanism, str(fixed.noise), str(fixed.flip), fixed.odds]
         schema = hashlib.sha256(json.dumps(self.schema.to_json()).encode()).hexdigest()[:16]
         promised = {"confidence": self.confidence, "queries": self.queries, "target": self.target}
-        return json.dumps(promised | {"fixed": answers, "rows": self.rows, "schema": schema})
+        places = None if self.places is None else self.places.to_json()
+        return json.dumps(
+            promised | {"fixed": answers, "places": places, "rows": self.rows, "schema": schema}
+        )
 
     @property
     def mechanisms(self) -> tuple[str, ...]:

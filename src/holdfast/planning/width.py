@@ -9,7 +9,11 @@ from holdfast.planning.mean import MARGIN, aims, least_rows, mean_width
 from holdfast.planning.plan import Recipe, Widths
 from holdfast.planning.promise import Promise
 from holdfast.planning.terms import Fixed, Terms
+from holdfast.privacy.filter import UNITS
+from holdfast.privacy.rounding import up
 from holdfast.query.statistic import Workload
+from holdfast.validity.leave_out_votes import votes_half_width
+from holdfast.validity.normal_quantile import upper_quantile
 
 
 def spans(totals: Workload) -> tuple[int, ...]:
@@ -45,7 +49,13 @@ def widths(
     reaches = [_reach(span, totals.size, recipe, promise, rows) for span in spans(totals)]
     extra = promise.population + promise.slack
     in_units = tuple(r + extra * rows * span for r, span in zip(reaches, spans(totals), strict=True))
-    shares = _shares(recipe, promise, reaches[0] / (rows * spans(totals)[0]))
+    span = spans(totals)[0]
+    reach = reaches[0] / (rows * span)
+    if promise.left_out is not None:  # what the noise alone would need; the rest is for the population
+        alone = upper_quantile(promise.allowance / totals.size / 2) * _sigma(span, recipe, rows)
+        shares = _shares(recipe, alone, reach - min(alone, reach))
+    else:
+        shares = _shares(recipe, reach, extra)
     return _printed(totals, in_units, shares, rows if qualifying is None else qualifying)
 
 
@@ -83,7 +93,9 @@ def stated(
 
 
 def _reach(span: int, size: int, recipe: Recipe, promise: Promise, rows: int) -> float:
-    """What noise and sampling may move one total by, in its units."""
+    """What noise and sampling may move one total by, in its units; by the leave-out theorem, the whole half-width."""
+    if promise.left_out is not None:
+        return rows * span * _left_out(span, size, recipe, promise, rows)
     overshoot = promise.target == "population"
     each = promise.allowance / size
     match recipe.mechanism:
@@ -99,9 +111,27 @@ def _reach(span: int, size: int, recipe: Recipe, promise: Promise, rows: int) ->
     raise AssertionError(recipe.mechanism)
 
 
-def _shares(recipe: Recipe, promise: Promise, reach: float) -> tuple[float, float, float]:
-    """How the half-width divides into noise, sampling and population."""
-    extra = promise.population + promise.slack
+def _left_out(span: int, size: int, recipe: Recipe, promise: Promise, rows: int) -> float:
+    """The half-width of one total by Theorem 23 or 27, on the scale of a mean of numbers in [0,1]."""
+    left_out = promise.left_out
+    assert left_out is not None
+    charged = left_out.charges(up(promise.information / UNITS * rows))
+    beta = promise.allowance / size
+    if recipe.mechanism == "votes":
+        assert recipe.flip is not None
+        return votes_half_width(left_out, charged, int(recipe.noise), float(recipe.flip), beta)
+    return left_out.half_width(charged, _sigma(span, recipe, rows), beta, 1 / (rows * span))
+
+
+def _sigma(span: int, recipe: Recipe, rows: int) -> float:
+    """The noise of a total, on the scale of a mean of numbers in [0,1]; of votes, that of their sum."""
+    if recipe.mechanism == "votes":
+        return 1 / (2 * (1 - 2 * float(recipe.flip or 0)) * math.sqrt(recipe.noise))
+    return math.sqrt(recipe.noise) / (rows * (1 if recipe.per_span else span))
+
+
+def _shares(recipe: Recipe, reach: float, extra: float) -> tuple[float, float, float]:
+    """How the half-width divides into noise, sampling and population, of which `extra` is the last."""
     own = reach / (reach + extra) if reach else 0.0
     if recipe.mechanism == "votes":
         assert recipe.flip is not None

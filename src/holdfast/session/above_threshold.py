@@ -14,7 +14,7 @@ from holdfast.check import one_of, positive, printable
 from holdfast.errors import InputError
 from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.mechanisms.sparse_vector_terms import Version
-from holdfast.planning.planner import refuse_undrawable
+from holdfast.planning.recipe_search import refuse_undrawable
 from holdfast.privacy.event import Nothing
 from holdfast.query.measurement import Measurement
 from holdfast.query.parse import parse_predicate

@@ -14,9 +14,11 @@ import numpy as np
 
 from holdfast.check import exact_positive, one_of, positive, shown
 from holdfast.errors import InputError, MechanismError
+from holdfast.ledger import UNCOVERED
 from holdfast.mechanisms.selection import exponential, permute_and_flip, selection_loss
 from holdfast.mechanisms.values import round_down
 from holdfast.planning.keywords import Choice
+from holdfast.planning.recipe_information import units_told
 from holdfast.privacy.event import BoundedRange, Event, PureMechanism
 from holdfast.query.calling import fitting
 from holdfast.query.grouping import is_list
@@ -24,6 +26,7 @@ from holdfast.query.measurement import Measurement
 from holdfast.query.parse import parse_predicate
 from holdfast.query.predicate import Predicate
 from holdfast.query.schema import Schema
+from holdfast.validity.told import selection_told
 
 if TYPE_CHECKING:
     from holdfast.session.session import Session
@@ -82,7 +85,11 @@ def select(
     numbers = None if counted else _numbers(candidates, scores)
     event: Event = BoundedRange(each) if wanted == "exponential" else PureMechanism(each)
     key = None if conditions is None else _key(conditions, candidates, each, wanted)
-    paid = session.pay("select", f"select among {len(candidates)} candidates", event, key=key)
+    tells = UNCOVERED
+    if counted and wanted == "exponential":
+        tells = units_told(selection_told(session._terms.rows, float(each)), session._terms.rows)
+    words = f"select among {len(candidates)} candidates"
+    paid = session.pay("select", words, event, key=key, tells=tells)
     outcome = paid.outcome
     if outcome is None:
         if conditions is not None:

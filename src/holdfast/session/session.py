@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from holdfast.desk import Desk, Next, Paid, Steps, run
 from holdfast.errors import BudgetError, InputError, LedgerError, MechanismError
-from holdfast.ledger import Charge, Ledger, Moment, Precondition, Stale
+from holdfast.ledger import UNCOVERED, Charge, Ledger, Moment, Precondition, Stale
 from holdfast.ledger.failpoint import reached
 from holdfast.mechanisms.votes import FLIP, vote
 from holdfast.offered import offered
@@ -20,9 +20,17 @@ from holdfast.planning.budget import AMOUNT, Amount, Budget
 from holdfast.planning.keywords import Choice, Descent, Many, Synthesis, Threshold
 from holdfast.planning.plan import STATISTIC, Plan, recipe_from_text
 from holdfast.planning.planner import affordable, finish, holds, plan
-from holdfast.planning.promise import Promise, answered, next_promises, refuse_beyond_the_promise
+from holdfast.planning.promise import (
+    Promise,
+    answered,
+    counts_its_own,
+    next_promises,
+    refuse_beyond_the_promise,
+)
 from holdfast.planning.question import Read, Sample
+from holdfast.planning.recipe_information import units_told
 from holdfast.planning.request import Request
+from holdfast.planning.session_plan import plan_line
 from holdfast.planning.terms import Terms
 from holdfast.privacy.event import Event, Group, Nothing, Votes, to_json
 from holdfast.privacy.filter import UNITS, Filter
@@ -42,6 +50,7 @@ from holdfast.session.questions import Questions
 from holdfast.session.release import release
 from holdfast.session.report import Report
 from holdfast.session.standing_answers import question_key, standing_entry
+from holdfast.validity.told import votes_told
 
 if TYPE_CHECKING:
     from holdfast.data.source import Source
@@ -103,6 +112,11 @@ class Session(Questions[Answer]):
     def queries(self) -> int | None:
         """How many answers the intervals were planned for; None means any number."""
         return self._terms.queries
+
+    @property
+    def plan(self) -> str:
+        """What each answer will be that says nothing of how exact it is to be, in one line."""
+        return plan_line(self._terms, self._budget)
 
     @property
     def currency(self) -> str:
@@ -172,7 +186,8 @@ class Session(Questions[Answer]):
             event = Group(event, terms.rows_per_unit)
         read = predicate_columns(parse_predicate(where, self.schema))
         columns = tuple(name for name in self.schema if name in read) or tuple(self.schema)[:1]
-        charge = Charge(terms.session.cost(event), terms.table.cost(event), 0)
+        told = units_told(votes_told(terms.rows, 1, float(FLIP)), terms.rows)
+        charge = Charge(terms.session.cost(event), terms.table.cost(event), 0, self._tells(told))
         return columns, json.dumps(to_json(event)), charge
 
     @fitting
@@ -255,6 +270,7 @@ class Session(Questions[Answer]):
         key: str | None = None,
         fresh: bool = False,
         last: int | None = None,
+        tells: int = UNCOVERED,
     ) -> Paid:
         """Commit the charge of a release that is made elsewhere in the house (selection, sparse vector, weights,
         learners): what it gives reaches the rows, and records the outcome. BudgetError before it would overspend.
@@ -265,10 +281,12 @@ class Session(Questions[Answer]):
         groups. A mechanism with a delta of its own is refused: sessions count none.
         `fresh` says that it was planned for rows of which nothing was ever told, `last` for places of the promise up
         to that one: Stale if somebody was charged before, or others took these places or the key; plan again.
+        `tells` is how much it tells of the rows (`holdfast.planning.recipe_information`); what no theorem bounds ends
+        the leave-out theorem for all that is asked later.
         """
         assert key is None or not fresh, "what stands under a key may be older than what was told since"
         plan = json.dumps({"kind": kind, "question": words} | ({} if note is None else {"note": note}))
-        text, cost = self._priced(event, queries)
+        text, cost = self._priced(event, queries, tells)
         most = self._terms.queries
         if last is not None:
             return self._desk.paid(key, plan, text, cost, self._until(last if most is None else most))
@@ -298,7 +316,11 @@ class Session(Questions[Answer]):
         """How many places of the promise are taken: by the session's answers, or by all on the table."""
         return answered(self._moment(), self._terms)
 
-    def _priced(self, event: Event, queries: int) -> tuple[str, Charge]:
+    def _tells(self, told: int) -> int:
+        """What a release tells: of rows that belong to people in groups the theorem says nothing."""
+        return told if self._terms.rows_per_unit == 1 else UNCOVERED
+
+    def _priced(self, event: Event, queries: int, tells: int) -> tuple[str, Charge]:
         """What the ledger keeps of a charge, and its cost; refused where a session cannot count it."""
         terms = self._terms
         if terms.fixed is not None:
@@ -311,15 +333,16 @@ class Session(Questions[Answer]):
             raise MechanismError(
                 "this mechanism has a delta of its own, and sessions count none; use another version"
             )
-        cost = Charge(terms.session.cost(event), terms.table.cost(event), queries)
+        tells = 0 if event == Nothing() else self._tells(tells)
+        cost = Charge(terms.session.cost(event), terms.table.cost(event), queries, tells)
         return json.dumps(to_json(event)), cost
 
     def _until(self, last: int | None) -> Precondition:
         """While no place of the promise after `last` is needed."""
         terms = self._terms
         return Precondition(
-            session_answers=last if terms.target == "table" else None,
-            table_answers=last if terms.target == "population" else None,
+            session_answers=last if counts_its_own(terms) else None,
+            table_answers=None if counts_its_own(terms) else last,
             currency=terms.table.currency,
         )
 
@@ -381,7 +404,7 @@ class Session(Questions[Answer]):
         if paid is None or paid.outcome is not None:
             raise Stale("it was answered meanwhile")
         totals = workload(statistic, self._terms.schema, self._terms.rows)
-        recipe, promise, within = recipe_from_text(paid.entry.plan)
+        recipe, promise, within = recipe_from_text(paid.entry.plan, self._terms.rows)
         planned = finish(totals, recipe, promise, self._terms, within)
         if planned.event_text != paid.entry.event:
             raise LedgerError("this table was opened on other terms than when the answer was paid for")
@@ -428,12 +451,9 @@ class Session(Questions[Answer]):
             self._plans[shape] = (holding, planned.about(bare))
 
     def _still(self, holding: Precondition, planned: Plan, moment: Moment) -> bool:
-        charge = planned.charge
         try:
-            holding.check(
-                moment.session.plus(charge.queries, charge.session),
-                moment.table.plus(charge.queries, charge.table),
-            )
+            after = moment.after(planned.charge)
+            holding.check(after.session, after.table)
         except Stale:
             return False
         return True
@@ -469,11 +489,7 @@ class Session(Questions[Answer]):
             if standing_entry(self, statistic, request, question_key(statistic, request)) is None:
                 planned, _ = self._planned(statistic, request, moment)
                 self._refuse_overspending(planned, moment)
-                charge = planned.charge
-                moment = Moment(
-                    moment.session.plus(charge.queries, charge.session),
-                    moment.table.plus(charge.queries, charge.table),
-                )
+                moment = moment.after(planned.charge)
 
 
 def in_steps(session: Session, asked: Read, agree: Agree) -> list[Steps[Answer]]:

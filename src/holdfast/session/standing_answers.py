@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import struct
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import BudgetError, InputError
-from holdfast.ledger import BEGINNING, Entry
+from holdfast.ledger import BEGINNING, Entry, Moment
 from holdfast.planning.mean import aims
 from holdfast.planning.plan import recipe_from_text
-from holdfast.planning.planner import amount_of, finish, mechanisms_for
+from holdfast.planning.planner import amount_of, finish, is_plain, mechanisms_for
 from holdfast.planning.request import Request
 from holdfast.query.statistic import Statistic, workload
 
@@ -72,8 +73,11 @@ def _suffices(
     if request.within is not None:
         as_exact = request.mechanism in (None, mechanism) and plan["width"] <= request.within
         return as_exact and (statistic.kind != "mean" or _for_as_few(entry, statistic, request, session))
-    amount, currency = amount_of(request, terms)
-    if mechanism != mechanisms_for(totals, request, terms)[0]:
+    moment = session._moment()
+    if is_plain(request) and terms.places is not None and terms.places.epochs:
+        return bool(plan["width"] <= _width_now(statistic, request, moment, session))
+    amount, currency = amount_of(request, moment, terms)
+    if mechanism != mechanisms_for(totals, request, moment, terms)[0]:
         return False
     told = json.loads(entry.answer)
     spent = {"pure": told["epsilon"], "zcdp": told["rho"], "gdp": 2 * told["rho"]}[currency]
@@ -87,7 +91,7 @@ def _for_as_few(entry: Entry, statistic: Statistic, request: Request, session: S
     """
     terms = session._terms
     totals = workload(statistic, terms.schema, terms.rows)
-    recipe, promise, _ = recipe_from_text(entry.plan)
+    recipe, promise, _ = recipe_from_text(entry.plan, terms.rows)
     stored = finish(totals, recipe, promise, terms, request.within).qualifying
     fewest, *more = aims(totals, terms.rows)
     if stored is not None and stored <= fewest:
@@ -99,6 +103,14 @@ def _for_as_few(entry: Entry, statistic: Statistic, request: Request, session: S
     if stored is None or new is None:
         return new is None
     return stored <= next((aim for aim in (fewest, *more) if new <= aim), terms.rows)
+
+
+def _width_now(statistic: Statistic, request: Request, moment: Moment, session: Session) -> float:
+    """The half-width that the session's plan has for this question now; inf if it has none left."""
+    try:
+        return session._planned(statistic, request, moment)[0].width
+    except (InputError, BudgetError):
+        return math.inf
 
 
 def _digest(text: str) -> str:

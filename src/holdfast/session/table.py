@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,18 +15,22 @@ from holdfast.ledger import (
     ChainedLedger,
     Ledger,
     MemoryLedger,
+    Moment,
     SqliteLedger,
+    Totals,
     copy_ledger,
     open_ledger,
 )
 from holdfast.planning.budget import Amount, Budget, budget, budget_of, validity_budget
 from holdfast.planning.fixed import fixed_noise, odds_noise
+from holdfast.planning.session_plan import session_plan
 from holdfast.planning.terms import Fixed, Terms
 from holdfast.privacy.filter import Filter
 from holdfast.query.calling import fitting
 from holdfast.query.schema import Schema
 from holdfast.session.opening import Opening
 from holdfast.session.session import Session
+from holdfast.validity.places import places_from_json
 
 if TYPE_CHECKING:
     from holdfast.data.source import Source
@@ -95,6 +100,7 @@ class Table:
         target: str | None = None,
         within: float | None = None,
         intervals: str = "uniform",
+        rows: int | None = None,
         name: str | None = None,
     ) -> Session:
         """Open a session on a share of the table's budget.
@@ -111,6 +117,9 @@ class Table:
         `intervals="odds"` with `queries` does the same, but gives each answer an interval of its own, narrow
         for rare events. Both need independent rows, and refuse a table with `rows_per_unit` above 1.
 
+        With `queries` the session is planned now: `Session.plan` tells the half-width that each of its answers will
+        have, asked without `within=`, `rho=` or `epsilon=`. `rows` caps how many rows such an answer may read.
+
         A `name` makes a session on a saved store that can be reopened (its budget may then be left out) and goes
         on spending the same budget.
         """
@@ -125,6 +134,7 @@ class Table:
             target = promised["target"] if target is None else target
         confidence = probability("confidence", 0.95 if confidence is None else confidence)
         queries = None if queries is None else whole("queries", queries)
+        rows = None if rows is None else whole("rows", rows)
         target = "population" if target is None else one_of("target", target, ("population", "table"))
         fixed = self._fixed(within, queries, confidence, target, only, intervals)
         if fixed is not None and name is None:
@@ -159,6 +169,15 @@ class Table:
             fixed=fixed,
             within=within,
         )
+        if standing is not None:
+            kept = json.loads(standing.terms)["places"]
+            places = None if kept is None else places_from_json(self.rows, kept)
+        elif fixed is None:
+            moment = Moment(Totals(), self._ledger.totals(), cap)
+            places = session_plan(terms, moment, rows)
+        else:
+            places = None
+        terms = replace(terms, places=places)
         return Session(self._source, self._ledger, own, terms, name)
 
     def _fixed(

@@ -20,11 +20,15 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from holdfast.privacy.rounding import round_up
-from holdfast.validity.leave_out import LeaveOut
+from holdfast.validity.leave_out import LeaveOut, ladder, recorded_grid
+from holdfast.validity.normal_quantile import upper_quantile
 
 EPOCHS = 16
 """More lose nothing and gain little: sixteen are within 2.3% of the finest schedule's width."""
-_POINTS = 257
+_POINTS = 129
+_FURTHEST = 600.0
+_LEAST = 1e-3
+"""Less noise than this, in units of 1/sqrt(n), makes nothing narrower."""
 
 Floats = NDArray[np.float64]
 Table = tuple[Floats, Floats, Floats]
@@ -56,6 +60,14 @@ class Schedule:
     beta: float
     grid: int
     epochs: tuple[Epoch, ...]
+    begun: float = 0.0
+    """The information that was told before the first of these answers."""
+    mixed: bool = False
+    """Whether somebody was answered before this was planned: then the mixture over the recorded grid holds."""
+
+    def left_out(self, epoch: Epoch) -> LeaveOut:
+        """What the theorem leaves out for the answers of an epoch."""
+        return recorded_grid(self.rows) if self.mixed else LeaveOut(self.rows, (epoch.left_out,))
 
     def epoch_of(self, place: int) -> Epoch:
         """The epoch that holds the answer in this place, counted from 1."""
@@ -70,8 +82,8 @@ class Schedule:
         return math.sqrt(epoch.variance) / (self.grid * self.rows)
 
     def information_before(self, place: int) -> float:
-        """What the answers before this place spend: the sum of 1/sigma^2."""
-        spent, left = 0.0, place - 1
+        """What is told before this place: the sum of 1/sigma^2."""
+        spent, left = self.begun, place - 1
         for epoch in self.epochs:
             count = min(left, epoch.answers)
             spent += count / self.sigma(epoch) ** 2
@@ -80,13 +92,13 @@ class Schedule:
 
     @cached_property
     def information(self) -> float:
-        """What all answers together spend."""
-        return self.information_before(self.queries + 1)
+        """What all these answers together tell."""
+        return self.information_before(self.queries + 1) - self.begun
 
     def width_at(self, place: int) -> float:
         """The certified half-width of the answer in this place."""
         epoch = self.epoch_of(place)
-        left_out = LeaveOut(self.rows, (epoch.left_out,))
+        left_out = self.left_out(epoch)
         charged = left_out.charges(self.information_before(place))
         step = 1 / (self.grid * self.rows)
         return left_out.half_width(charged, self.sigma(epoch), self.beta / self.queries, step)
@@ -110,23 +122,37 @@ def falling_noise(
     most_information: float = math.inf,
     grid: int = 1,
     epochs: int = EPOCHS,
+    least_noise: float = 0.0,
+    begun: float = 0.0,
+    mixed: bool = False,
 ) -> Schedule | None:
     """The schedule with the least common half-width, spending at most so much information; None if nothing fits.
 
-    `most_information` is n^2 mu^2 of the privacy budget: privacy is never weakened to reach a width.
+    `most_information` is n^2 mu^2 of the privacy budget: privacy is never weakened to reach a width. `least_noise`
+    bounds sigma from below, where fewer rows may be read. `begun` is the information that others were told.
     """
     if rows < 2:
         return None
-    table = _noise_table(math.log(2 * queries / beta))
-    most = most_information / rows
-    counts = _counts(queries, table, most, min(epochs, queries))
+    table = _from(least_noise * math.sqrt(rows), _noise_table(math.log(2 * queries / beta)))
+    spent = begun / rows
+    most = spent + most_information / rows
+    counts = _counts(queries, table, spent, most, min(epochs, queries)) if table[0].size else None
     if counts is None:
         return None
-    width = _least(lambda w: _noises(w, counts, table, most) is not None, float(table[1][0]))
-    noises = None if width is None else _noises(width, counts, table, most)
+    low = float(table[1][0]) + math.sqrt(spent) / 4
+    width = _least(lambda w: _noises(w, counts, table, spent, most) is not None, low)
+    noises = None if width is None else _noises(width, counts, table, spent, most)
     if noises is None:
         return None
-    return _in_whole_numbers(rows, queries, beta, grid, counts, noises, table)
+    found = _in_whole_numbers(rows, grid, counts, noises, table, spent)
+    return Schedule(rows, queries, beta, grid, found, begun, mixed)
+
+
+def _from(least_noise: float, table: Table) -> Table:
+    """The part of a table with at least so much noise, which then begins with just that."""
+    first = int(np.searchsorted(table[0], least_noise))
+    noises, widths, hazards = (column[first:] for column in table)
+    return noises, widths, hazards
 
 
 def _least(holds: Callable[[float], bool], low: float) -> float | None:
@@ -142,16 +168,17 @@ def _least(holds: Callable[[float], bool], low: float) -> float | None:
     return high
 
 
-def _counts(queries: int, table: Table, most: float, epochs: int) -> list[int] | None:
+def _counts(queries: int, table: Table, spent: float, most: float, epochs: int) -> list[int] | None:
     """How many answers each epoch holds, by the continuous problem; every epoch at least one."""
     if epochs == queries:
         return [1] * queries
-    furthest = math.sqrt(most) / 4
-    width = _least(lambda w: _answers(w, table, furthest, epochs)[0] >= queries, float(table[1][0]))
+    first, furthest = math.sqrt(spent) / 4, math.sqrt(most) / 4
+    low = float(table[1][0]) + first
+    width = _least(lambda w: _answers(w, table, first, furthest, epochs)[0] >= queries, low)
     if width is None:
         return None
-    _, places, noises = _answers(width, table, furthest, epochs)
-    begun = np.concatenate([[0.0], places[:-1]])
+    _, places, noises = _answers(width, table, first, furthest, epochs)
+    begun = np.concatenate([[first], places[:-1]])
     ideal = np.cumsum(16 * noises**2 * (places**2 - begun**2))
     ends = np.rint(ideal / ideal[-1] * queries).astype(np.int64)
     ends = np.maximum(ends, np.arange(1, epochs + 1))
@@ -159,13 +186,13 @@ def _counts(queries: int, table: Table, most: float, epochs: int) -> list[int] |
     return [int(count) for count in np.diff(np.concatenate([[0], ends]))]
 
 
-def _noises(w: float, counts: list[int], table: Table, most: float) -> list[float] | None:
+def _noises(w: float, counts: list[int], table: Table, spent: float, most: float) -> list[float] | None:
     """The largest noise of each epoch with which its last answer is within w; None if an epoch has none.
 
     An answer is charged for what was released before it: f(s) + sqrt(I + (c-1)/s^2)/4 for the last of c answers.
     """
     noises, widths, _ = table
-    spent, found = 0.0, []
+    found = []
     for count in counts:
         fits = np.flatnonzero(widths + np.sqrt(spent + (count - 1) / noises**2) / 4 <= w)
         if not fits.size:
@@ -178,22 +205,30 @@ def _noises(w: float, counts: list[int], table: Table, most: float) -> list[floa
 
 @lru_cache(maxsize=512)
 def _noise_table(log_miss: float) -> tuple[Floats, Floats, Floats]:
-    """(s, f(s), the hazard where f takes its minimum) on a fine grid of s."""
-    u = np.linspace(-6.0, 9.0, 601)[None, :]
-    s = np.exp(np.linspace(math.log(1e-3), math.log(1e4), 4001))[:, None]
+    """(s, f(s), the hazard where f takes its minimum) along the tangent points u.
+
+    There the derivative in u is 0, which says h^2 = 8 s^2 (ln Q(u) + ln(2k/beta)): s and f follow from u.
+    """
+    last = upper_quantile(math.exp(-log_miss)) if log_miss < _FURTHEST else math.sqrt(2 * log_miss)
+    u = np.concatenate([np.linspace(-5.0, last - 1, 1000)[:-1], last - np.logspace(0, -9, 3000)])
     log_tail = log_ndtr(-u)
+    rest = log_tail + log_miss
+    u, log_tail, rest = u[rest > 0], log_tail[rest > 0], rest[rest > 0]
     h = np.exp(-u * u / 2 - math.log(2 * math.pi) / 2 - log_tail)
-    f = s * u + h / (8 * s) + (s / h) * (log_tail + log_miss)
-    return s[:, 0], np.maximum.accumulate(f.min(axis=1)), h[0, f.argmin(axis=1)]
+    s = h / np.sqrt(8 * rest)
+    widths, enough = np.maximum.accumulate(s * u + np.sqrt(8 * rest) / 4), s >= _LEAST
+    return s[enough], widths[enough], h[enough]
 
 
-def _answers(w: float, table: Table, furthest: float, epochs: int) -> tuple[float, Floats, Floats]:
+def _answers(
+    w: float, table: Table, first: float, furthest: float, epochs: int
+) -> tuple[float, Floats, Floats]:
     """(the most answers within w, where the epochs end, their noise), in units of 1/sqrt(n)."""
     noises, widths, _ = table
     end = min(w - float(widths[0]), furthest)
-    if end <= 0:
+    if end <= first:
         return 0.0, np.empty(0), np.empty(0)
-    y = np.linspace(0.0, end, _POINTS)
+    y = np.linspace(first, end, _POINTS)
     s = np.exp(np.interp(w - y, widths, np.log(noises)))
     gain = 16 * s[None, :] ** 2 * (y[None, :] ** 2 - y[:, None] ** 2)
     gain[np.tril_indices(_POINTS)] = -np.inf
@@ -213,18 +248,19 @@ def _answers(w: float, table: Table, furthest: float, epochs: int) -> tuple[floa
 
 
 def _in_whole_numbers(
-    rows: int, queries: int, beta: float, grid: int, counts: list[int], noises: list[float], table: Table
-) -> Schedule:
-    """Rational variances and whole numbers of rows to leave out; the rest is computed from these alone.
+    rows: int, grid: int, counts: list[int], noises: list[float], table: Table, before: float
+) -> tuple[Epoch, ...]:
+    """Rational variances and rungs of the ladder to leave out; the rest is computed from these alone.
 
     The best share r/(1+r) to leave out has r = hazard/(s sqrt(I/n)), at the tangent point of f.
     """
-    found, before = [], 0.0
+    found, rungs = [], np.array(ladder(rows))
     for count, s in zip(counts, noises, strict=True):
         variance = round_up(Fraction((s * grid) ** 2 * rows))
         information = before + (count - 1) / s**2
         hazard = float(np.interp(s, table[0], table[2]))
         share = 1 / (1 + s * math.sqrt(information) / hazard)
-        found.append(Epoch(count, variance, max(1, min(rows - 1, round(rows * share)))))
+        nearest = int(np.abs(np.log(rungs / (rows * share))).argmin())
+        found.append(Epoch(count, variance, int(rungs[nearest])))
         before += count / s**2
-    return Schedule(rows, queries, beta, grid, tuple(found))
+    return tuple(found)

@@ -9,6 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import log_ndtr
 
 from holdfast.errors import InputError
 from holdfast.privacy.rounding import down, up
@@ -18,6 +22,12 @@ from holdfast.validity.search import least
 LEAST_TANGENT = 1.3307
 """From here on the tail of discrete Gaussian noise, moved by half a step, lies below every tangent that is used."""
 _FURTHEST = 9.0
+_POINTS = 61
+
+LADDER = tuple(0.95 * 0.95**step for step in range(168))
+"""The shares of the rows that a plan may leave out; all that is charged in one number holds for each of them."""
+_RUNG = 7
+"""Every seventh of them, each 0.7 of the one before, is in the mixture of those who plan later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +104,57 @@ class LeaveOut:
             return up(sigma * u + rest + moved, sigma * abs(u) + size / b)
 
         most = max(LEAST_TANGENT + 1, upper_quantile(down(beta) / 2) + 1)
-        near = least(lambda u: at(u, step / 2), LEAST_TANGENT, most, 40)[0]
-        return min(near, least(lambda u: at(u, step), -_FURTHEST, most, 40)[0])
+        near = at(self._tangent(charged, sigma, log_miss, LEAST_TANGENT, most), step / 2)
+        return min(near, at(self._tangent(charged, sigma, log_miss, -_FURTHEST, most), step))
+
+    def _tangent(
+        self, charged: Sequence[float], sigma: float, log_miss: float, low: float, high: float
+    ) -> float:
+        """The point where the half-width is about least: any is valid, so this is a search and proves nothing."""
+        sizes, weights = np.array(self.sizes), np.array(self.weights)
+        for _ in range(3):
+            u = np.linspace(low, high, _POINTS)
+            log_tail = log_ndtr(-u)
+            b = np.exp(-u * u / 2 - math.log(2 * math.pi) / 2 - log_tail) / sigma
+            terms = np.asarray(charged)[:, None] + b * b / (8 * sizes[:, None]) - np.log(weights)[:, None]
+            smallest = terms.min(axis=0)
+            exponent = smallest - np.log(np.exp(smallest - terms).sum(axis=0))
+            best = int((sigma * u + (exponent + log_tail + log_miss) / b).argmin())
+            low, high = float(u[max(best - 1, 0)]), float(u[min(best + 1, _POINTS - 1)])
+        return (low + high) / 2
 
 
 def kappa(rows: int, left_out: int) -> float:
     """m/(2 (n-m)(n-1)): what leaving m rows out costs for each unit of variance over squared noise."""
     return up(left_out / (2 * (rows - left_out) * (rows - 1)))
+
+
+@lru_cache(maxsize=64)
+def ladder(rows: int) -> tuple[int, ...]:
+    """The numbers of rows that plans on so many rows may leave out, the largest first."""
+    return tuple(dict.fromkeys(min(rows - 1, max(1, round(rows * share))) for share in LADDER))
+
+
+@lru_cache(maxsize=64)
+def recorded_grid(rows: int) -> LeaveOut:
+    """The mixture for everybody who plans after the table's first answer.
+
+    A function of the number of rows alone, which is public from the beginning: nothing that was told can move it.
+    """
+    sizes = tuple(dict.fromkeys(min(rows - 1, max(1, round(rows * share))) for share in LADDER[::_RUNG]))
+    return LeaveOut(rows, sizes, (math.nextafter(1 / len(sizes), 0.0),) * len(sizes))
+
+
+_OWN = 0.95
+"""The weight of the number of rows that a place leaves out; the rest is the grid's, in case others ask much."""
+
+
+@lru_cache(maxsize=1024)
+def planned_place(rows: int, left_out: int) -> LeaveOut:
+    """A plan's number of rows to leave out for a place, with some of the grid beside it.
+
+    What others are told cannot make such a place useless: it is never much wider than by the grid alone.
+    """
+    grid = recorded_grid(rows)
+    rest = (1 - _OWN) * (1 - 2**-40)
+    return LeaveOut(rows, (left_out, *grid.sizes), (_OWN, *(rest * weight for weight in grid.weights)))

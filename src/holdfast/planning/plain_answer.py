@@ -1,0 +1,80 @@
+"""What a question gets that says nothing of how exact it is to be: the place that the session's plan has for it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from holdfast.ledger import Moment
+from holdfast.mechanisms.values import round_up
+from holdfast.planning.plan import Recipe
+from holdfast.planning.recipe_information import radius_squared, units_told
+from holdfast.planning.terms import Terms
+from holdfast.privacy.event import Event, Gaussian, Votes
+from holdfast.privacy.filter import Filter
+from holdfast.query.statistic import Workload
+from holdfast.validity.option import Epoch
+from holdfast.validity.places import Places
+
+
+def plain_recipe(mechanism: str, totals: Workload, moment: Moment, terms: Terms) -> Recipe | None:
+    """The recipe of the next place; None where the session has no plan.
+
+    However many numbers the answer has, they tell what the place was planned to tell, and cost no more than one
+    number does there.
+    """
+    places = terms.places
+    if places is None or not places.epochs or mechanism not in ("gaussian", places.mechanism):
+        return None
+    epoch, _ = places.epoch_of(moment.session.answers + 1)
+    rounds = len(totals.measurements)
+    if mechanism == "votes":
+        each = int(epoch.noise) // rounds
+        return Recipe(mechanism, Fraction(each), each * rounds, places.flip) if each else None
+    variance = epoch.noise
+    if places.mechanism == "votes":
+        variance = Fraction(terms.rows) ** 2 / Fraction(places.tells(epoch))
+    shared = Fraction(4 * radius_squared(totals)) * rounds
+    return Recipe(mechanism, round_up(variance * shared), terms.rows, per_span=True)
+
+
+def told_until(moment: Moment, terms: Terms) -> int:
+    """What the plan lets be told before the last answer of this epoch, in the ledger's units; 0 without a plan."""
+    places = terms.places
+    if places is None or not places.epochs:
+        return 0
+    last = places.epoch_of(moment.session.answers + 1)[1]
+    told, left = units_told(places.begun, terms.rows), last - 1
+    for epoch in places.epochs:
+        count = min(left, epoch.answers)
+        told += count * told_each(places, epoch)
+        left -= count
+    return told
+
+
+def told_each(places: Places, epoch: Epoch) -> int:
+    """What one answer of an epoch tells at most, in the ledger's units, however many numbers it has."""
+    return units_told(places.tells(epoch), places.rows) + 1
+
+
+def cost_each(places: Places, epoch: Epoch, budget: Filter) -> int:
+    """What one answer of an epoch costs at most, in a budget's units."""
+    event: Event = Gaussian(1, epoch.noise)
+    if places.mechanism == "votes":
+        event = Votes(places.rows, int(epoch.noise), places.flip)
+    return budget.cost(event) + 1
+
+
+def cost_in_all(places: Places, budget: Filter) -> int:
+    """What all places of a plan cost at most."""
+    return sum(epoch.answers * cost_each(places, epoch, budget) for epoch in places.epochs)
+
+
+def spare_units(moment: Moment, terms: Terms) -> int:
+    """An equal share of the session's budget; of what its plan leaves, and what the plan has for the next place."""
+    assert terms.queries is not None
+    places = terms.places
+    if places is None or not places.epochs:
+        return terms.session.limit_units // terms.queries
+    epoch, _ = places.epoch_of(moment.session.answers + 1)
+    left = terms.session.limit_units - cost_in_all(places, terms.session)
+    return max(0, left) // terms.queries + cost_each(places, epoch, terms.session)

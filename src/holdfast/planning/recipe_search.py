@@ -1,0 +1,151 @@
+"""The cheapest recipe of one mechanism that keeps a width; which recipes can be drawn and counted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from holdfast.errors import InputError
+from holdfast.mechanisms.accuracy import most_noise
+from holdfast.mechanisms.values import round_up
+from holdfast.mechanisms.votes import FLIP
+from holdfast.noise.law import LARGEST_SCALE
+from holdfast.planning.plan import Recipe
+from holdfast.planning.promise import Promise
+from holdfast.planning.terms import Terms
+from holdfast.planning.width import spans, widths
+from holdfast.query.statistic import Workload
+from holdfast.validity.search import least
+
+_MOST_NOISE = {
+    "gaussian": Fraction(LARGEST_SCALE**2),
+    "laplace": Fraction(LARGEST_SCALE),
+    "subsampled-laplace": Fraction(LARGEST_SCALE),
+}
+"""The largest variance or scale that the samplers take; votes take any number."""
+
+_LEAST_EPSILON = Fraction(1, LARGEST_SCALE)
+"""A selection with less tells nothing, and its width in rows would leave the floats."""
+
+LEAST_VARIANCE = 4
+"""Gaussian-only budgets count noise above this variance (theory 2.5)."""
+
+LEAST_NOISE = Fraction(1, 2**30)
+"""The least variance of Gaussian noise that is drawn."""
+
+
+def refuse_undrawable(mechanism: str, noise: Fraction) -> None:
+    """InputError if the samplers do not reach so far, or a selection would tell nothing."""
+    if mechanism == "exponential" and noise < _LEAST_EPSILON:
+        raise InputError(
+            f"cannot plan: so little budget makes each selection's epsilon less than "
+            f"2^-{LARGEST_SCALE.bit_length() - 1}, which tells nothing; give more"
+        )
+    if noise > _MOST_NOISE.get(mechanism, math.inf):
+        raise InputError(
+            f"cannot plan: so little budget needs noise beyond 2^{LARGEST_SCALE.bit_length() - 1} steps, which cannot "
+            "be drawn; give more, or have the column declared in a narrower range or coarser steps"
+        )
+
+
+def is_counted(mechanism: str, noise: Fraction, terms: Terms) -> bool:
+    """Whether the budgets of the session and of the table have a theorem for so little noise."""
+    gaussian_only = "gdp" in (terms.session.currency, terms.table.currency)
+    return not gaussian_only or mechanism != "gaussian" or noise > LEAST_VARIANCE
+
+
+def recipe_within(
+    mechanism: str,
+    totals: Workload,
+    within: float,
+    most_rows: int | None,
+    promise: Promise,
+    terms: Terms,
+    aim: int | None,
+) -> Recipe | None:
+    """The cheapest recipe that is certain to be within; None if there is none."""
+
+    def wide(recipe: Recipe) -> float:
+        return widths(totals, recipe, promise, terms.rows, aim).whole
+
+    cap = terms.rows if most_rows is None else min(most_rows, terms.rows)
+    if mechanism in ("gaussian", "laplace"):
+        if cap < terms.rows:
+            return None
+        largest = Recipe(mechanism, _MOST_NOISE[mechanism], terms.rows)
+        if wide(largest) <= within:
+            return largest
+        start = 4.0 * spans(totals)[0] ** (2 if mechanism == "gaussian" else 1)
+        if promise.left_out is not None:
+            narrowest, start = _narrowest(wide, terms.rows * float(spans(totals)[0]) ** 2)
+            if narrowest > within:
+                return None
+        noise = most_noise(lambda noise: wide(Recipe(mechanism, noise, terms.rows)), within, start)
+        recipe = Recipe(mechanism, noise, terms.rows)
+        fits = noise > 0 and wide(recipe) <= within
+        return recipe if fits and is_counted(mechanism, noise, terms) else None
+    if mechanism == "exponential":
+        weakest = Recipe(mechanism, _LEAST_EPSILON, terms.rows)
+        if wide(weakest) <= within:
+            return weakest
+        rate = most_noise(lambda inverse: wide(Recipe(mechanism, 1 / inverse, terms.rows)), within, 1.0)
+        recipe = Recipe(mechanism, round_up(1 / rate) if rate else Fraction(10**6), terms.rows)
+        return recipe if wide(recipe) <= within else None
+    if mechanism == "votes":
+        rounds = len(totals.measurements)
+
+        flip = FLIP if promise.left_out is None or terms.places is None else terms.places.flip
+
+        def voting(count: int) -> Recipe:
+            return Recipe(mechanism, Fraction(count), count * rounds, flip)
+
+        count = fewest(lambda m: wide(voting(m)) <= within, cap // rounds)
+        return None if count is None else voting(count)
+    return _subsample(totals, within, promise, cap, terms, wide)
+
+
+def _narrowest(wide: Callable[[Recipe], float], scale: float) -> tuple[float, float]:
+    """(the least half-width that Gaussian noise gives by the leave-out theorem, its variance).
+
+    Below the sampling error, which is about `scale`, less noise is a few percent wider; above it the width grows.
+    """
+
+    def at(log_variance: float) -> float:
+        return wide(Recipe("gaussian", round_up(Fraction(math.exp(log_variance))), 0))
+
+    width, place = least(at, math.log(scale) - 9, math.log(scale) + 3, 14)
+    return width, math.exp(place)
+
+
+def _subsample(
+    totals: Workload, within: float, promise: Promise, cap: int, terms: Terms, wide: Callable[[Recipe], float]
+) -> Recipe | None:
+    """Rows without replacement: half again as many as a noiseless sample would need, then Laplace noise."""
+    if len(totals.measurements) > 1:
+        return None
+    sensitivity = totals.sensitivity().l1
+
+    def sampling(count: int, scale: Fraction) -> Recipe:
+        return Recipe("subsampled-laplace", scale, count)
+
+    count = fewest(lambda m: wide(sampling(m, Fraction(1, 1000))) <= 0.6 * within, cap)
+    if count is None:
+        return None
+    largest = sampling(count, _MOST_NOISE["subsampled-laplace"])
+    if wide(largest) <= within:
+        return largest
+    scale = most_noise(lambda scale: wide(sampling(count, scale)), within, 4.0 * max(1, sensitivity))
+    recipe = sampling(count, scale)
+    return recipe if scale > 0 and wide(recipe) <= within else None
+
+
+def fewest(holds: Callable[[int], bool], most: int) -> int | None:
+    """The least count in 1..most for which something monotone holds."""
+    if most < 1 or not holds(most):
+        return None
+    low, high = 0, most
+    while high - low > max(1, high >> 12):
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high

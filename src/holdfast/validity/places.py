@@ -1,0 +1,135 @@
+"""What a session fixes when it is opened: the noise of its places, and the rows that the theorem leaves out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from holdfast.privacy.rounding import up
+from holdfast.validity.falling import Schedule
+from holdfast.validity.leave_out import LeaveOut, planned_place, recorded_grid
+from holdfast.validity.leave_out_votes import votes_half_width
+from holdfast.validity.option import Epoch
+from holdfast.validity.told import gaussian_told, votes_told
+
+_WHOLE_UNITS = 1 + 1e-6
+"""What a ledger counts is rounded up, which widens the widths a little."""
+_MORE_VOTES = (1.0, 1.01, 1.02, 1.04, 1.08)
+"""How many more votes than Gaussian noise of the same size asks for are tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The places of a session's answers, in order.
+
+    Guarantee: with probability 1 - beta every answer of the session is within its half-width of the population, for
+    every adaptive analyst; `width` is the half-width of each answer that is asked for plainly, while nobody else is
+    told anything on the same rows.
+    Requires: made before the session's first answer, and kept. Unless `mixed`, made before the table's first answer:
+    the rows to leave out are then fixed by place. Otherwise the mixture over the recorded grid holds.
+    Reference: docs/theorems.md, Theorem 31.
+    """
+
+    rows: int
+    mechanism: str = "gaussian"
+    flip: Fraction = Fraction(1, 16)
+    epochs: tuple[Epoch, ...] = ()
+    """The noise of plain answers, one number each, on the scale of a mean in [0,1]: a variance in squared rows, or a
+    number of votes. None: every answer says for itself how exact it is to be."""
+    mixed: bool = True
+    begun: float = 0.0
+    """What was told of these rows when it was planned."""
+    width: float = math.inf
+
+    @property
+    def by_votes(self) -> bool:
+        """Whether the theorem covers votes on so many rows."""
+        return math.isfinite(votes_told(self.rows, 1, float(self.flip)))
+
+    def epoch_of(self, place: int) -> tuple[Epoch, int]:
+        """The epoch that holds a place, and the last place of that epoch."""
+        last = 0
+        for epoch in self.epochs:
+            last += epoch.answers
+            if place <= last:
+                return epoch, last
+        raise IndexError(place)
+
+    def left_out(self, place: int) -> LeaveOut:
+        """What the theorem leaves out for the answer in this place."""
+        if self.mixed:
+            return recorded_grid(self.rows)
+        return planned_place(self.rows, self.epoch_of(place)[0].left_out)
+
+    def tells(self, epoch: Epoch) -> float:
+        """What one plain answer of an epoch tells."""
+        if self.mechanism == "votes":
+            return votes_told(self.rows, int(epoch.noise), float(self.flip))
+        return gaussian_told(0.25, math.sqrt(epoch.noise) / self.rows)
+
+    def told_before(self, place: int) -> float:
+        """What plain answers alone have told before this place."""
+        told, left = self.begun, place - 1
+        for epoch in self.epochs:
+            count = min(left, epoch.answers)
+            told += count * self.tells(epoch)
+            left -= count
+        return up(told)
+
+    def half_width(self, epoch: Epoch, left_out: LeaveOut, told: float, beta: float) -> float:
+        """The half-width of a plain answer of this epoch after so much was told."""
+        charged = left_out.charges(told)
+        if self.mechanism == "votes":
+            return votes_half_width(left_out, charged, int(epoch.noise), float(self.flip), beta)
+        sigma = math.sqrt(epoch.noise) / self.rows
+        return left_out.half_width(charged, sigma, beta, 1 / self.rows)
+
+    def widest(self, beta: float) -> float:
+        """The half-width of the widest plain answer: within an epoch the last is."""
+        answers, last, widest = sum(epoch.answers for epoch in self.epochs), 0, 0.0
+        for epoch in self.epochs:
+            last += epoch.answers
+            told = self.told_before(last)
+            if math.isinf(told):
+                return math.inf
+            widest = max(widest, self.half_width(epoch, self.left_out(last), told, beta / answers))
+        return widest * _WHOLE_UNITS
+
+    def to_json(self) -> list[object]:
+        """What a ledger keeps of it."""
+        epochs = [[epoch.answers, str(epoch.noise), epoch.left_out] for epoch in self.epochs]
+        return [self.mechanism, str(self.flip), epochs, self.mixed, self.begun, min(self.width, 1e300)]
+
+
+def places_from_json(rows: int, kept: list[Any]) -> Places:
+    """What `Places.to_json` wrote of a session on so many rows."""
+    mechanism, flip, epochs, mixed, begun, width = kept
+    made = tuple(Epoch(answers, Fraction(noise), left_out) for answers, noise, left_out in epochs)
+    return Places(rows, mechanism, Fraction(flip), made, mixed, begun, width)
+
+
+def by_gaussian(schedule: Schedule) -> Places:
+    """The places of a schedule, answered with its noise."""
+    epochs = tuple(Epoch(epoch.answers, epoch.variance, epoch.left_out) for epoch in schedule.epochs)
+    made = Places(schedule.rows, epochs=epochs, mixed=schedule.mixed, begun=schedule.begun)
+    return replace(made, width=made.widest(schedule.beta))
+
+
+def by_votes(schedule: Schedule, flip: Fraction) -> Places:
+    """The places of a schedule, answered by votes that are as noisy together; a few more where that is narrower."""
+    keep, found = 1 - 2 * float(flip), []
+    for more in _MORE_VOTES:
+        epochs = tuple(
+            Epoch(
+                epoch.answers,
+                Fraction(math.ceil(more / (2 * keep * schedule.sigma(epoch)) ** 2)),
+                epoch.left_out,
+            )
+            for epoch in schedule.epochs
+        )
+        made = Places(schedule.rows, "votes", flip, epochs, schedule.mixed, schedule.begun)
+        found.append((made.widest(schedule.beta), made))
+    width, best = min(found, key=lambda pair: pair[0])
+    return replace(best, width=width)
