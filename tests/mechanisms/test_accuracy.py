@@ -74,6 +74,15 @@ def test_votes_reach(votes: int, allowance: float, overshoot: bool) -> None:
             assert missed(estimates - s, p, h, overshoot) <= allowance * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("allowance", [1e-3, 1e-6])
+def test_the_overshoot_of_votes_is_hoeffdings_integral(allowance: float) -> None:
+    """2 sigma sqrt(2 pi) Q(z), sigma = 1/(2(1-2a) sqrt m), and no wider."""
+    for votes, flip in ((500, Fraction(1, 4)), (20_000, Fraction(1, 16))):
+        sigma = 1 / (2 * (1 - 2 * float(flip)) * math.sqrt(votes))
+        truth = sigma * stats.norm.isf(allowance / (2 * sigma * math.sqrt(2 * math.pi)))
+        assert votes_reach(votes, flip, allowance, True) == pytest.approx(truth, rel=1e-9)
+
+
 def test_votes_reach_without_the_shift_by_one_is_caught() -> None:
     """The broken twin leaves out 1/(m(1-2a)); Zubkov-Serov then fails near one half."""
     caught = False

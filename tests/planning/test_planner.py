@@ -6,8 +6,10 @@ import itertools
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
+import mpmath as mp
 import numpy as np
 import pytest
 from session.numbers import charged_and_refused, open_rows
@@ -16,6 +18,7 @@ import holdfast as hf
 from holdfast.ledger import MemoryLedger
 from holdfast.mechanisms.values import round_up
 from holdfast.planning import planner, recipe_search
+from holdfast.privacy.filter import UNITS
 from holdfast.session.session import Session
 from holdfast.weights import versions as weights_terms
 
@@ -198,3 +201,18 @@ def test_a_column_of_one_value_is_refused(mechanism: str) -> None:
     with pytest.raises(hf.InputError, match="nothing to ask"):
         session.sum("one", within=3000.0, mechanism=mechanism)
     assert session.spent == 0
+
+
+@pytest.mark.parametrize("rho", [1e-8, 0.00123456789123, 0.5, 7.3])
+@pytest.mark.parametrize("currency", ["zcdp", "pure"])
+def test_a_level_is_never_exceeded_by_its_units(currency: str, rho: float) -> None:
+    """They are the most whole units whose loss is at most rho: one more is too much."""
+    terms: Any = SimpleNamespace(table=SimpleNamespace(currency=currency))
+    units = planner.units_of_rho(rho, terms)
+    with mp.workdps(40):
+
+        def loss(units: int) -> Any:
+            amount = mp.mpf(units) / UNITS
+            return amount if currency == "zcdp" else amount * mp.tanh(amount / 2)
+
+        assert loss(units) <= mp.mpf(rho) < loss(units + 1)
