@@ -13,6 +13,8 @@ import pytest
 import holdfast as hf
 from holdfast.ledger import UNCOVERED, MemoryLedger, verify
 from holdfast.planning import planner, recipe_information
+from holdfast.planning import promise as promise_room
+from holdfast.planning.plan import recipe_from_text
 from holdfast.validity.leave_out import recorded_grid
 
 SCHEMA = hf.Schema(x=hf.Integer(0, 99), y=hf.Integer(0, 1), g=hf.Category(*"abcd"))
@@ -221,3 +223,43 @@ def test_the_answers_told_before_are_those_that_the_ledger_counts(
     honest = recipe_information.gaussian_told
     monkeypatch.setattr(recipe_information, "gaussian_told", lambda *how: honest(*how) / 2)
     assert not is_sound(table.session(rho=1.0, queries=20))
+
+
+def test_what_was_told_before_counts_however_precise_an_answer_is() -> None:
+    """An answer that tells more than can be counted once hid what others were told before it."""
+    table = hf.open(rows(300), SCHEMA)
+    session, other = table.session(rho=1e9, queries=50), table.session(rho=1e9, queries=50)
+    before = session.fraction("x < 50", rho=1e8)
+    other.histogram("x", rho=1e6)
+    after = session.estimate.fraction("x < 51", rho=1e8)
+    assert table.ledger.totals().information == UNCOVERED
+    assert after.promise.left_out is None and after.width > 3 * half(before)
+
+
+def test_a_plan_does_not_outlive_a_person_with_more_rows(tmp_path: Path) -> None:
+    saved = hf.open(rows(2_000), SCHEMA).save(tmp_path / "rows.hf")
+    saved.session(rho=1.0, queries=10, name="mine").fraction("x < 9")
+    saved.close()
+    again = hf.open(tmp_path / "rows.hf", rows_per_unit=50)
+    with pytest.raises(hf.LedgerError, match="same terms"):
+        again.session(name="mine")
+    again.close()
+
+
+@pytest.mark.parametrize("touched", [False, True])
+def test_a_vote_that_was_paid_for_is_resumed_as_it_was_planned(touched: bool) -> None:
+    table = hf.open(rows(200_000), SCHEMA)
+    if touched:
+        table.session(rho=1.0).fraction("x < 3", within=0.05)
+    session = table.session(epsilon=1, delta=1e-6, queries=20, rows=5_000)
+    planned = session.estimate.fraction("x < 7")
+    assert planned.mechanism == "votes"
+    recipe, promise, _ = recipe_from_text(planned.text, table.rows)
+    assert (recipe, promise) == (planned.recipe, replace(planned.promise, most_rho=1e300))
+    assert session.mean("x").mechanism == "votes"
+    assert session.mean("x", within=60.0) is not None
+
+
+def test_the_bound_of_a_plan_is_never_below_what_was_told() -> None:
+    for told in (0, 1, 7, 10**9, 3403956250551, 10**17):
+        assert told <= promise_room._rounded(told) <= told * 1.0101 + 1

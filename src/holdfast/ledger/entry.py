@@ -93,7 +93,8 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Precondition:
-    """How long a plan holds: while the totals, its own charge included, are at most these, and (`alone`) no
+    """How long a plan holds: while the totals, its own charge included, are at most these, what was told before it is
+    at most `table_information` (what it tells itself does not count), and (`alone`) no
     other session was charged, or (`fresh`) nobody was charged before. `currency` is the table's, in which the
     charge was counted."""
 
@@ -105,7 +106,7 @@ class Precondition:
     fresh: bool = False
     currency: str | None = None
 
-    def check(self, session: Totals, table: Totals, cap: Account | None = None) -> None:
+    def check(self, session: Totals, table: Totals, cap: Account | None = None, told: int = 0) -> None:
         """Raise Stale if it holds no longer; LedgerError if the table is counted in another currency now."""
         if cap is not None and self.currency not in (None, cap.currency):
             raise LedgerError(
@@ -115,7 +116,7 @@ class Precondition:
             (self.session_answers is not None and session.answers > self.session_answers)
             or (self.table_answers is not None and table.answers > self.table_answers)
             or (self.table_units is not None and table.units > self.table_units)
-            or (self.table_information is not None and table.information > self.table_information)
+            or (self.table_information is not None and told > self.table_information)
             or (self.alone and session.entries != table.entries)
             or (self.fresh and table.entries > 1)
         ):

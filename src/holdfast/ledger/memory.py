@@ -94,7 +94,7 @@ class MemoryLedger:
             self._refuse_retired()
             mine = self.totals(session).plus(charge.queries, charge.session)
             all_ = self.totals().plus(charge.queries, charge.table, charge.information)
-            holds.check(mine, all_, self._limit)
+            holds.check(mine, all_, self._limit, self.totals().information)
             if (session, key) in self._keys:
                 raise Stale("this was reserved meanwhile")
             check_charge(session, self._accounts.get(session), self._limit, charge, mine, all_)

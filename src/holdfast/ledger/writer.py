@@ -105,7 +105,7 @@ class Writer(Reader):
     ) -> Entry:
         mine = self.totals(session).plus(charge.queries, charge.session)
         all_ = self.total.plus(charge.queries, charge.table, charge.information)
-        holds.check(mine, all_, self.cap)
+        holds.check(mine, all_, self.cap, self.total.information)
         if self.find(session, key) is not None:
             raise Stale("this was reserved meanwhile")
         check_charge(session, self.account(session), self.cap, charge, mine, all_)

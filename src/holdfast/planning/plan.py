@@ -240,9 +240,9 @@ class Plan:
 def recipe_from_text(text: str, rows: int) -> tuple[Recipe, Promise, float | None]:
     """What `Plan.text` recorded: the recipe, the promise (about so many rows), and the half-width asked for."""
     record = json.loads(text)
-    mechanism, noise, rows, flip, per_span = record["recipe"]
+    mechanism, noise, read, flip, per_span = record["recipe"]
     target, allowance, population, slack, most_rho, size, information = record["promise"]
-    recipe = Recipe(mechanism, Fraction(noise), rows, None if flip is None else Fraction(flip), per_span)
+    recipe = Recipe(mechanism, Fraction(noise), read, None if flip is None else Fraction(flip), per_span)
     left_out = None if size is None else planned_place(rows, size) if size else recorded_grid(rows)
     promise = Promise(target, allowance, population, slack, most_rho, left_out, information)
     return recipe, promise, record["within"]

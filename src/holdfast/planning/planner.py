@@ -323,7 +323,7 @@ def holds(made: Plan, moment: Moment, terms: Terms) -> Precondition:
         last = terms.places.epoch_of(first)[1]
     if made.promise.left_out is None:
         return Precondition(session_answers=last, table_units=most, currency=currency)
-    told = made.promise.information + made.charge.information
+    told = made.promise.information
     return Precondition(session_answers=last, table_information=told, currency=currency)
 
 

@@ -123,7 +123,7 @@ def left_out_promises(moment: Moment, terms: Terms, planned: int = 0) -> Iterato
     `planned` is what the session's own plan lets be told before this answer; it is promised for at least that.
     """
     told, place = moment.table.information, moment.session.answers + 1
-    if terms.places is None or told >= UNCOVERED:
+    if terms.places is None or told >= UNCOVERED or terms.rows_per_unit > 1:
         return
     share_of_beta = miss(terms.confidence) * LEFT_OUT * share(terms.queries, place)
     for bound in dict.fromkeys((planned if told <= planned else _rounded(told), told)):
@@ -132,7 +132,9 @@ def left_out_promises(moment: Moment, terms: Terms, planned: int = 0) -> Iterato
 
 def _rounded(told: int) -> int:
     """The next of the steps at which promises are made."""
-    return told and math.ceil(_STEP ** math.ceil(math.log(told) / math.log(_STEP) - 1e-9) * (1 + 1e-12))
+    return told and max(
+        told, math.ceil(_STEP ** math.ceil(math.log(told) / math.log(_STEP) - 1e-9) * (1 + 1e-12))
+    )
 
 
 def refuse_beyond_the_promise(asked: int, taken: int, terms: Terms) -> None:

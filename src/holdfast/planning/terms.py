@@ -57,7 +57,9 @@ class Terms:
         promised = {"confidence": self.confidence, "queries": self.queries, "target": self.target}
         places = None if self.places is None else self.places.to_json()
         return json.dumps(
-            promised | {"fixed": answers, "places": places, "rows": self.rows, "schema": schema}
+            promised
+            | {"fixed": answers, "places": places, "rows": self.rows, "schema": schema}
+            | {"rows_per_unit": self.rows_per_unit}
         )
 
     @property

@@ -39,7 +39,11 @@ def read(totals: Workload, noisy: Totals, half_widths: tuple[float, ...], rows: 
     reach = half_widths[0] * totals.unit + totals.rounding
     ends = np.array((value, value - reach, value + reach))
     # np.clip, twice as quick on single numbers.
-    return Reading(*np.minimum(np.maximum(ends, least), most))
+    kept = np.minimum(np.maximum(ends, least), most)
+    missed = (ends[1] > most) | (ends[2] < least)
+    if missed.any():  # then the totals are not within their half-widths, and nothing is known
+        kept[1], kept[2] = np.where(missed, least, kept[1]), np.where(missed, most, kept[2])
+    return Reading(*kept)
 
 
 def too_few(totals: Workload, reading: Reading) -> NDArray[np.bool_]:

@@ -453,7 +453,7 @@ class Session(Questions[Answer]):
     def _still(self, holding: Precondition, planned: Plan, moment: Moment) -> bool:
         try:
             after = moment.after(planned.charge)
-            holding.check(after.session, after.table)
+            holding.check(after.session, after.table, told=moment.table.information)
         except Stale:
             return False
         return True
