@@ -19,7 +19,7 @@ from holdfast.client.wire import Wire
 from holdfast.session.estimate import Estimate
 from holdfast.session.session import Session
 
-BESIDE_THE_ROWS = {"pay", "promise", "opened", "left"}
+BESIDE_THE_ROWS = {"pay", "promise", "opened", "left", "plan"}
 """Doors for mechanisms that run beside the rows; a gateway does not open them to analysts."""
 OF_THIS_MACHINE = {"device"}
 """Arguments that say where in process to compute."""

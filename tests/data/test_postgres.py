@@ -28,6 +28,7 @@ from holdfast.data import postgres as module
 from holdfast.data.encode import encode_sql
 from holdfast.data.frame import FrameSource
 from holdfast.data.open import open_source
+from holdfast.data.pool import pool_rows
 from holdfast.data.postgres import PostgresSource
 from holdfast.data.postgres_dialect import LONGEST, POSTGRES
 from holdfast.data.postgres_link import Link
@@ -556,7 +557,7 @@ def test_a_server_that_dies_and_comes_back(mortal: PostgresServer) -> None:
     total = workload(Statistic("count", parse_predicate("id < 300", NUMBERED)), NUMBERED, 1500).measurements[
         0
     ]
-    pool = module.pool_rows(NUMBERED, 1500, module.POOL_ROWS)
+    pool = pool_rows(NUMBERED, 1500, module.POOL_ROWS)
     assert len(source.draw(["id"], 10)["id"]) == 10
     scanning = source.scan(["id"])
     mortal.stop()

@@ -40,6 +40,7 @@ from data.test_laws import (  # noqa: F401  (Spark keeps the laws of every sourc
 )
 from holdfast.data import spark as module
 from holdfast.data.encode import encode_sql
+from holdfast.data.pool import pool_rows
 from holdfast.data.source import Block, Source
 from holdfast.data.spark import SparkSource, is_spark
 from holdfast.data.spark_dialect import SPARK
@@ -468,7 +469,7 @@ def test_lost_tasks_and_rows_are_told_and_later_ones_succeed(tmp_path: Path) -> 
     mood = tmp_path / "mood"
     mood.write_text("well")
     source = SparkSource(moody(5000, mood), NUMBERED)
-    pool = module.pool_rows(NUMBERED, 5000, module.POOL_ROWS)
+    pool = pool_rows(NUMBERED, 5000, module.POOL_ROWS)
     assert len(source.draw(["id"], 10)["id"]) == 10
     source._codes.unpersist(blocking=True)  # as if the machines that kept the rows were lost
     mood.write_text("die")

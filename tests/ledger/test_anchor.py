@@ -471,4 +471,4 @@ def test_after_a_loss_everything_that_may_have_been_charged_is(seen: bool, cappe
 def test_a_cap_that_was_passed_leaves_nothing_to_charge() -> None:
     writer = Noted(Account("the table", "zcdp", 10), 40, {})
     chained._charge_what_was_lost(writer, None)  # type: ignore[arg-type]
-    assert writer.charged[chained.LOST][3] == Charge(0, 0, 0)
+    assert writer.charged[chained.LOST][3] == Charge(0, 0, 0, UNCOVERED)

@@ -46,7 +46,7 @@ class StoreWriter:
         self._target = Path(os.path.abspath(path))
         self._schema = schema
         self._fingerprint = fingerprint
-        self._rows_per_unit = integer("rows_per_unit", rows_per_unit, most=2**62)
+        self._rows_per_unit = integer("rows_per_unit", rows_per_unit, most=2**62 - 1)
         self._overwrite = overwrite
         self._rows = 0
         check_target(self._target, overwrite)

@@ -14,6 +14,9 @@ from holdfast.validity.leave_out import kappa, ladder
 from holdfast.validity.leave_out_charges import selection_charge
 from holdfast.validity.leave_out_votes import vote_charge
 
+_LARGEST_RATE = 1e100
+"""Beyond this its square leaves the floats, and everything is told anyway."""
+
 
 def gaussian_told(radius_squared: float, sigma: float) -> float:
     """Numbers told together with noise sigma each: 4 R^2/sigma^2, R the radius of a ball that holds every row's vector.
@@ -45,4 +48,6 @@ def selection_told(rows: int, epsilon: float) -> float:
     Reference: docs/theorems.md, Theorem 24 (selection).
     """
     rate = epsilon * rows / 2
+    if rows < 2 or rate > _LARGEST_RATE:
+        return math.inf
     return max(up(4 * selection_charge(rows, m, rate) / down(kappa(rows, m))) for m in ladder(rows))
