@@ -28,6 +28,9 @@ LISTED = (
     "query/measurement:Measurement.high",
     # losses and charges
     "planning/recipe_event:*",
+    "planning/recipe_information:*",
+    "planning/plain_answer:*",
+    "validity/told:*",
     "session/session:Session.pay",
     "session/session:Session._resumable",
     "desk/desk:Desk.*",

@@ -15,6 +15,7 @@ from holdfast.ledger import UNCOVERED, MemoryLedger, verify
 from holdfast.planning import planner, recipe_information
 from holdfast.planning import promise as promise_room
 from holdfast.planning.plan import recipe_from_text
+from holdfast.session import table as table_room
 from holdfast.validity.leave_out import recorded_grid
 
 SCHEMA = hf.Schema(x=hf.Integer(0, 99), y=hf.Integer(0, 1), g=hf.Category(*"abcd"))
@@ -83,6 +84,28 @@ def test_by_votes_an_answer_reads_no_more_rows_than_allowed() -> None:
     assert answer.mechanism == "votes" and answer.rows_read <= 20_000
     assert half(answer) <= session._terms.places.width < 0.02
     assert abs(answer.value - 0.3) < 0.02
+
+
+def test_a_later_session_that_takes_its_own_m_is_noticed(
+    table: hf.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever was answered, or saw answers, may not choose what is left out. The twin plans as if nobody had been."""
+
+    def is_sound() -> bool:
+        promise = table.session(epsilon=1, delta=1e-6, queries=100).estimate.fraction("y = 1").promise
+        return promise.left_out == recorded_grid(table.rows)
+
+    table.session(rho=1.0, queries=3).fraction("x < 5", within=0.05)
+    assert is_sound()
+    honest = table_room.session_plan
+    monkeypatch.setattr(
+        table_room,
+        "session_plan",
+        lambda terms, moment, most: honest(
+            terms, replace(moment, table=replace(moment.table, entries=0)), most
+        ),
+    )
+    assert not is_sound()
 
 
 def test_who_comes_later_has_the_mixture_and_pays_for_what_was_told(table: hf.Table) -> None:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from holdfast.ledger import UNCOVERED, Moment
 from holdfast.planning.budget import Budget
 from holdfast.planning.plain_answer import cost_in_all
+from holdfast.planning.planner import PAYS
 from holdfast.planning.promise import LEFT_OUT
 from holdfast.planning.recipe_information import told_by
 from holdfast.planning.recipe_search import LEAST_VARIANCE
@@ -21,8 +22,6 @@ from holdfast.validity.places import Places, by_gaussian, by_votes
 _FLIPS = (Fraction(1, 16), Fraction(1, 8), Fraction(1, 4))
 _NEARLY = 1.02
 """Among plans that are at most so much wider, the one that reads the fewest rows is taken."""
-_PAYS = 32
-"""Votes are read one by one; a scan of so many rows takes as long."""
 _TRIES = 8
 
 
@@ -50,7 +49,7 @@ def session_plan(terms: Terms, moment: Moment, most_rows: int | None = None) -> 
     exact = (
         None if most_rows is not None and most_rows < terms.rows else _affordable(terms, moment, bare, mixed)
     )
-    cap = terms.rows // _PAYS if most_rows is None else min(most_rows, terms.rows)
+    cap = terms.rows // PAYS if most_rows is None else min(most_rows, terms.rows)
     sampled = [] if terms.session.currency == "gdp" else _sampled(terms, moment, bare, mixed, cap, exact)
     best = min((made.width for made in (exact, *sampled) if made is not None), default=math.inf)
     near = [made for made in sampled if made.width <= _NEARLY * best]

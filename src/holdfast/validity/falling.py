@@ -22,6 +22,7 @@ from scipy.special import log_ndtr
 from holdfast.privacy.rounding import round_up
 from holdfast.validity.leave_out import LeaveOut, ladder, recorded_grid
 from holdfast.validity.normal_quantile import upper_quantile
+from holdfast.validity.option import Epoch
 
 EPOCHS = 16
 """More lose nothing and gain little: sixteen are within 2.3% of the finest schedule's width."""
@@ -32,16 +33,6 @@ _LEAST = 1e-3
 
 Floats = NDArray[np.float64]
 Table = tuple[Floats, Floats, Floats]
-
-
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """So many answers in a row with one noise: discrete Gaussian of this variance, in counts of the grid."""
-
-    answers: int
-    variance: Fraction
-    left_out: int
-    """The number of rows that the theorem leaves out for these places of the plan."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +70,7 @@ class Schedule:
 
     def sigma(self, epoch: Epoch) -> float:
         """The noise of an epoch's answers, on the scale of a mean in [0,1]."""
-        return math.sqrt(epoch.variance) / (self.grid * self.rows)
+        return math.sqrt(epoch.noise) / (self.grid * self.rows)
 
     def information_before(self, place: int) -> float:
         """What is told before this place: the sum of 1/sigma^2."""

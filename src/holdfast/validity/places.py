@@ -37,7 +37,7 @@ class Places:
     flip: Fraction = Fraction(1, 16)
     epochs: tuple[Epoch, ...] = ()
     """The noise of plain answers, one number each, on the scale of a mean in [0,1]: a variance in squared rows, or a
-    number of votes. None: every answer says for itself how exact it is to be."""
+    number of votes. Empty: every answer says for itself how exact it is to be."""
     mixed: bool = True
     begun: float = 0.0
     """What was told of these rows when it was planned."""
@@ -112,8 +112,7 @@ def places_from_json(rows: int, kept: list[Any]) -> Places:
 
 def by_gaussian(schedule: Schedule) -> Places:
     """The places of a schedule, answered with its noise."""
-    epochs = tuple(Epoch(epoch.answers, epoch.variance, epoch.left_out) for epoch in schedule.epochs)
-    made = Places(schedule.rows, epochs=epochs, mixed=schedule.mixed, begun=schedule.begun)
+    made = Places(schedule.rows, epochs=schedule.epochs, mixed=schedule.mixed, begun=schedule.begun)
     return replace(made, width=made.widest(schedule.beta))
 
 
@@ -122,11 +121,7 @@ def by_votes(schedule: Schedule, flip: Fraction) -> Places:
     keep, found = 1 - 2 * float(flip), []
     for more in _MORE_VOTES:
         epochs = tuple(
-            Epoch(
-                epoch.answers,
-                Fraction(math.ceil(more / (2 * keep * schedule.sigma(epoch)) ** 2)),
-                epoch.left_out,
-            )
+            replace(epoch, noise=Fraction(math.ceil(more / (2 * keep * schedule.sigma(epoch)) ** 2)))
             for epoch in schedule.epochs
         )
         made = Places(schedule.rows, "votes", flip, epochs, schedule.mixed, schedule.begun)
