@@ -108,6 +108,16 @@ def test_a_later_session_that_takes_its_own_m_is_noticed(
     assert not is_sound()
 
 
+@pytest.mark.parametrize("queries", [1000, None])
+def test_a_width_is_kept_with_the_fewest_rows_that_the_budget_allows(queries: int | None) -> None:
+    """A vote costs more than noise of its size, and reads little; where the share is too small all rows are read."""
+    table = hf.open(rows(1_000_000), SCHEMA)
+    plenty = table.session(epsilon=1, delta=1e-6, queries=queries).estimate.fraction("x < 30", within=0.04)
+    assert plenty.mechanism == "votes" and plenty.rows_read < 5_000
+    little = table.session(rho=2e-5, queries=queries).estimate.fraction("x < 30", within=0.04)
+    assert little.mechanism == "gaussian" and little.cost < plenty.cost
+
+
 def test_who_comes_later_has_the_mixture_and_pays_for_what_was_told(table: hf.Table) -> None:
     first = table.session(epsilon=1, delta=1e-6, queries=100)
     twin = table.session(epsilon=1, delta=1e-6, queries=100)

@@ -53,6 +53,9 @@ _NEARER, _TIMES = 1.01, 7000
 PAYS = 32
 """Sampling pays when it reads at most one row in this many; a scan of the rest is as quick."""
 
+_MANY = 1000
+"""So many answers a budget is meant for where nobody says how many."""
+
 NEARLY_EQUAL = 2.5
 """Costs within this factor count as near-equal; then the plan that reads the fewest rows wins."""
 
@@ -78,7 +81,7 @@ def plan(statistic: Statistic, request: Request, moment: Moment, terms: Terms) -
             break
     else:
         raise InputError(_impossible(totals, request, moment, terms))
-    best = _best(found, terms)
+    best = _best(found, moment, terms)
     if is_plain(request) and _is_vacuous(best, totals, terms):
         raise InputError(_impossible(totals, request, moment, terms))
     return replace(best, advice=_advice(best, totals, request, moment, terms))
@@ -403,13 +406,13 @@ def _epsilon_of_rho(rho: float) -> float:
     return low * (1 - 2.0**-40)
 
 
-def _best(found: list[Plan], terms: Terms) -> Plan:
+def _best(found: list[Plan], moment: Moment, terms: Terms) -> Plan:
     """The least cost; among near-equal costs the fewest rows, if sampling pays at all."""
     cheapest = min(found, key=lambda made: made.charge.session)
     near = [
         made
         for made in found
-        if made.cost <= NEARLY_EQUAL * max(cheapest.cost, 1 / UNITS)
+        if (made.cost <= NEARLY_EQUAL * max(cheapest.cost, 1 / UNITS) or _is_spare(made, moment, terms))
         and (made.rows_read * PAYS <= terms.rows or made is cheapest)
     ]
     chosen = min(near, key=lambda made: made.rows_read)
@@ -417,6 +420,15 @@ def _best(found: list[Plan], terms: Terms) -> Plan:
         Alternative(made.mechanism, made.rho, made.rows_read) for made in found if made is not chosen
     )
     return replace(chosen, alternatives=others)
+
+
+def _is_spare(made: Plan, moment: Moment, terms: Terms) -> bool:
+    """Whether every answer might cost as much. By the leave-out theorem costs widen nothing, so it may."""
+    if made.promise.left_out is None:
+        return False
+    many = terms.queries or _MANY
+    share = terms.session.limit_units // many if terms.queries is None else spare_units(moment, terms)
+    return made.charge.session <= share and made.charge.table <= terms.table.limit_units // many
 
 
 def _fixed_plan(totals: Workload, request: Request, terms: Terms) -> Plan:
