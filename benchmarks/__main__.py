@@ -20,7 +20,7 @@ sys.path[:0] = [str(ROOT / "src")]
 
 from benchmarks.page import Section, merged, table  # noqa: E402  (the path must be set first)
 
-HELPERS = ("__main__", "commits", "load", "page", "stores")
+HELPERS = ("__main__", "commits", "learn_sets", "load", "page", "stores")
 
 
 def names() -> list[str]:

@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.errors import BudgetError
-from holdfast.holdout import Leaderboard, ReusableHoldout
+from holdfast.holdout import Leaderboard, ReusableHoldout, design
 from holdfast.holdout.ladder import proven_ladder
 from holdfast.session.answer import Answer
 from holdfast.validity.guess_and_check import accept_slack, failure_share
 from holdfast.validity.hoeffding import hoeffding
+from holdfast.validity.noise_planner import choose
+from holdfast.validity.option import Request
 
 Row = dict[str, object]
 Coins = NDArray[np.uint8]
@@ -207,12 +209,60 @@ def scores_per_second(runs: int, reps: int) -> Iterator[Row]:
         yield {**facts, "milliseconds": round(1e3 * float(np.median(took[n])), 3)}
 
 
+OLDER = ("gaussian", "discretised", "guess-and-check")
+
+
+def widths(runs: int, reps: int) -> Iterator[Row]:
+    """The half-width of each of k looks: ours, with the older theorems, and what guesses and comparisons have."""
+    for n, k in ((1000, 10), (1000, 100), (10_000, 100), (10_000, 1000), (100_000, 1000), (10**6, 1000)):
+        now, request = design(rows=n, queries=k), Request(n, k, 0.95, None, 1 << 17)
+        yield {
+            "n": n, "k": k, "mode": now.mode, "width": round(now.width, 4),
+            **{name: round(choose((name,), request).width, 4) for name in OLDER},
+            "not adaptive (Hoeffding)": round(hoeffding(n, k, 0.05), 4),
+        }  # fmt: skip
+
+
+def comparisons(runs: int, reps: int) -> Iterator[Row]:
+    """The half-widths of k comparisons of models that differ on a share of the rows."""
+    for n, k in ((10_000, 100), (100_000, 1000)):
+        draw = np.random.default_rng(4)
+        labels = draw.integers(0, 2, n)
+        model = np.where(draw.random(n) < 0.85, labels, 1 - labels)
+        for share in (0.03, 0.05, 0.1):
+            other = np.where(np.arange(n) < share * n, 1 - model, model)
+            with ReusableHoldout(labels, queries=k, mode="gaussian") as holdout:
+                found = [holdout.compare(model, other).width for _ in range(k)]
+            plain = 2 * holdout.width
+            yield {
+                "n": n, "k": k, "differ on": share, "first": round(found[0], 4), "middle": round(found[k // 2], 4),
+                "last": round(found[-1], 4), "as a plain question": round(plain, 4),
+            }  # fmt: skip
+
+
+def guesses(runs: int, reps: int) -> Iterator[Row]:
+    """Guesses that are checked: the width before the first alarm and after the last but one, and the privacy."""
+    for n, k, alarms in ((100_000, 10_000, 10), (10**6, 10**6, 10), (10_000, 1000, 5)):
+        plan = design(rows=n, queries=k, mode="guesses", alarms=alarms)
+        made = plan.guesses
+        assert made is not None
+        yield {
+            "n": n, "k": k, "alarms": alarms, "while guesses hold": round(made.width(0), 4),
+            "at the last alarm": round(made.width(alarms - 1), 4), "answers then": round(made.answer_width(alarms), 4),
+            "epsilon of the checks": round(made.epsilon, 3),
+            "falling noise": round(design(rows=n, queries=k).width, 4),
+        }  # fmt: skip
+
+
 def row(system: str, values: list[float], **facts: object) -> Row:
     spread = float(np.std(values)) if len(values) > 1 else 0.0
     return {"system": system, **facts, "mean": round(float(np.mean(values)), 4), "sd": round(spread, 4)}
 
 
-SECTIONS = {f.__name__: f for f in (boosting, coverage, freedman, ladders, scores_per_second)}
+SECTIONS = {
+    f.__name__: f
+    for f in (widths, comparisons, guesses, boosting, coverage, freedman, ladders, scores_per_second)
+}
 
 
 def rows(quick: bool = False) -> list[Row]:

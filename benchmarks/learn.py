@@ -1,18 +1,23 @@
 """Learning: private logistic regression beside open and peer ones, votes against n, the certificate's slack,
 and a million thresholds.
 
-Run: PYTHONPATH=src python benchmarks/learn.py [rows]
+Run: HOLDFAST_PEERS=python-with-diffprivlib python -m benchmarks learn
 """
 
 from __future__ import annotations
 
-import sys
+import json
+import math
+import os
+import subprocess
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import holdfast as hf
+from benchmarks.learn_sets import descent, right, sets, splits, timed
 from holdfast import learn
 from holdfast.optimize import minimize, plan_minimize
 
@@ -27,54 +32,50 @@ def people(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return x, draw.random(rows) < 1 / (1 + np.exp(-x @ weights))
 
 
-def regression(rows: int) -> list[dict[str, Any]]:
-    """Accuracy on 100 000 fresh rows, and seconds to fit."""
+def accuracy(count: int = 30, largest: int = 10**5) -> list[dict[str, Any]]:
+    """Test accuracy at (1, 1e-6), replace-one, and seconds, on the same splits; the difference to the best peer.
+
+    diffprivlib needs an older scikit-learn: HOLDFAST_PEERS names the python that has both.
+    """
     from sklearn.linear_model import LogisticRegression
 
-    x, y = people(rows, 1)
-    models: list[tuple[str, Any]] = [
-        ("scikit-learn, not private", LogisticRegression(max_iter=200)),
-        (
-            "holdfast, all rows",
-            learn.PrivateLogisticRegression(
-                epsilon=EPSILON, delta=DELTA, bounds=(-3, 3), radius=20.0, clip=2.0, mechanism="gaussian"
-            ),
-        ),
-        (
-            "holdfast, 100 steps",
-            learn.PrivateLogisticRegression(
-                epsilon=EPSILON, delta=DELTA, bounds=(-3, 3), radius=20.0, clip=2.0, iterations=100
-            ),
-        ),
-    ]
-    out = [_fitted(name, model, x, y) for name, model in models]
-    return out + _peer(x, y)
-
-
-def _fitted(name: str, model: Any, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-    fresh, truth = people(100_000, 2)
-    start = time.perf_counter()
-    model.fit(x, y)
-    seconds = time.perf_counter() - start
-    row = {
-        "model": name,
-        "rows": len(y),
-        "accuracy": round(float(model.score(fresh, truth)), 4),
-        "s": round(seconds, 2),
-    }
-    if hasattr(model, "plan_"):
-        row |= {"steps": model.n_iter_, "rule": model.plan_.rule, "certified excess": round(model.excess_, 4)}
-    return row
-
-
-def _peer(x: np.ndarray, y: np.ndarray) -> list[dict[str, Any]]:
-    """diffprivlib, where its version works with the installed scikit-learn; pure epsilon."""
-    try:
-        from diffprivlib.models import LogisticRegression
-    except ImportError:
-        return [{"model": "diffprivlib", "accuracy": None, "why": "does not import beside this scikit-learn"}]
-    norm = 2.0 * 3.0  # the same cut as `clip`, in the features' own units
-    return [_fitted("diffprivlib, pure epsilon", LogisticRegression(epsilon=EPSILON, data_norm=norm), x, y)]
+    peers: dict[str, list[tuple[float, float]]] = {}
+    if os.environ.get("HOLDFAST_PEERS"):
+        script = Path(__file__).with_name("learn_sets.py")
+        command = [os.environ["HOLDFAST_PEERS"], str(script), str(count), str(largest)]
+        peers = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    out = []
+    for name, *given in sets(largest):
+        found: dict[str, list[tuple[float, float]]] = {"open": [], "holdfast": [], "DP-GD": []}
+        for seed, (x, fresh, y, truth) in enumerate(splits(*given, count)):
+            ways: dict[str, Any] = {
+                "open": lambda x=x, y=y, f=fresh, t=truth: (
+                    LogisticRegression(max_iter=1000).fit(x, y).score(f, t)
+                ),
+                "holdfast": lambda x=x, y=y, f=fresh, t=truth: (
+                    learn.PrivateLogisticRegression(epsilon=EPSILON, delta=DELTA).fit(x, y).score(f, t)
+                ),
+                "DP-GD": lambda x=x, y=y, f=fresh, t=truth, s=seed: right(descent(x, y, s), f, t),
+            }
+            for way, fit_and_score in ways.items():
+                found[way].append(timed(fit_and_score))
+        if name in peers:
+            found["diffprivlib"] = [tuple(one) for one in peers[name]]
+        scores = {way: np.array([score for score, _ in each]) for way, each in found.items()}
+        seconds = {way: float(np.median([one for _, one in each])) for way, each in found.items()}
+        best = max(
+            (way for way in scores if way not in ("open", "holdfast")), key=lambda way: scores[way].mean()
+        )
+        apart = scores["holdfast"] - scores[best]
+        out.append(
+            {"set": name, "rows": len(x), "features": x.shape[1], "splits": count}
+            | {way: f"{each.mean():.4f}" for way, each in scores.items()}
+            | {
+                "minus the best peer": f"{apart.mean():+.4f} ± {apart.std(ddof=1) / math.sqrt(count):.4f}",
+                "time, open = 1": round(seconds["holdfast"] / seconds["open"], 1),
+            }
+        )
+    return out
 
 
 def rows_per_step() -> list[dict[str, Any]]:
@@ -187,27 +188,9 @@ def plans() -> list[dict[str, Any]]:
 def rows(quick: bool = False) -> list[dict[str, Any]]:
     """Everything above in one table; `quick` at small sizes."""
     parts = {
-        "logistic regression": regression(20_000 if quick else 1_000_000),
+        "logistic regression": accuracy(2, 1000) if quick else accuracy(),
         "rows a step": [] if quick else rows_per_step(),
         "certificate": certificate(2 if quick else 200),
         "finite class": [] if quick else finite_class(),
     }
     return [{"part": part} | row for part, found in parts.items() for row in found]
-
-
-def main() -> None:
-    rows = int(float(sys.argv[1])) if len(sys.argv) > 1 else 10**6
-    for title, found in (
-        ("logistic regression", regression(rows)),
-        ("votes against n", rows_per_step()),
-        ("certificate", certificate()),
-        ("finite class", finite_class()),
-        ("population plans", plans()),
-    ):
-        print(f"\n{title}")
-        for row in found:
-            print("  " + ", ".join(f"{key} {value}" for key, value in row.items()))
-
-
-if __name__ == "__main__":
-    main()

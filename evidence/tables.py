@@ -12,7 +12,7 @@ _HOLDOUT = "accuracy after feature selection by the {} (true: 0.5)"
 _PUBLISHED = {
     ("boosting", "naive", 100): (_BOARD.format(100), "0.467 (Blum and Hardt's code)"),
     ("boosting", "naive", 400): (_BOARD.format(400), "0.427 (Blum and Hardt's code)"),
-    ("single-adaptive", "naive", 200): ("bias of the last query at k/n = 0.1", "0.125 (theory.md)"),
+    ("single-adaptive", "naive", 200): ("bias of the last query at k/n = 0.1", "0.125 (formula)"),
     ("trained-selection", "naive", 3003): (_HOLDOUT.format("plain holdout"), "0.63"),
     ("trained-selection", "paper-thresholdout", 3003): (_HOLDOUT.format("reusable holdout"), "0.50 to 0.52"),
 }

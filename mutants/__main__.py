@@ -20,7 +20,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from mutants.listed import LISTED, ROOMS, is_listed, reason
 from mutants.plant import ROOT, SOURCES, Fault, faults, functions
-from mutants.run import Tests, Verdict, judge
+from mutants.run import PATIENCE, Tests, Verdict, judge
+
+LEFT = ("survived", "timed out", "unreached")
+"""Outcomes that leave a fault unkilled; one that cannot be planted is no outcome."""
 
 RECORD = ROOT / "evidence" / "mutants.md"
 TESTED = (
@@ -44,17 +47,16 @@ TESTED = (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Exit status 0 if no fault of the listed functions survived."""
+    """Exit status 0 if every fault of the listed functions was killed, or has a reason."""
     options = _options(arguments)
     listed, drawn, all_others = _chosen(options.share, options.seed, options.only)
     with tempfile.TemporaryDirectory() as folder:
         touched = options.touched or Path(folder) / "touched"
         if options.touched is None:
             _touch(touched, options.processes)
-        tests = Tests(
-            touched.parent.glob(touched.name + ".*"), None if options.touched is None else _collected()
-        )
-    verdicts = _judged([*listed, *drawn], tests, options.processes, Kills(options.cache))
+        parts = list(touched.parent.glob(touched.name + ".*"))
+        tests = Tests(parts, None if options.touched is None else _collected(parts))
+    verdicts = _judged([*listed, *drawn], tests, options.processes, Kills(options.cache), options.patience)
     page, failed = report(verdicts, len(drawn), all_others, options.share, options.seed)
     if options.only:
         print(page)
@@ -74,6 +76,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--only", default="", help="functions whose name contains one of these, with commas between"
     )
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--patience", type=float, default=PATIENCE, help="seconds before a run is timed out")
     parser.add_argument("--cache", type=Path, default=ROOT / ".evidence" / "mutants.json")
     parser.add_argument("--touched", type=Path, help="what an earlier run found out about the tests")
     return parser.parse_args(arguments)
@@ -129,22 +132,26 @@ class Kills:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _collected() -> set[str]:
-    """The tests that there are now: what an earlier run found may name others."""
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:xdist"]
+def _collected(parts: Sequence[Path]) -> set[str]:
+    """The tests that there are now in the files that an earlier run names: it may name others."""
+    named = {name.split("::")[0] for part in parts for name in json.loads(part.read_text())}
+    files = sorted(name for name in named if (ROOT / name).exists())
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:xdist", *files]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     found = ran.stdout.splitlines()
     return {*found, *(name.split("[")[0] for name in found)}
 
 
-def _judged(planted: Sequence[Fault], tests: Tests, processes: int, kills: Kills) -> list[Verdict]:
+def _judged(
+    planted: Sequence[Fault], tests: Tests, processes: int, kills: Kills, patience: float
+) -> list[Verdict]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     found = [verdict for fault in planted if (verdict := kills.verdict(fault)) is not None]
     known = {verdict.fault for verdict in found}
     planted = [fault for fault in planted if fault not in known]
     with Progress(*columns) as progress:
         task = progress.add_task("faults", total=len(planted))
-        for verdict in judge(planted, tests, processes):
+        for verdict in judge(planted, tests, processes, patience):
             found.append(verdict)
             kills.keep(verdict)
             progress.advance(task)
@@ -158,14 +165,10 @@ def _judged(planted: Sequence[Fault], tests: Tests, processes: int, kills: Kills
 def report(
     verdicts: Sequence[Verdict], drawn: int, all_others: int, share: float, seed: str
 ) -> tuple[str, bool]:
-    """(a page, whether a listed fault survived)."""
+    """(a page, whether a listed fault was not killed). A run that was ended for its time is no kill."""
     listed = [verdict for verdict in verdicts if is_listed(verdict.fault.function)]
     others = [verdict for verdict in verdicts if not is_listed(verdict.fault.function)]
-    alive = [
-        verdict
-        for verdict in listed
-        if verdict.outcome in ("survived", "unreached") and reason(verdict.fault) is None
-    ]
+    alive = [verdict for verdict in listed if verdict.outcome in LEFT and reason(verdict.fault) is None]
     lines = [
         "## Planted faults",
         "",
@@ -177,8 +180,8 @@ def report(
         "`privacy`, sensitivities, filters, losses, widths, promises, certificates and charges. Of the",
         f"{all_others:,} faults elsewhere in {', '.join(ROOMS)} a share of {share:g} was drawn (seed `{seed}`).",
         "",
-        "| | faults | killed | harmless | survived | reached by no test |",
-        "|---|---|---|---|---|---|",
+        "| | faults | killed | harmless | survived | timed out | reached by no test |",
+        "|---|---|---|---|---|---|---|",
         _row("listed functions", listed),
         _row("elsewhere, drawn", others),
         "",
@@ -195,9 +198,13 @@ def _row(title: str, verdicts: Sequence[Verdict]) -> str:
     killed = sum(verdict.outcome == "killed" for verdict in verdicts)
     left = [verdict for verdict in verdicts if verdict.outcome != "killed"]
     harmless = sum(reason(verdict.fault) is not None for verdict in left)
-    survived = sum(verdict.outcome == "survived" and reason(verdict.fault) is None for verdict in left)
-    unreached = sum(verdict.outcome == "unreached" and reason(verdict.fault) is None for verdict in left)
-    return f"| {title} | {len(verdicts):,} | {killed:,} | {harmless:,} | {survived:,} | {unreached:,} |"
+    rest = [
+        sum(verdict.outcome == outcome and reason(verdict.fault) is None for verdict in left)
+        for outcome in LEFT
+    ]
+    return " | ".join(
+        [f"| {title}", *(f"{count:,}" for count in (len(verdicts), killed, harmless, *rest)), ""]
+    )
 
 
 def _left(verdict: Verdict) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,12 +65,12 @@ class Fault:
 
 def functions(file: Path) -> Iterator[Function]:
     """The functions and methods of a file; a function inside another belongs to that one."""
-    yield from (Function(file, name) for name, _ in _defined(ast.parse(file.read_text()), ""))
+    yield from (Function(file, name) for name in _parsed(file))
 
 
 def faults(function: Function) -> list[Fault]:
     """All faults that are planted in a function."""
-    found = _find(ast.parse(function.file.read_text()), function.name)
+    found = _parsed(function.file)[function.name]
     return [
         Fault(function, i, getattr(node, "lineno", found.lineno), ast.unparse(node), _words(changed))
         for i, (node, changed) in enumerate(_changes(found))
@@ -79,11 +80,17 @@ def faults(function: Function) -> list[Fault]:
 def faulty_code(fault: Fault) -> CodeType:
     """The function's code with the fault in it, compiled in its own file and class."""
     tree = ast.parse(fault.function.file.read_text())
-    found = _find(tree, fault.function.name)
+    found = dict(_defined(tree, ""))[fault.function.name]
     node, changed = list(_changes(found))[fault.number]
     _Replace(node, changed).visit(tree)
     whole = compile(ast.fix_missing_locations(tree), str(fault.function.file), "exec")
     return next(code for code in _codes(whole) if code.co_qualname == fault.function.name)
+
+
+@functools.cache
+def _parsed(file: Path) -> dict[str, ast.FunctionDef]:
+    """Its functions by name, to be read only."""
+    return dict(_defined(ast.parse(file.read_text()), ""))
 
 
 def _defined(tree: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef]]:
@@ -92,10 +99,6 @@ def _defined(tree: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef]
             yield prefix + node.name, node
         elif isinstance(node, ast.ClassDef):
             yield from _defined(node, f"{prefix}{node.name}.")
-
-
-def _find(tree: ast.AST, name: str) -> ast.FunctionDef:
-    return next(node for found, node in _defined(tree, "") if found == name)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

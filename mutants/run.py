@@ -1,7 +1,8 @@
-"""Run the tests that reach a function against each of its faults: killed, survived, or never reached."""
+"""Run the tests that reach a function against each of its faults: killed, survived, timed out, or never reached."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import importlib
@@ -19,7 +20,8 @@ from mutants.plant import ROOT, SOURCES, Fault, Function, faulty_code
 
 QUICK, LONG = 5.0, 40.0
 """Seconds of tests (as they took without a fault) in the first try, and in the second for what survived it."""
-
+PATIENCE = 30.0
+"""Seconds beyond four times what the tests took without a fault, before a run is ended as timed out."""
 
 _NOT_PLANTED = 99
 
@@ -33,7 +35,7 @@ class Test:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     fault: Fault
-    outcome: str  # "killed", "survived", "unreached", "not planted"
+    outcome: str  # "killed", "survived", "timed out", "unreached", "not planted"
     tests: int
 
 
@@ -62,11 +64,17 @@ class Tests:
         return chosen
 
 
-def judge(faults: Sequence[Fault], tests: Tests, workers: int = 2) -> Iterator[Verdict]:
-    """A verdict for each fault, as they come. The package is imported once; every fault has its own fork."""
+def judge(
+    faults: Sequence[Fault], tests: Tests, workers: int = 2, patience: float = PATIENCE
+) -> Iterator[Verdict]:
+    """A verdict for each fault, as they come. The package is imported once; every fault has its own fork.
+
+    A run that is ended for its time says nothing: the fault may run for ever, or the machine was busy.
+    """
     _warm_up({fault.function.file for fault in faults})
     waiting = [(fault, QUICK) for fault in reversed(faults)]
     running: dict[int, tuple[Fault, float, int, float]] = {}
+    late: set[int] = set()
     while waiting or running:
         while waiting and len(running) < workers:
             fault, seconds = waiting.pop()
@@ -74,23 +82,28 @@ def judge(faults: Sequence[Fault], tests: Tests, workers: int = 2) -> Iterator[V
             if not chosen:
                 yield Verdict(fault, "unreached", 0)
                 continue
-            limit = time.monotonic() + 30 + 4 * sum(test.seconds for test in chosen)
+            limit = time.monotonic() + patience + 4 * sum(test.seconds for test in chosen)
             running[_start(fault, chosen)] = (fault, seconds, len(chosen), limit)
         done, status = os.waitpid(-1, os.WNOHANG)
         if done == 0:
             for child, (_, _, _, limit) in running.items():
                 if time.monotonic() > limit:
-                    os.killpg(child, signal.SIGKILL)  # it runs for ever: the tests would never pass
+                    late.add(child)
+                    os.killpg(child, signal.SIGKILL)
             time.sleep(0.01)
             continue
         fault, seconds, count, _ = running.pop(done)
         ended = os.waitstatus_to_exitcode(status)
+        if done in late:
+            late.remove(done)
+            yield Verdict(fault, "timed out", count)
+            continue
         if ended == _NOT_PLANTED:
             yield Verdict(fault, "not planted", count)
             continue
         if ended >= 3:
             raise RuntimeError(f"pytest ended with {ended} on {fault}; run its tests by hand")
-        if ended != 0:  # a failure, an error at collection, or no end at all
+        if ended != 0:  # a failure, an error at collection, or a crash
             yield Verdict(fault, "killed", count)
         elif seconds == QUICK and len(tests.of(fault.function, LONG)) > count:
             waiting.append((fault, LONG))
@@ -113,6 +126,8 @@ def _start(fault: Fault, tests: Sequence[Test]) -> int:
     sys.stdout.flush()
     child = os.fork()
     if child:
+        with contextlib.suppress(OSError):  # the child may have been quicker
+            os.setpgid(child, child)
         return child
     os.setpgid(0, 0)
     code = 3

@@ -134,3 +134,50 @@ def test_demo_runs_to_the_end() -> None:
     assert "intervals hold the truth" in result.output
     assert "outside" in result.output
     assert "inside" in result.output
+
+
+def test_people_with_several_tables_are_ingested_and_asked(folder: Path) -> None:
+    draw = np.random.default_rng(1)
+    (folder / "patients.csv").write_text("person,age\n" + "".join(f"{n},{n % 100}\n" for n in range(500)))
+    visits = "".join(f"{n},{n % 7}\n" for n in draw.integers(0, 500, 3000))
+    (folder / "visits.csv").write_text("person,cost\n" + visits)
+    (folder / "age.toml").write_text('[columns.age]\ntype = "integer"\nlo = 0\nhi = 99\n')
+    (folder / "cost.toml").write_text('[columns.cost]\ntype = "integer"\nlo = 0\nhi = 6\n')
+    store = folder / "hospital.hf"
+    events = ("--events", "visits", folder / "visits.csv", folder / "cost.toml", 5)
+    made = run(
+        "ingest", folder / "patients.csv", store, "--schema", folder / "age.toml", "--unit", "person", *events
+    )
+    assert made.exit_code == 0, made.output
+    assert "3000" not in made.output
+    asked = run("ask", store, "SELECT count(*) FROM visits", "--within", 700, "--epsilon", 1000, "--json")
+    assert asked.exit_code == 0, asked.output
+    assert 1500 < json.loads(asked.output)["value"] <= 2500
+    lone = run(
+        "ingest",
+        folder / "visits.csv",
+        folder / "v.hf",
+        "--schema",
+        folder / "cost.toml",
+        "--unit",
+        "person",
+        "--rows-per-unit",
+        3,
+    )
+    assert lone.exit_code == 0, lone.output
+    wrong = run("ingest", folder / "patients.csv", folder / "w.hf", "--schema", folder / "age.toml", *events)
+    assert wrong.exit_code == 1 and "unit=" in wrong.output
+    for bad in ("0", "many"):
+        refused = run(
+            "ingest",
+            folder / "patients.csv",
+            folder / "w.hf",
+            "--schema",
+            folder / "age.toml",
+            "--unit",
+            "person",
+            *events[:-1],
+            bad,
+        )
+        assert refused.exit_code == 1 and "rows_per_unit" in refused.output
+    assert not (folder / "w.hf").exists()

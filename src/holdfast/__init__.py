@@ -27,14 +27,16 @@ if TYPE_CHECKING:
     from holdfast import audit, holdout, learn, local, mechanisms, privacy, stream, synthesis, validity
     from holdfast.client import connect
     from holdfast.client.magic import load_ipython_extension
-    from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema
+    from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema, Text
     from holdfast.session import Answer, Plan, Session, Table, open
 
 __version__ = "0.1.0"
 
 # Names are imported when first used, so that `import holdfast` stays quick.
 _HOME = {
-    **dict.fromkeys(["Boolean", "Category", "Date", "Integer", "Real", "Schema"], "holdfast.query.schema"),
+    **dict.fromkeys(
+        ["Boolean", "Category", "Date", "Integer", "Real", "Schema", "Text"], "holdfast.query.schema"
+    ),
     **dict.fromkeys(["Answer", "Plan", "Session", "Table", "open"], "holdfast.session"),
     "connect": "holdfast.client",
     "load_ipython_extension": "holdfast.client.magic",
@@ -70,6 +72,7 @@ __all__ = [
     "Session",
     "StoreError",
     "Table",
+    "Text",
     "audit",
     "connect",
     "holdout",

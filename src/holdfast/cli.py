@@ -1,18 +1,24 @@
-"""The command line: `holdfast ingest | ask | plan | serve | ledger | audit | holdout | demo`."""
+"""The command line: `holdfast ingest | ask | plan | serve | ledger | audit | holdout | board | demo | doctor | …`."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from holdfast import __version__
 from holdfast.errors import HoldfastError
+from holdfast.holdout.board_command import board
 from holdfast.holdout.command import demo_leaderboard, holdout
 from holdfast.ledger.command import ledger
 from holdfast.service.serve import serve
+
+if TYPE_CHECKING:
+    from holdfast.query.schema import Schema
 
 
 class _Commands(click.Group):
@@ -26,7 +32,7 @@ class _Commands(click.Group):
 
 
 @click.group(cls=_Commands)
-@click.version_option(package_name="holdfast")
+@click.version_option(__version__, prog_name="holdfast")
 def main() -> None:
     """Ask a dataset as often as you like: every answer is private and comes with an honest interval."""
 
@@ -41,6 +47,16 @@ def main() -> None:
     "--suggest", is_flag=True, help="read DATA and print a schema to be edited; for the owner's eyes only"
 )
 @click.option("--rows-per-unit", default=1, show_default=True, help="how many rows one person may own")
+@click.option(
+    "--unit", help="the column that says whose a row is: then these are protected, and the rest is left out"
+)
+@click.option(
+    "--events",
+    nargs=4,
+    multiple=True,
+    metavar="NAME FILE SCHEMA BOUND",
+    help="with --unit: DATA has one row for each unit, and this table at most BOUND",
+)
 @click.option("--overwrite", is_flag=True, help="replace an existing store, and with it its ledger")
 def ingest(
     data: Path,
@@ -48,11 +64,13 @@ def ingest(
     schema_path: Path | None,
     suggest: bool,
     rows_per_unit: int,
+    unit: str | None,
+    events: tuple[tuple[str, str, str, str], ...],
     overwrite: bool,
 ) -> None:
     """Write DATA (CSV, Parquet) into STORE, a folder of memory-mapped columns."""
     from holdfast.data.open import ingest as write
-    from holdfast.data.open import suggest_schema
+    from holdfast.data.open import suggest_toml
     from holdfast.query.schema import Schema
 
     if suggest:
@@ -60,13 +78,48 @@ def ingest(
             "# Suggested from the data itself: for your eyes only. Check every bound before you publish it,"
         )
         click.echo("# because a bound that was read off the rows tells about them.")
-        click.echo(suggest_schema(data).to_toml())
+        click.echo(suggest_toml(data))
         return
     if store is None or schema_path is None:
         raise click.UsageError("give STORE and --schema FILE, or --suggest to have a schema proposed")
     schema = Schema.from_toml(schema_path)
+    if unit is not None or events:
+        _ingest_units(data, store, schema, unit, rows_per_unit, events, overwrite)
+        return
     with _progress(f"reading {data.name}") as advance:
         write(data, store, schema, overwrite=overwrite, rows_per_unit=rows_per_unit, progress=advance)
+    click.echo(f"wrote {store}")
+
+
+def _ingest_units(
+    data: Path,
+    store: Path,
+    schema: Schema,
+    unit: str | None,
+    rows_per_unit: int,
+    events: tuple[tuple[str, str, str, str], ...],
+    overwrite: bool,
+) -> None:
+    """`ingest`, of tables around one unit. The secret that chooses rows goes into the store's own ledger."""
+    from holdfast.data.unit_open import declared_units, ingest_units
+    from holdfast.ledger import LEDGER_FILE, MemoryLedger, SqliteLedger, copy_ledger
+    from holdfast.query.schema import Schema
+
+    declared = declared_units(data, schema, unit, rows_per_unit)
+    if events:
+        own = data.name.split(".")[0]
+        files = {own: data} | {name: Path(file) for name, file, _, _ in events}
+        schemas = {own: schema} | {name: Schema.from_toml(path) for name, _, path, _ in events}
+        bounds = {name: int(bound) if bound.isdecimal() else 0 for name, *_, bound in events}
+        declared = declared_units(files, schemas, unit, bounds)
+    kept = MemoryLedger()
+
+    def beside(folder: Path) -> None:
+        with closing(SqliteLedger(folder / LEDGER_FILE)) as ledger:
+            copy_ledger(kept, ledger)
+
+    with _progress(f"reading {data.name}") as advance:
+        ingest_units(declared, store, kept.secret, overwrite=overwrite, progress=advance, beside=beside)
     click.echo(f"wrote {store}")
 
 
@@ -78,6 +131,13 @@ def ingest(
 @click.option("--delta", type=float, help="with --epsilon: (epsilon, delta)-DP instead of pure")
 @click.option("--rho", type=float, help="the budget in zCDP instead")
 @click.option("--confidence", type=float, help="of all intervals together; 0.95 unless said")
+@click.option(
+    "--target",
+    type=click.Choice(["population", "table"]),
+    help="population: the rows are a sample, and intervals cover what they were drawn from, however the questions "
+    "depend on earlier answers (unless said). table: a census; intervals cover the rows themselves, and are for the "
+    "noise alone.",
+)
 @click.option("--session", "name", default="ask", show_default=True, help="whose budget is spent")
 @click.option("--estimate", is_flag=True, help="only say what it would cost; nothing is read or charged")
 @click.option("--json", "as_json", is_flag=True, help="print the answer as JSON")
@@ -89,6 +149,7 @@ def ask(
     delta: float | None,
     rho: float | None,
     confidence: float | None,
+    target: str | None,
     name: str,
     estimate: bool,
     as_json: bool,
@@ -105,7 +166,9 @@ def ask(
     from holdfast.session.questions import Questions
 
     table = open_table(store)
-    session = table.session(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence, name=name)
+    session = table.session(
+        epsilon=epsilon, delta=delta, rho=rho, confidence=confidence, target=target, name=name
+    )
     questions: Questions[Answer] | Questions[Plan] = session.estimate if estimate else session
     selects = question.lstrip().lower().startswith("select")
     results = (
@@ -120,6 +183,8 @@ def ask(
         left = session.remaining
         epsilon_left = "" if left.epsilon is None else f" (epsilon {left.epsilon:.4g})"
         click.echo(f"left in session {name!r}: {float(left):.4g} {session.currency}{epsilon_left}")
+        if (meter := session.meter) is not None:
+            click.echo(str(meter))
 
 
 @main.command()
@@ -189,7 +254,29 @@ def demo(context: click.Context, rows: int) -> None:
         run(rows)
 
 
+@main.command()
+def doctor() -> None:
+    """What is installed here, and what each extra would add; exits with 1 if the core does not work."""
+    from holdfast.doctor import examine
+
+    findings = examine()
+    click.echo("\n".join(str(finding) for finding in findings))
+    sys.exit(any(finding.needed and not finding.fine for finding in findings))
+
+
+@main.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print what makes SHELL complete our commands: eval "$(holdfast completion bash)"."""
+    from click.shell_completion import get_completion_class
+
+    complete = get_completion_class(shell)
+    assert complete is not None, "click knows the shells that it is asked for above"
+    click.echo(complete(main, {}, "holdfast", "_HOLDFAST_COMPLETE").source())
+
+
 main.add_command(holdout)
+main.add_command(board)
 main.add_command(ledger)
 main.add_command(serve)
 demo.add_command(demo_leaderboard)

@@ -4,6 +4,7 @@
     ├── InputError        an argument is not what it must be
     ├── SchemaError       a declaration contradicts itself
     ├── QueryError        a question is outside the language; .text, .position
+    │   └── UndiscoveredError  groups of a text column whose keys nobody knows; .column
     ├── DataError         rows cannot be read as declared
     │   └── StoreError    a saved store is broken, foreign or too new
     ├── BudgetError       the budget would be overspent; .requested, .remaining, .within
@@ -41,6 +42,22 @@ class QueryError(HoldfastError, ValueError):
         self.text = text
         self.position = position
         super().__init__(message + _pointer(text, position))
+
+
+class UndiscoveredError(QueryError):
+    """A question by the keys of a text column that were not discovered, or of which none was found (`tried`)."""
+
+    def __init__(self, column: str, tried: bool = False) -> None:
+        self.column, self.tried = column, tried
+        found = (
+            "of which no key was found; no group is large enough"
+            if tried
+            else "whose keys nobody has declared"
+        )
+        super().__init__(
+            f"expected a column with known groups, got the text column {column!r}, {found}"
+            + ("" if tried else f"; discover them: session.keys({column!r})")
+        )
 
 
 class DataError(HoldfastError):

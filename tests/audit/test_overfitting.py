@@ -87,7 +87,7 @@ def test_the_truths_that_analysts_state_are_true(attack: str) -> None:
 
 
 def test_boosting_hits_the_published_losses() -> None:
-    """n = 4000: loss .467 at k = 100 and .427 at k = 400 on a rounded leaderboard (theory 4.1)."""
+    """n = 4000: loss .467 at k = 100 and .427 at k = 400 on a rounded leaderboard."""
     for queries, loss, spread in ((100, 0.464, 0.005), (400, 0.429, 0.007)):
         found = 0.5 - np.mean([game.last for game in games("boosting", "naive", 20, 4000, queries)])
         assert found == pytest.approx(loss, abs=spread)
@@ -100,7 +100,7 @@ def test_the_single_adaptive_analyst_gains_what_theory_says() -> None:
 
 
 def test_gaussian_noise_takes_most_of_the_gain_away() -> None:
-    """theory 4.2: the bias is .399 sqrt(k/n)/sqrt(1 + 4 n sigma^2); the twin without noise has all of it."""
+    """The bias is .399 sqrt(k/n)/sqrt(1 + 4 n sigma^2); the twin without noise has all of it."""
     rows, queries = 2000, 400
     sigma = gaussian_noise(rows, queries, 0.05)[1] / rows
     expected = 0.399 * math.sqrt(queries / rows / (1 + 4 * rows * sigma**2))
@@ -142,7 +142,7 @@ class Recorder:
 
 
 def test_freedmans_paradox_as_in_the_thresholdout_paper() -> None:
-    """n = d = 3000, no signal: the plain holdout says .63, Thresholdout .51, and .50 is true (theory 4.3)."""
+    """n = d = 3000, no signal: the plain holdout says .63, Thresholdout .51, and .50 is true."""
     rows, queries = 3000, 3003
 
     def reusable(rows: int, queries: int, beta: float, bits: Any) -> Answerer:

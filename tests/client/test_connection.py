@@ -132,6 +132,13 @@ def test_a_holdout(house: Running) -> None:
         assert verdict.fine == (verdict.answer.low <= 0.99 <= verdict.answer.high)
         assert not held.check(0.1, labels("held"), key="k").fine
         assert held.looks_left == left - 3
+        same = held.compare(labels("held"), labels("held"), key="same")
+        assert same.low <= 0 <= same.high
+        assert held.compare(labels("held"), 1 - labels("held"), expect=0.5).low > 0
+        assert held.score(labels("held"), metric="error").value < 0.5
+        assert held.alarms_left is None
+        with pytest.raises(hf.InputError, match="metric"):
+            held.score(labels("held"), metric="nonsense")
 
 
 def test_every_code_of_the_gateway_is_an_error_of_ours() -> None:

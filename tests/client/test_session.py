@@ -21,8 +21,6 @@ from holdfast.session.session import Session
 
 BESIDE_THE_ROWS = {"pay", "promise", "opened", "left"}
 """Doors for mechanisms that run beside the rows; a gateway does not open them to analysts."""
-NOT_TOLD = {"plan"}
-"""What a gateway does not tell yet."""
 OF_THIS_MACHINE = {"device"}
 """Arguments that say where in process to compute."""
 
@@ -94,7 +92,7 @@ def differences(ours: type, theirs: type) -> set[str]:
 
 
 def test_every_method_is_there_with_its_signature() -> None:
-    assert differences(Session, RemoteSession) == BESIDE_THE_ROWS | NOT_TOLD
+    assert differences(Session, RemoteSession) == BESIDE_THE_ROWS
     assert differences(Estimate, RemoteEstimate) == set()
 
 

@@ -23,7 +23,9 @@ from services import postgres, spark
 from holdfast.data.open import ingest, open_source
 from holdfast.data.save import save_store
 from holdfast.data.source import Source
-from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema
+from holdfast.data.unit_open import declared_units, open_units
+from holdfast.data.unit_store import save_units
+from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema, Text
 
 LABELS = ("no", "yes", "it's", 'say "hi"', "ünï ☃", " padded ", "a,b\nc", "NULL")
 SCHEMA = Schema.from_mapping(
@@ -34,8 +36,23 @@ SCHEMA = Schema.from_mapping(
         'kind of "thing"': Category(*LABELS),
         "insured": Boolean(),
         "visit": Date("2020-01-01", "2026-12-31"),
+        "note": Text(8),
     }
 )
+TEXTS = (
+    "a",
+    "ab",
+    "a%b",
+    "B_",
+    "cafe\u0301",
+    "caf\u00e9",
+    "\U0001f600 hi",
+    "12345678",
+    "123456789",
+    "e\u0301" * 8,
+    "x" * 17,
+)
+"""Two ways to write one text; one of more code points before it is brought into NFC; and some that are too long."""
 TYPES = {
     "age": pa.int64(),
     "wide": pa.int64(),
@@ -43,6 +60,7 @@ TYPES = {
     'kind of "thing"': pa.string(),
     "insured": pa.bool_(),
     "visit": pa.date32(),
+    "note": pa.string(),
 }
 Columns = dict[str, list[Any]]
 
@@ -116,6 +134,18 @@ def ingested(columns: Columns, folder: Path) -> Source:
     return ingest(write_csv(columns, folder / "in.csv"), folder / "in.hf", SCHEMA, overwrite=True)
 
 
+def as_units(columns: Columns, folder: Path, *, saved: bool) -> Source:
+    """The rows as people who own events; in the order of their keys, which is that of the rows."""
+    rows = len(columns["age"])
+    data = {
+        "people": {**columns, "person": list(range(rows))},
+        "visits": {"person": [0, 0, rows - 1], "cost": [1, 2, 3]},
+    }
+    schemas = {"people": SCHEMA, "visits": Schema(cost=Integer(0, 9))}
+    units = open_units(declared_units(data, schemas, "person", {"visits": 2}), bytes(16))
+    return save_units(units, folder / "units.hf", overwrite=True) if saved else units
+
+
 SOURCES: dict[str, Callable[[Columns, Path], Source]] = {
     "dict": lambda columns, folder: open_source(as_arrays(columns), SCHEMA),
     "lists": lambda columns, folder: open_source(columns, SCHEMA),
@@ -132,23 +162,23 @@ SOURCES: dict[str, Callable[[Columns, Path], Source]] = {
     "relation-in-duckdb": lambda columns, folder: from_relation(columns, in_memory=False),
     "store": from_store,
     "store-from-csv": ingested,
+    "units": lambda columns, folder: as_units(columns, folder, saved=False),
+    "store-of-units": lambda columns, folder: as_units(columns, folder, saved=True),
 }
 FROM_CSV = {"csv", "csv-in-duckdb", "store-from-csv"}
 
 
 def from_postgres(columns: Columns, folder: Path, **options: Any) -> Source:
     server, table = postgres(), f"people_{next(_serial)}"
-    names = ["age", "wide", "income", 'kind of ""thing""', "insured", "visit"]
-    types = ["bigint", "bigint", "float8", "text", "bool", "date"]
+    names = ["age", "wide", "income", 'kind of ""thing""', "insured", "visit", "note"]
+    types = ["bigint", "bigint", "float8", "text", "bool", "date", "text"]
     declared = ", ".join(f'"{name}" {kind}' for name, kind in zip(names, types, strict=True))
-    server.execute(f"CREATE TABLE {table} ({declared})")
-    with (
-        psycopg.connect(server.url) as connection,
-        connection.cursor() as cursor,
-        cursor.copy(f"COPY {table} FROM STDIN") as copy,  # type: ignore[arg-type]
-    ):
-        for row in zip(*columns.values(), strict=True):
-            copy.write_row(row)
+    with psycopg.connect(server.url) as connection, connection.cursor() as cursor:
+        # In one transaction, so that rows lie in the order in which they come: no gaps of older pages are filled.
+        cursor.execute(f"CREATE TABLE {table} ({declared})")  # type: ignore[arg-type]
+        with cursor.copy(f"COPY {table} FROM STDIN") as copy:  # type: ignore[arg-type]
+            for row in zip(*columns.values(), strict=True):
+                copy.write_row(row)
     return open_source(server.url, SCHEMA, table=table, **options)
 
 
@@ -184,6 +214,7 @@ def generated(rows: int, seed: int) -> Columns:
         'kind of "thing"': mixed([labels[i] for i in random.integers(0, len(labels), rows)]),
         "insured": mixed([bool(b) for b in random.integers(0, 2, rows)]),
         "visit": mixed([first + datetime.timedelta(int(d)) for d in random.integers(0, 3000, rows)]),
+        "note": mixed([TEXTS[i] for i in random.integers(0, len(TEXTS), rows)]),
     }
 
 

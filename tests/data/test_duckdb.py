@@ -86,7 +86,7 @@ def measurements(draw: st.DrawFn, rows: int) -> Measurement:
 
 
 @settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
+    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
 )
 @given(data=st.data(), rows=st.integers(1, 300), seed=st.integers(0, 2**32))
 def test_totals_are_the_evaluators(data: st.DataObject, rows: int, seed: int) -> None:

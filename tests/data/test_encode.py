@@ -124,7 +124,7 @@ def readable(column: ColumnType, kind: str) -> bool:
     return True
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(st.none() | texts, min_size=1, max_size=60))
 @example(EDGE_TEXTS)
 def test_texts(connection: duckdb.DuckDBPyConnection, values: list[str | None]) -> None:
@@ -132,7 +132,7 @@ def test_texts(connection: duckdb.DuckDBPyConnection, values: list[str | None]) 
         check(connection, column, values, "VARCHAR", objects(values))
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(data=st.data())
 def test_integers(connection: duckdb.DuckDBPyConnection, data: st.DataObject) -> None:
     for kind, (low, high) in INTEGERS.items():
@@ -145,7 +145,7 @@ def test_integers(connection: duckdb.DuckDBPyConnection, data: st.DataObject) ->
                 assert isinstance(column, Date)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(data=st.data())
 def test_floats(connection: duckdb.DuckDBPyConnection, data: st.DataObject) -> None:
     halves = st.integers(-300, 300).map(lambda i: i / 2)

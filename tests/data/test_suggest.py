@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from data.tables import whole
-from holdfast.data.open import open_source, suggest_schema
+from holdfast.data.open import open_source, suggest_schema, suggest_toml
 from holdfast.errors import DataError, HoldfastError
-from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema
+from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema, Text
 
 LARGEST = sys.float_info.max
 
@@ -111,3 +111,16 @@ def test_nothing_to_suggest(tmp_path: Path, content: str) -> None:
         suggest_schema(path)
     with pytest.raises(DataError, match="expected"):
         suggest_schema(tmp_path / "nothing.parquet")
+
+
+def test_texts_with_many_values_are_proposed_as_comments(tmp_path: Path) -> None:
+    path = tmp_path / "flights.csv"
+    path.write_text("dest,delay\n" + "".join(f"port {i},{i}\n" for i in range(60)))
+    proposed = suggest_toml(path)
+    assert '# [columns."dest"]\n# type = "text"\n# max_length = 8\n' in proposed
+    assert list(suggest_schema(path)) == ["delay"]
+    (tmp_path / "as it is.toml").write_text(proposed)
+    assert list(Schema.from_toml(tmp_path / "as it is.toml")) == ["delay"]
+    taken = proposed.replace("# [", "[").replace("# type", "type").replace("# max", "max")
+    (tmp_path / "edited.toml").write_text(taken)
+    assert Schema.from_toml(tmp_path / "edited.toml")["dest"] == Text(8)

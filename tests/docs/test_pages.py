@@ -56,8 +56,9 @@ PAGES = {
         holds=keeps_its_token,
     ),
     "docs/holdout.md": Page(4, ("500 looks at 100,000 rows by votes", "'red' has 0 looks left", "rank")),
+    "docs/keys.md": Page(4, ("keys of 'dest' (gaussian", "(logistic", "epsilon= and delta=")),
     "docs/learn.md": Page(
-        5,
+        6,
         (
             "wrong on 0.0",
             "excess loss on the population at most",
@@ -68,6 +69,9 @@ PAGES = {
     "docs/local.md": Page(3, ("epsilon 0.2007", "50 items together", "is missing")),
     "docs/stream.md": Page(4, holds=counts_its_visits),
     "docs/synthesis.md": Page(4, holds=lambda names, shown: "tiny" in names),
+    "docs/units.md": Page(
+        4, ("20,000 units (person)", "over rows of visits, at most 20 a person", "which is public")
+    ),
 }
 ELSEWHERE = {
     "README.md": 2,  # below, in a process of its own

@@ -11,7 +11,7 @@ import pytest
 from holdfast.errors import BudgetError, InputError
 from holdfast.holdout import ReusableHoldout
 from holdfast.holdout.gate import require, require_no_worse
-from holdfast.holdout.tracking import OptunaCallback, log_answer
+from holdfast.holdout.tracking import OptunaCallback, log_answer, log_to_wandb
 
 pytestmark = pytest.mark.usefixtures("replayed_noise")
 GENERATOR = np.random.default_rng(9)
@@ -215,3 +215,47 @@ def test_workers_of_a_search_share_one_count_of_looks(tmp_path: Path) -> None:
         assert sorted(scores) == sorted(answer.value for _, answer in guarded.history())
     with pytest.raises(InputError, match="ledger="):
         holdout().__reduce__()
+
+
+@pytest.mark.filterwarnings("ignore::Warning:optuna")
+def test_a_study_of_several_objectives_checks_each_new_trial_on_the_front() -> None:
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    guarded = holdout(queries=30)
+
+    def predict(trial: Any) -> np.ndarray:
+        return (HELD[:, 0] > trial.params["bar"]).astype(int)
+
+    def objective(trial: Any) -> tuple[float, float]:
+        bar = trial.suggest_float("bar", -2, 2)
+        return abs(bar), float(np.mean((TRAIN[:, 0] > bar) == Y_TRAIN))
+
+    callback = OptunaCallback(guarded, predict, objective=1)
+    study = optuna.create_study(
+        directions=["minimize", "maximize"], sampler=optuna.samplers.RandomSampler(seed=0)
+    )
+    for bar in (2.0, 1.0, 0.0, 1.5):
+        study.enqueue_trial({"bar": bar})
+    study.optimize(objective, n_trials=4, callbacks=[callback])
+    assert set(callback.verdicts) == {0, 1, 2}
+    assert guarded.looks_used == 3
+
+
+def test_a_run_of_weights_and_biases_gets_the_interval() -> None:
+    """Whatever has `log(dict, step=)`, as a run of wandb has, online or offline."""
+
+    class Run:
+        kept: dict[str, Any]
+
+        def log(self, data: dict[str, Any], step: int | None = None) -> None:
+            self.kept = data | {"step": step}
+
+    run, answer = Run(), holdout().score(Y_HELD)
+    log_to_wandb(run, answer, step=3)
+    assert run.kept == {
+        "holdout_accuracy": answer.value,
+        "holdout_accuracy_low": answer.low,
+        "holdout_accuracy_high": answer.high,
+        "step": 3,
+    }

@@ -112,7 +112,9 @@ def test_init_is_private_unless_told_and_says_which(folder: Path) -> None:
         ledger="other.sqlite",
     )
     assert isinstance(refused.exception, MechanismError)
-    either = run(folder, "init", "--queries", "5", "--not-private", labels="other.npy", ledger="other.sqlite")
+    either = run(
+        folder, "init", "--queries", "5", "--mode", "discretised", labels="other.npy", ledger="other.sqlite"
+    )
     assert "by discretised" in either.output
     assert "not private" in either.output
     scored = run(folder, "score", str(folder / "model.npy"), labels="other.npy", ledger="other.sqlite")

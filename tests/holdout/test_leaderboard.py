@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from holdfast.errors import BudgetError, InputError, LedgerError
 from holdfast.holdout import Leaderboard, ReusableHoldout
 from holdfast.holdout.ladder import climb, free_ladder, proven_ladder
+from holdfast.holdout.look_meter import Meter
 from holdfast.holdout.metric import GRID, METRICS, Metric, log_loss
 from holdfast.holdout.ranking import Standing, ranked
 from holdfast.holdout.summary import Summary
@@ -84,10 +85,11 @@ def test_team_caps_alone_would_let_them(monkeypatch: pytest.MonkeyPatch) -> None
     assert isinstance(board._holdout, ReusableHoldout)
     monkeypatch.setattr(board._holdout.looks, "_most", 10**9)
     board.ledger.set_limit(Account("all looks", LOOKS, 10**9))
+    monkeypatch.setattr(Meter, "left", lambda self, charged: 10**9)
     for team in range(50):
         for _ in range(10):
             board.submit(f"team {team}", model(0.5))
-    assert board._holdout.looks_used == 500
+    assert board._holdout.looks_used == 1500  # each of a score and two comparisons
 
 
 def answer(low: float, high: float) -> Answer:
@@ -285,7 +287,7 @@ def test_a_ladder_is_not_opened_again_with_another_metric(tmp_path: Path, mode: 
 
 def mixed(folder: Path) -> Leaderboard:
     """A board on log-loss, on labels that were scored by accuracy and by a log-loss of another range."""
-    with ReusableHoldout(LABELS, metric="accuracy", queries=9, mode="gaussian", ledger=folder) as holdout:
+    with ReusableHoldout(LABELS, metric="accuracy", queries=27, mode="gaussian", ledger=folder) as holdout:
         holdout.score(LABELS, team="accuracy")
         holdout.score(LABELS * 0.8 + 0.1, metric=log_loss(3.0), team="range", key="once")
         with pytest.raises(InputError, match="another question"):
@@ -299,7 +301,7 @@ def mixed(folder: Path) -> Leaderboard:
 def test_standings_never_mix_metrics(tmp_path: Path) -> None:
     board = mixed(tmp_path)
     assert [line.team for line in board.standings()] == ["log-loss"]
-    assert board.looks_left() == 5
+    assert board.looks_left() == 7
     board.close()
 
 
@@ -309,3 +311,107 @@ def test_standings_without_their_question_would_be_caught(tmp_path: Path) -> Non
     board._summary = Summary(board._holdout.looks, question=None, greater_is_better=False)  # type: ignore[arg-type]
     assert len(board.standings()) > 1
     board.close()
+
+
+def steps(
+    rows: int, teams: int, *, gain: float = 0.02, share: float = 0.05
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """(labels, models that are each better by `gain` than the one before and differ from it on `share` of the rows)."""
+    draw = np.random.default_rng(8)
+    labels = draw.integers(0, 2, rows)
+    models = [np.where(draw.random(rows) < 0.8, labels, 1 - labels)]
+    for _ in range(teams - 1):
+        last = models[-1]
+        mended = draw.permutation(np.flatnonzero(last != labels))[: round((share + gain) / 2 * rows)]
+        broken = draw.permutation(np.flatnonzero(last == labels))[: round((share - gain) / 2 * rows)]
+        models.append(last.copy())
+        models[-1][mended], models[-1][broken] = labels[mended], 1 - labels[broken]
+    return labels, models
+
+
+def test_teams_two_points_apart_that_disagree_on_a_twentieth_of_the_rows_have_two_ranks(
+    tmp_path: Path,
+) -> None:
+    labels, models = steps(100_000, 4)
+    board = Leaderboard(labels, queries=100, ledger=tmp_path)
+    for team in (2, 0, 3, 1):
+        board.submit(f"team {team}", models[team])
+    assert [(s.rank, s.team) for s in board.standings()] == [(4 - i, f"team {i}") for i in (3, 2, 1, 0)]
+    seen = board.standings()
+    assert any(overlap(a.best, b.best) for a, b in itertools.pairwise(seen)), (
+        "their intervals alone would tie"
+    )
+    kept = tmp_path / "predictions"
+    assert kept.stat().st_mode & 0o777 == 0o700
+    assert {file.stat().st_mode & 0o777 for file in kept.iterdir()} == {0o600}
+    assert len(list(kept.iterdir())) == 4
+    board.close()
+    with_others = Leaderboard(labels, queries=100, ledger=tmp_path)
+    assert [s.rank for s in with_others.standings()] == [1, 2, 3, 4]
+    with_others.forget_predictions()
+    assert not list(kept.iterdir())
+    assert [s.rank for s in with_others.standings()] == [1, 2, 3, 4]
+    with_others.close()
+
+
+def test_without_the_predictions_they_tie() -> None:
+    """The broken twin keeps nothing, and knows the intervals of the scores only."""
+    labels, models = steps(100_000, 4)
+    board = Leaderboard(labels, queries=100)
+    for team, model in enumerate(models):
+        board.submit(f"team {team}", model)
+        board.forget_predictions()
+    assert {s.rank for s in board.standings()} == {1}
+
+
+def test_a_comparison_with_a_submission_that_is_no_longer_the_best_is_not_used() -> None:
+    labels, models = steps(100_000, 3)
+    board = Leaderboard(labels, queries=100)
+    board.submit("low", models[0])
+    board.submit("high", models[1])
+    assert [s.team for s in board.standings()] == ["high", "low"]
+    board.submit("low", models[2])
+    assert board.standings()[0].team == "low"
+    pairs = board._summary.refresh().differences()
+    assert set(pairs) == {("low", "high")}
+
+
+def distance(low: float, high: float) -> Answer:
+    return replace(answer(low, high), question="difference")
+
+
+@pytest.mark.parametrize("greater", [True, False])
+def test_bounds_of_differences_add_up(greater: bool) -> None:
+    """a - b is not certain, but b - c is by so much that a - c is too."""
+    sign = 1.0 if greater else -1.0
+    entries = [(name, answer(0.3, 0.7), 1) for name in "abc"]
+
+    def of(low: float, high: float) -> Answer:
+        return distance(*sorted((sign * low, sign * high)))
+
+    apart = {("a", "b"): of(-0.01, 0.03), ("b", "c"): of(0.02, 0.05)}
+    table = ranked(entries, greater_is_better=greater, differences=apart)
+    assert {s.team: (s.rank, s.surely_behind) for s in table} == {"a": (1, 0), "b": (1, 0), "c": (3, 2)}
+    unsure = apart | {("a", "b"): of(-0.03, 0.01)}
+    assert {s.rank for s in ranked(entries, greater_is_better=greater, differences=unsure)} == {1}
+
+
+@given(
+    values=st.lists(st.integers(0, 12), min_size=2, max_size=6, unique=True),
+    doubts=st.lists(st.integers(0, 3), min_size=15, max_size=15),
+)
+def test_whatever_the_true_scores_are_different_ranks_are_in_the_right_order(
+    values: list[int], doubts: list[int]
+) -> None:
+    """Intervals that hold, for scores and for differences: no two ranks may contradict the truth."""
+    truth = {f"team {i}": value / 12 for i, value in enumerate(values)}
+    entries = [(team, answer(max(0.0, v - 0.3), min(1.0, v + 0.3)), 1) for team, v in truth.items()]
+    pairs = list(itertools.combinations(truth, 2))
+    differences = {
+        (a, b): distance(truth[a] - truth[b] - doubt / 12, truth[a] - truth[b] + doubt / 24)
+        for (a, b), doubt in zip(pairs, doubts, strict=False)
+        if doubt
+    }
+    table = ranked(entries, greater_is_better=True, differences=differences)
+    for a, b in itertools.combinations(table, 2):
+        assert a.rank == b.rank or truth[a.team] > truth[b.team]

@@ -99,7 +99,8 @@ def test_racing_threads_of_many_teams_never_pass_a_cap(mode: str) -> None:
                 won.append(f"team {number % 4}")
 
     together(16, submit)
-    assert len(won) == 7 == verify(board.ledger).totals.units
+    assert len(won) == 7
+    assert verify(board.ledger).totals.units == (21 if mode == "votes" else 7)  # with two comparisons each
     assert max(won.count(team) for team in won) <= 5
 
 
@@ -108,14 +109,14 @@ def test_a_team_is_an_account_and_the_holdout_is_the_cap(tmp_path: Path) -> None
     for team in ("red", "red", "blue"):
         board.submit(team, LABELS)
     accounts = {account.name: account for account in board.ledger.accounts()}
-    assert accounts["team red"] == Account("team red", LOOKS, 3)
-    assert board.ledger.totals("team red").units == 2
-    assert board.ledger.limit() == Account("all looks", LOOKS, 9)
+    assert accounts["team red"] == Account("team red", LOOKS, 9)
+    assert board.ledger.totals("team red").units == 6
+    assert board.ledger.limit() == Account("all looks", LOOKS, 27)
     terms = json.loads(accounts["the holdout"].terms)
-    assert (terms["kind"], terms["queries"]) == ("holdout", 9)
-    assert terms["rho"] == pytest.approx(9 * terms["design"]["rho"])
+    assert (terms["kind"], terms["queries"]) == ("holdout", 27)
+    assert terms["rho"] > terms["design"]["rho"] > 0  # all of them may be comparisons
     found = verify(board.ledger)
-    assert "3 looks in all" in str(found)
+    assert "9 looks in all" in str(found)
     board.close()
 
 
@@ -292,7 +293,7 @@ def test_an_anchor_that_stays_behind_would_miss_that_rollback(
 @pytest.mark.parametrize("mode", GUESSING)
 def test_whether_a_guess_stood_is_a_fact_and_no_sentence(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "holdfast.holdout.reusable.replace", lambda answer, **_: replace(answer, explanation="in other words")
+        "holdfast.holdout.guesser.replace", lambda answer, **_: replace(answer, explanation="in other words")
     )
     with replayed(ReplayedBits(3)), opened(MemoryLedger(), 20, mode) as guarded:
         for train_score, fine in ((1.0, True), (0.0, False)):
@@ -323,7 +324,15 @@ class NoTurns(MemoryLedger):
 class NoOrder(NoTurns):
     """The broken twin: an answer is recorded although another was given since."""
 
-    def record(self, entry: int, answer: str, *, secret: bool = False, after: int | None = None) -> str:
+    def record(
+        self,
+        entry: int,
+        answer: str,
+        *,
+        secret: bool = False,
+        after: int | None = None,
+        told: int | None = None,
+    ) -> str:
         return super().record(entry, answer, secret=secret)
 
 

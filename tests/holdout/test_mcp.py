@@ -20,6 +20,7 @@ from holdfast.holdout import ReusableHoldout
 from holdfast.holdout.guess import check_guess
 from holdfast.holdout.mcp import server
 from holdfast.holdout.metric import GRID
+from holdfast.holdout.submission_file import SubmissionFolder
 
 LABELS = np.random.default_rng(4).integers(0, 2, 500)
 
@@ -199,3 +200,46 @@ def test_the_same_agent_reads_every_label_where_answers_are_not_private() -> Non
     holdout = ReusableHoldout(LABELS, queries=100, mode="guess-and-check")
     assert labels_read(holdout, 40, private=False) == 40
     assert binomial(40, 40, 0.5) < FALSE_ALARM
+
+
+def test_an_agent_scores_files_below_the_declared_folder_by_ids(tmp_path: Path) -> None:
+    ids = np.array([f"row{i}" for i in range(500)])
+    order = np.random.default_rng(1).permutation(500)
+    text = "\n".join(f"{ids[i]},{LABELS[i]}" for i in order)
+    (tmp_path / "sub.csv").write_text(f"id,prediction\n{text}\n")
+    (tmp_path / "short.csv").write_text("id,prediction\nrow1,1\n")
+    (tmp_path / "link.csv").symlink_to("/etc/passwd")
+    holdout = ReusableHoldout(LABELS, queries=5, mode="gaussian")
+
+    async def conversation(client: Any) -> None:
+        tools = await client.list_tools()
+        assert {tool.name for tool in tools.tools} == {
+            "score",
+            "check",
+            "status",
+            "score_file",
+            "compare_files",
+        }
+        assert (await call(client, "status"))["ids"] is True
+        scored = await call(client, "score_file", path="sub.csv")
+        assert scored["low"] > 0.6
+        assert scored["looks_left"] == 4
+        same = await call(client, "compare_files", first="sub.csv", second="sub.csv")
+        assert same["low"] <= 0 <= same["high"]
+        for wrong in ("short.csv", "link.csv", "/etc/passwd", "../x.csv", "none.csv"):
+            refused = await call(client, "score_file", path=wrong)
+            assert "expected" in refused["error"]
+            assert "root" not in refused["error"]
+        assert (await call(client, "status"))["looks_left"] == 3
+
+    talk(server(holdout, files=SubmissionFolder(tmp_path, ids)), conversation)
+
+
+def test_where_the_server_starts_it_says_who_can_read_the_labels(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from holdfast.holdout.command import holdout as command
+
+    told = CliRunner().invoke(command, ["serve", str(tmp_path / "none.npy")])
+    assert "under this user can read the labels" in told.stderr
+    assert told.exit_code == 1

@@ -70,6 +70,7 @@ def test_a_check_that_comes_after_the_charge_is_caught(monkeypatch: pytest.Monke
         return said if len(calls) == 1 else taken(said, *rest)
 
     monkeypatch.setattr(predictions_module, "_taken", late)
+    monkeypatch.setattr(predictions_module, "_refuse_values", lambda *rest: None)
     assert looks_lost(TEN, CHANCES[:, :9], "log-loss", "gaussian") == 1
 
 
@@ -93,7 +94,7 @@ def test_an_own_metric_that_fails_on_the_labels_is_ours_and_quotes_none() -> Non
 @pytest.mark.parametrize("opened", [ReusableHoldout, Leaderboard])
 def test_a_metric_that_makes_no_sense_of_the_labels_opens_nothing(opened: Callable[..., Any]) -> None:
     for metric in ("squared-error", "recall"):
-        with pytest.raises(InputError, match="labels that are numbers"):
+        with pytest.raises(InputError, match=r"labels that are numbers|pos_label="):
             opened(TEXT, metric=metric, queries=9)
 
 
@@ -127,12 +128,17 @@ def test_two_columns_are_the_same_as_the_chance_of_label_1(metric: Any) -> None:
 
 @pytest.mark.parametrize("metric", [METRICS["brier"], METRICS["log-loss"]])
 def test_chances_that_are_all_large_do_not_win(metric: Any) -> None:
-    """Rows are made to sum to 1; a row that is no chance at all is the worst."""
-    assert mean(TEN, np.ones((ROWS, 10)), metric) == pytest.approx(
-        mean(TEN, np.full((ROWS, 10), 0.1), metric)
-    )
+    """An array of them is refused; from a function rows are made to sum to 1, and no chance at all is the worst."""
+
+    def hidden(value: float) -> Any:
+        """Even chances for the two rows that are tried, this for the others."""
+        return lambda ids: np.where((ids < 2)[:, None], 0.1, np.full((len(ids), 10), value))
+
+    assert mean(TEN, hidden(1.0), metric) == pytest.approx(mean(TEN, hidden(0.1), metric))
     for nothing in (0.0, np.nan, -3.0):
-        assert mean(TEN, np.full((ROWS, 10), nothing), metric) == pytest.approx(metric.high)
+        assert mean(TEN, hidden(nothing), metric) == pytest.approx(metric.high, rel=0.01)
+        with pytest.raises(InputError, match=r"chances|finite"):
+            mean(TEN, np.full((ROWS, 10), nothing), metric)
     perfect = (TEN[:, None] == np.arange(10)).astype(float)
     assert mean(TEN, perfect, metric) == pytest.approx(0.0)
     assert mean(TEN, np.roll(perfect, 1, axis=1), metric) == pytest.approx(metric.high, abs=1e-4)

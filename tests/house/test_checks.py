@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import check
+from holdfast import check, errors
 
 SOURCES = Path(__file__).resolve().parents[2] / "src" / "holdfast"
 
@@ -27,6 +27,7 @@ OTHERS = {
 
 VECTORS = {
     "holdout/fingerprint.py": "labels",
+    "holdout/predictions.py": "predictions",
     "learn/estimators.py": "features and targets of scikit-learn",
     "learn/labelled_rows.py": "lists of edges",
     "learn/parameter_set.py": "the ends of a box",
@@ -38,10 +39,31 @@ VECTORS = {
 
 SENTENCE = re.compile(r"expected .+, got .+|cannot .+; .+", re.DOTALL)
 
+ADVICE = re.compile(r".; \S")
+"""Where no argument is wrong but something stands in the way: what it is; what to do."""
+
+ARGUMENTS = frozenset({"InputError"})
+STATES = (
+    frozenset(
+        name
+        for name, kind in vars(errors).items()
+        if isinstance(kind, type) and issubclass(kind, errors.HoldfastError)
+    )
+    - ARGUMENTS
+)
+"""All other errors of the house."""
+
+PASSED_ON = {
+    "……": "what a gateway says, and its advice",
+    "column …: …": "a refusal, and of which column",
+    "…, in …": "a refusal, and of which store",
+    "there is no column ……": "a column that is near, or what else to do",
+}
+"""Sentences that end with another's."""
+
 FOREIGN = {
     "Input X contains NaN or infinity; drop those rows or fill them in first",
-    "Input y contains NaN or infinity; drop those rows or fill them in before fitting",
-    "Only binary classification is supported. The type of the target has …; two are needed",
+    "Input y contains NaN or infinity; drop those rows or fill them in first",
 }
 """Sentences that scikit-learn asks for, word by word."""
 
@@ -75,11 +97,11 @@ def looks_for_infinity(text: str) -> bool:
     )
 
 
-def sentences(text: str) -> Iterator[str]:
-    """What the InputErrors of a file say, with … for what is filled in."""
+def sentences(text: str, errors: frozenset[str] = ARGUMENTS) -> Iterator[str]:
+    """What the errors of a file say, with … for what is filled in."""
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "InputError":
-            said = node.args[0]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in errors:
+            said = node.args[0] if node.args else None
             if isinstance(said, ast.Constant):
                 yield str(said.value)
             elif isinstance(said, ast.JoinedStr):
@@ -87,7 +109,11 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def ungrammatical(text: str) -> set[str]:
-    return {sentence for sentence in sentences(text) if not SENTENCE.fullmatch(sentence)}
+    """Refusals of an argument in other words than the grammar's, and refusals that do not say what to do."""
+    wrong = {sentence for sentence in sentences(text) if not SENTENCE.fullmatch(sentence)}
+    return wrong | {
+        said for said in sentences(text, STATES) if not (SENTENCE.fullmatch(said) or ADVICE.search(said))
+    }
 
 
 def files() -> Iterator[tuple[str, str]]:
@@ -138,7 +164,8 @@ def test_a_question_that_refuses_nothing_is_free() -> None:
 
 def test_every_refusal_of_an_argument_is_one_sentence() -> None:
     found = {place: ungrammatical(text) for place, text in files()}
-    assert {sentence for sentences in found.values() for sentence in sentences} == FOREIGN
+    assert {sentence for sentences in found.values() for sentence in sentences} == FOREIGN | PASSED_ON.keys()
+    assert sum(1 for _, text in files() for _ in sentences(text, STATES)) > 150
     assert sum(1 for _, text in files() for _ in sentences(text)) > 150
 
 
@@ -155,4 +182,10 @@ def test_every_refusal_of_an_argument_is_one_sentence() -> None:
 )
 def test_another_grammar_would_be_noticed(said: str) -> None:
     assert ungrammatical(f"raise InputError({said})")
+
+
+@pytest.mark.parametrize("kind", ["BudgetError", "DataError", "LedgerError", "MechanismError", "QueryError"])
+def test_a_refusal_that_says_nothing_to_do_would_be_noticed(kind: str) -> None:
+    assert ungrammatical(f"raise {kind}('the ledger cannot be read')")
+    assert not ungrammatical(f"raise {kind}(f'the ledger cannot be read: {{why}}; see to the file')")
     assert not ungrammatical("raise InputError(f'expected a number for {name}, got {value}; give one')")

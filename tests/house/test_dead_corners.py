@@ -12,14 +12,16 @@ ROOT = Path(__file__).resolve().parents[2]
 PYTHON = [path for part in ("src", "tests", "benchmarks", "evidence") for path in (ROOT / part).rglob("*.py")]
 TEMPLATES = list((ROOT / "src").rglob("*.html"))
 
+OWN = {"property", "cached_property", "staticmethod", "classmethod"}
+"""Decorators that hand nothing on."""
+
 
 def defined(text: str) -> set[str]:
     """The functions, methods and constants of a file, less those that a decorator hands on."""
     found, tree = set(), ast.parse(text)
     for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-            and not node.decorator_list
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and OWN.issuperset(
+            map(ast.unparse, node.decorator_list)
         ):
             found.add(node.name)
     for node in tree.body:
@@ -59,6 +61,12 @@ class Weights:
         """What `accumulate` begins with; `emptied`."""
     def accumulate(self): return USED
     def _asked(self): ...
+    @property
+    def next_best(self): ...
     def __len__(self): return 0
 '''
-    assert unnamed([source], ["Weights().accumulate()", "hx-post='{{ _asked }}'"]) == {"LEFT", "emptied"}
+    assert unnamed([source], ["Weights().accumulate()", "hx-post='{{ _asked }}'"]) == {
+        "LEFT",
+        "emptied",
+        "next_best",
+    }

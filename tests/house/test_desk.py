@@ -19,15 +19,21 @@ HOUSE = Path(__file__).resolve().parents[2] / "src" / "holdfast"
 INSIDE = {"data", "desk"}
 """The rooms where rows are: sources, with their pools that draw ahead without looking; and the desk."""
 OUTSIDE = {
-    "cli.py": {"ingest": "writes the owner's store", "suggest_schema": "for the owner's eyes"},
+    "cli.py": {
+        "ingest": "writes the owner's store", "suggest_toml": "for the owner's eyes",
+        "declared_units": "writes the owner's store", "ingest_units": "writes the owner's store",
+    },
     "session/table.py": {
         "Source": "opening and saving", "save_store": "saving", "StoreSource": "opening", "open_source": "opening",
         "traces": "which rows are the same, without looking at them",
+        "UnitSource": "opening and saving", "save_units": "saving", "open_store": "opening",
+        "declared_units": "opening", "open_units": "opening",
     },
     "session/session.py": {"Source": "handed to the desk, and not kept"},
     "session/opening.py": {"Span": "where rows are", "Trace": "where rows are"},
     "service/tables.py": {"DeferredSource": "opening", "look": "opening", "marks": "where rows are"},
     "audit/session_cases.py": {"open_source": "opening rows that the opponent made up"},
+    "audit/unit_cases.py": dict.fromkeys(("declared_units", "open_units"), "opening rows that the opponent made up"),
 }  # fmt: skip
 """Who else imports what from `data`, by nature. `mechanisms`, `stream` and `local` used alone know no source."""
 READS = {"scan", "gather", "draw", "totals", "one"}
@@ -184,8 +190,8 @@ def upward_calls(place: str, text: str) -> list[str]:
 
 LAZY = {"__init__.py", "learn/__init__.py", "service/__init__.py"}
 """Doors of rooms that load their own files, and lower ones, when they are asked for."""
-STRANGERS = {"audit/peer_cases.py", "client/magic.py"}
-"""Who loads a library of others by its name."""
+STRANGERS = {"audit/peer_cases.py", "client/magic.py", "doctor.py", "session/answer_columns.py"}
+"""Who loads a library of others by its name, or asks for its version."""
 
 
 def test_nobody_calls_a_room_above_by_its_name() -> None:

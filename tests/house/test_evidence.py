@@ -85,3 +85,15 @@ def test_every_attack_and_mechanism_is_played_a_thousand_times(evidence: None) -
     assert {(cell.attack, cell.answerer) for cell in full} == {(a, m) for a in ATTACKS for m in ANSWERERS}
     assert min(cell.runs for cell in full) >= 1000
     assert sum(job.count for job in jobs(full)) == sum(cell.runs for cell in full)
+
+
+def test_exact_answers_leave_the_plan_under_attack_and_planned_ones_do_not(evidence: None) -> None:
+    from evidence.attacks import modes, play
+
+    plans = modes()
+    width = plans["the first session, m by place"].width
+    naive, _ = play(None, 12)
+    assert (naive > width).mean() > 0.5
+    for places in plans.values():
+        errors, _ = play(places, 12)
+        assert (errors > places.width).sum() <= 2

@@ -252,3 +252,18 @@ def test_the_import_contract_lists_every_room() -> None:
 def test_files_stay_small() -> None:
     for path in SOURCES:
         assert len(path.read_text().splitlines()) <= 500, path
+
+
+OUTSIDE_THE_HOUSE = re.compile(
+    r"theory(\.md)? [0-9]|theory\.md|seed 00|Theorem 0\.[0-9]|the lecture's Theorem", re.IGNORECASE
+)
+
+
+def test_nothing_is_cited_that_nobody_can_read() -> None:
+    """A proof is in docs/theorems.md or in a paper that is named."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("**/*.md"), *SOURCES, *(ROOT / "evidence").glob("*")]
+    for path in pages:
+        if path.suffix in (".md", ".py"):
+            found = OUTSIDE_THE_HOUSE.search(path.read_text())
+            assert found is None, f"{path}: {found and found[0]}"
+    assert OUTSIDE_THE_HOUSE.search("Reference: Theory 2.5")

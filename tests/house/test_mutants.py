@@ -9,8 +9,6 @@ import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
@@ -20,6 +18,7 @@ from mutants.plant import SOURCES, Function, faults, faulty_code, functions  # n
 from mutants.run import Verdict  # noqa: E402
 
 LAPLACE = Function(SOURCES / "privacy" / "rule.py", "_laplace")
+GROUP = Function(SOURCES / "privacy" / "rule.py", "_group_pure")
 
 
 def everything() -> list[Function]:
@@ -62,34 +61,42 @@ def test_every_listed_pattern_names_a_function_and_every_reason_a_fault() -> Non
     assert len([fault for fault in planted if reason(fault)]) == len(HARMLESS), "a number tells them apart"
 
 
-@pytest.mark.parametrize(
-    ("test", "outcome"),
-    [
-        ("tests/privacy/test_rule_formulas.py::test_every_rule_has_a_case", "survived"),
-        ("tests/privacy/test_rule_formulas.py::test_a_rule_is_its_theorem", "killed"),
-    ],
-)
-def test_a_fault_is_killed_by_a_test_that_looks_and_survives_one_that_does_not(
-    tmp_path: Path, test: str, outcome: str
-) -> None:
-    touched = {test: {"seconds": 0.1, "failed": False, "functions": [str(LAPLACE)]}}
-    (tmp_path / "touched.main").write_text(json.dumps(touched))
-    command = [sys.executable, "-m", "mutants", "--only", str(LAPLACE), "--share", "0", "--processes", "1"]
+def test_a_fault_is_killed_by_a_test_that_looks_and_survives_one_that_does_not(tmp_path: Path) -> None:
+    tests = {"test_a_rule_is_its_theorem": LAPLACE, "test_every_rule_has_a_case": GROUP}
+    page, status = planted(tmp_path, tests, patience=60)
+    survivors = len(faults(GROUP))
+    assert f"| listed functions | {1 + survivors} | 1 | 0 | {survivors} | 0 | 0 |" in page
+    assert status == 1 and len(json.loads((tmp_path / "kills").read_text())) == 1
+
+
+def test_a_run_that_is_ended_for_its_time_is_no_kill(tmp_path: Path) -> None:
+    page, status = planted(tmp_path, {"test_a_rule_is_its_theorem": LAPLACE}, patience=0)
+    assert "| listed functions | 1 | 0 | 0 | 0 | 1 | 0 |" in page
+    assert status == 1 and not (tmp_path / "kills").exists()
+
+
+def planted(folder: Path, tests: dict[str, Function], patience: int) -> tuple[str, int]:
+    """(the page, the exit status) of a run in which each test is all that is known to reach its function."""
+    touched = {
+        f"tests/privacy/test_rule_formulas.py::{test}": {"seconds": 0.0, "functions": [str(function)]}
+        for test, function in tests.items()
+    }
+    (folder / "touched.main").write_text(json.dumps(touched))
+    command = [sys.executable, "-m", "mutants", "--only", ",".join(map(str, tests.values())), "--share", "0"]
+    command += ["--patience", str(patience), "--processes", "1"]
     ran = subprocess.run(
-        [*command, "--touched", str(tmp_path / "touched"), "--cache", str(tmp_path / "cache")],
+        [*command, "--touched", str(folder / "touched"), "--cache", str(folder / "kills")],
         cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=300,
         env=os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}"},
     )
-    assert ran.returncode == int(outcome == "survived"), ran.stderr
-    killed, survived = (1, 0) if outcome == "killed" else (0, 1)
-    assert f"| listed functions | 1 | {killed} | 0 | {survived} | 0 |" in ran.stdout
+    return ran.stdout + ran.stderr, ran.returncode
 
 
 def test_a_listed_fault_that_survives_fails_the_run() -> None:
     (fault,) = faults(LAPLACE)
-    for outcome, failed in (("killed", False), ("survived", True), ("unreached", True)):
+    for outcome, failed in (("killed", False), ("survived", True), ("timed out", True), ("unreached", True)):
         page, broken = report([Verdict(fault, outcome, 1)], 0, 0, 0.0, "x")
         assert broken is failed and (str(fault) in page) is failed

@@ -12,7 +12,11 @@ from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
+import pandas
+import polars
+import pyarrow
 import pytest
+from matplotlib.figure import Figure
 from mypy import api
 
 import holdfast as hf
@@ -126,6 +130,8 @@ NAMES: dict[str, Any] = {}
 for _room in pkgutil.walk_packages(hf.__path__, "holdfast."):
     if _room.name.split(".")[1] in ("planning", "session", "weights", "optimize", "client", "data", "ledger"):
         NAMES |= vars(importlib.import_module(_room.name))
+# What a type checker alone imports: an answer can become each of these.
+NAMES |= {"pandas": pandas, "polars": polars, "pyarrow": pyarrow, "Figure": Figure}
 
 
 def has_any(hint: Any) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 import holdfast as hf
 from holdfast import learn, synthesis
 from holdfast.data.open import open_source
+from holdfast.learn import clipped_descent, gram_regression
 from holdfast.ledger import MemoryLedger
 from holdfast.session.session import Session
 from holdfast.session.table import Table
@@ -23,6 +24,8 @@ from holdfast.session.table import Table
 SCHEMA = hf.Schema(
     x=hf.Integer(-2, 3), y=hf.Real(-1.0, 2.0, step=0.5), g=hf.Category("a", "b", "c"), t=hf.Boolean()
 )
+WITH_TEXTS = hf.Schema.from_mapping({**SCHEMA, "g": hf.Text(1)})
+"""The groups as texts that nobody declared."""
 Row = tuple[Any, ...]
 KINDS: tuple[Row, ...] = (
     (-2, -1.0, "a", False),
@@ -60,6 +63,7 @@ class Release:
     answers: tuple[tuple[bool, ...], ...] = ((),)
     slack: float = 1.001
     because: str = ""
+    schema: hf.Schema = SCHEMA
 
     def neighbours(self) -> Iterator[tuple[Row, ...]]:
         """All tables in which one person's rows are others; rows of one kind stand for each other."""
@@ -78,7 +82,7 @@ class Release:
     def opened(self, rows: Sequence[Row]) -> Session:
         """A fresh session on a table of its own."""
         columns = {name: np.array([row[i] for row in rows], dtype=object) for i, name in enumerate(SCHEMA)}
-        table = Table(open_source(columns, SCHEMA), MemoryLedger(), self.rows_per_unit)
+        table = Table(open_source(columns, self.schema), MemoryLedger(), self.rows_per_unit)
         return table.session(**CURRENCIES[self.currency], **self.session)
 
 
@@ -115,6 +119,7 @@ _TWO_PARTS = {"slack": 4.0, "because": "by votes: no row is the worst for the su
 QUESTIONS: dict[str, Question] = {
     "fraction": Question(lambda s, **how: s.fraction("x > 0", **how), 0.9, ALIKE),
     "fraction by": Question(lambda s, **how: s.fraction("x > 0 OR x < 0", by="g", **how), 0.9),
+    "difference": Question(lambda s, **how: s.difference("x > 0", "x < 0", **how), 1.8, ALIKE),
     "count": Question(lambda s, **how: s.count("t", **how), 5.4, ALIKE),
     "count by": Question(lambda s, **how: s.count("x IS NOT NULL", by="g", **how), 5.4),
     "sum": Question(lambda s, **how: s.sum("x", **how), 27.0, ALIKE),
@@ -152,7 +157,7 @@ def _half(rows: dict[str, Any]) -> Any:
     return np.where(rows["x"] > 0, 1.0, 0.0) - 0.25 * (rows["g"] == 2)
 
 
-MECHANISMS = ("laplace", "gaussian", "votes", "subsampled-laplace", "exponential")
+MECHANISMS = ("laplace", "gaussian", "votes", "subsampled-laplace", "exponential", "smoothed")
 _BUDGETS = {"pure": {"epsilon": 60.0}, "zcdp": {"rho": 60.0}, "gdp": {"rho": 0.1}}
 
 
@@ -261,6 +266,16 @@ def _learned(session: Session) -> Any:
     return [found.index, found.error]
 
 
+def _fitted(session: Session, **how: Any) -> Any:
+    found = clipped_descent.fit(session, ["x", "y"], "t", 2, rho=0.5, steps=2, **how)
+    return [found.coefficients.tolist(), found.intercepts.tolist(), found.excess]
+
+
+def _regressed(session: Session) -> Any:
+    found = gram_regression.regress(session, ["x"], "y", rho=0.5)
+    return found.coefficients.tolist()
+
+
 _HITS = ((), (True,), (False,) * 4 + (True, True), (False, False, True, False, True))
 _SPARSE = {"answers": _HITS, "base": ALIKE}
 _ROOM = {"slack": 1.05, "because": "four questions below do not quite pin the threshold"}
@@ -279,6 +294,10 @@ _VOTED = {"slack": 1.1, "because": "the zCDP of a vote is charged by its range, 
 _RUN = {
     "slack": 1.7,
     "because": "the results of the runs do not lie at both ends of the region on every path",
+}
+_SHAPES = {
+    "slack": 2.5,
+    "because": "no two of these rows are at right angles, as the worst second moments are",
 }
 _SEARCHED = {"slack": 2.0, "because": "no condition moves all candidates the worst way"}
 Other = tuple[Ask, tuple[str, ...], dict[str, Any]]
@@ -304,6 +323,16 @@ OTHERS: dict[str, Other] = {
     "sparse vector, best": (lambda s: _watched(s, hits=1, epsilon=2.0), ("pure", "zcdp"), _SPARSE | _ROOM),
     "sparse vector, best, two hits": (
         lambda s: _watched(s, hits=2, epsilon=4.0),
+        ("pure", "zcdp"),
+        _SPARSE | _RUNS,
+    ),
+    "sparse vector, logistic": (
+        lambda s: _watched(s, hits=1, epsilon=2.0, version="logistic"),
+        ("pure", "zcdp"),
+        _SPARSE | {"slack": 1.4, "because": "logistic noise reaches its ratio far out only"},
+    ),
+    "sparse vector, logistic, two hits": (
+        lambda s: _watched(s, hits=2, epsilon=4.0, version="logistic"),
         ("pure", "zcdp"),
         _SPARSE | _RUNS,
     ),
@@ -371,6 +400,10 @@ OTHERS: dict[str, Other] = {
     ),
     "quality": (_quality, ("zcdp",), {}),
     "learn": (_learned, ("pure", "zcdp"), {}),
+    "fit": (_fitted, ("zcdp", "gdp"), _SHAPES),
+    "fit, without intercept": (lambda s: _fitted(s, intercept=False), ("gdp",), _SHAPES),
+    "fit, balanced": (lambda s: _fitted(s, class_weights="balanced"), ("zcdp",), _SHAPES),
+    "regress": (_regressed, ("zcdp", "gdp"), _SHAPES),
 }
 
 
@@ -379,6 +412,24 @@ def others() -> Iterator[Release]:
     for name, (ask, currencies, more) in OTHERS.items():
         for currency in currencies:
             yield Release(f"{name}, {currency}", ask, currency, TABLE, **more)
+
+
+def discoveries() -> Iterator[Release]:
+    """Keys that several rows have, so that all neighbours have the same; what one row alone has is the matter of delta
+    (tests/mechanisms/test_shown_keys.py)."""
+    asked: dict[str, tuple[str, Callable[[Session], Any]]] = {
+        "gaussian": ("table", lambda s: s.keys("g", rho=0.5, delta=0.1)),
+        "logistic": ("population", lambda s: s.keys("g", rho=0.25, delta=0.1)),
+        "by": ("table", lambda s: s.count("x > -9", by="g", rho=60.0)),
+    }
+    for name, (target, ask) in asked.items():
+        session = TABLE | {"target": target, "delta": 0.5, "keys_delta": 0.25}
+        base = (KINDS[0],) * 8 + (KINDS[1],) * 8 + (KINDS[3],) * 8
+        more: dict[str, Any] = {} if name == "gaussian" else {"slack": 1.2, "because": "odds some way off"}
+        yield Release(f"keys, {name}, zcdp", ask, "zcdp", session, base, schema=WITH_TEXTS, **more)
+        yield Release(
+            f"keys, {name}, zcdp, two rows", ask, "zcdp", session, base, schema=WITH_TEXTS, **_PAIRED
+        )
 
 
 def owned_in_pairs() -> Iterator[Release]:
@@ -399,9 +450,20 @@ def owned_in_pairs() -> Iterator[Release]:
 _PAIRED = {"rows_per_unit": 2, "slack": math.inf, "because": "two rows seldom do their worst together"}
 
 
+def for_the_population() -> Iterator[Release]:
+    """What is released in another way there: a difference is told after its disagreement."""
+    for currency in ("zcdp", "gdp"):
+        how = _BUDGETS["gdp"]
+        yield replace(
+            _put("difference after its disagreement", currency, QUESTIONS["difference"], how),
+            session={"queries": 20, "confidence": 0.5},
+            base=ALIKE * 5,
+        )
+
+
 def planned_for_validity() -> Iterator[Release]:
     """Sessions with one mechanism and one noise for all answers."""
-    for only, terms in itertools.product(("gaussian", "votes"), ({"within": 0.45}, {"intervals": "odds"})):
+    for only, terms in itertools.product(("gaussian", "votes"), ({"within": 0.12}, {"intervals": "odds"})):
         for name in ("fraction", "count", "sum", "mean", "statistic"):
             question = QUESTIONS[name]
             yield Release(
@@ -409,7 +471,7 @@ def planned_for_validity() -> Iterator[Release]:
                 lambda session, put=question.put: put(session),
                 "validity",
                 terms | {"queries": 2, "confidence": 0.5, "only": only},
-                KINDS[:1] * 40,
+                KINDS[:1] * (400 if "within" in terms else 40),
                 slack=2.5,
                 because="a mean is charged as two answers, and no row is the worst for both",
             )

@@ -23,6 +23,7 @@ Law = Callable[[Asking, Asking], None]
 ASKED: dict[str, Call] = {
     "fraction": ("fraction", ("age > 40 and smoker = 'yes'",), {"within": 0.1}),
     "count": ("count", ("income > 100",), {"within": 500}),
+    "difference": ("difference", ("age > 40", "age > 42 and smoker = 'yes'"), {"within": 0.3, "expect": 0.4}),
     "by": ("count", (), {"by": "age", "edges": [0, 50, 99], "rho": 1e-3}),
     "sum": ("sum", ("income",), {"rho": 1e-3}),
     "mean": ("mean", ("age + 1", "smoker = 'yes'"), {"epsilon": 0.3}),
@@ -39,6 +40,10 @@ REFUSED: dict[str, Call] = {
     "misspelt budget": ("select", (["age > 3"],), {"epsilno": 0.1}),
     "misspelt term": ("sparse_vector", (0.5, 1), {"eps": 0.1}),
     "too many": ("sample", ("age > 3", "age > 4"), {}),
+    "one condition": ("difference", ("age > 40",), {}),
+    "no condition": ("difference", ("age > 40", None), {}),
+    "no share": ("difference", ("age > 40", "age > 41"), {"expect": 1.5}),
+    "no difference": ("difference", ("age > 40", "40 < age"), {"within": 0.1}),
     "two accuracies": ("mean", ("age",), {"within": 0.05, "rho": 1.0}),
     "negative": ("sum", ("age",), {"within": -1}),
     "words for a number": ("sum", ("age",), {"rho": "much"}),
@@ -159,7 +164,7 @@ def an_account_adds_up(asker: Asking, beside: Asking) -> None:
     assert [answer.to_json() for answer in asker.history] == [answer.to_json() for answer in answers]
     assert asker.spent == pytest.approx(sum(answer.rho for answer in answers), abs=1e-8)
     assert asker.spent + asker.remaining == pytest.approx(asker.limit)
-    for name in ("currency", "confidence", "queries", "schema", "limit"):
+    for name in ("currency", "confidence", "queries", "schema", "limit", "plan", "meter"):
         assert getattr(asker, name) == getattr(beside, name), name
     assert f"{len(answers)}" in str(asker.report())
 

@@ -9,16 +9,19 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from typing import Any, get_args
 
 import numpy as np
 import pytest
-from laws import releases
+from laws import releases, unit_releases
 from laws.judge import Verdict, asked, guarded, judged
 from laws.releases import CURRENCIES, KINDS, TABLE, Release
 from oracles.tape import DOORS, LawBroken, Tape, doors, playing
 
+from holdfast.data.unit_cap import Cap
 from holdfast.errors import MechanismError
 from holdfast.mechanisms.selection import exponential
 from holdfast.mechanisms.sparse_vector import SparseVector
@@ -27,11 +30,11 @@ from holdfast.noise import bernoulli, laplace
 from holdfast.noise.subset import with_replacement
 from holdfast.optimize import descent
 from holdfast.optimize.plan_search import Search
-from holdfast.planning import planner, recipe_event
+from holdfast.planning import recipe_bought, recipe_event
 from holdfast.privacy import event as events
 from holdfast.query.measurement import Measurement
 from holdfast.query.statistic import Kind, Sensitivity, Workload
-from holdfast.session import release
+from holdfast.session import price, release
 from holdfast.session import session as session_room
 from holdfast.weights import terms_choice
 from holdfast.weights.versions import WeightsTerms
@@ -47,6 +50,9 @@ RELEASES: dict[str, Release] = {
         *releases.others(),
         *releases.owned_in_pairs(),
         *releases.planned_for_validity(),
+        *unit_releases.units(),
+        *releases.for_the_population(),
+        *releases.discoveries(),
     )
 }
 
@@ -103,7 +109,7 @@ def test_every_mechanism_is_taken_in_every_currency_that_can_count_it() -> None:
     for currency in ("pure", "zcdp", "gdp"):
         session = Release("", lambda s: None, currency, TABLE).opened(KINDS)
         heard = {m for _, m, c, one in ANSWERED if c == currency and verdict(one.name) is not None and m}
-        assert heard - {"exponential"} == set(session._terms.mechanisms)
+        assert heard - {"exponential", "smoothed"} == set(session._terms.mechanisms)
     assert {m for _, m, _, one in ANSWERED if m and verdict(one.name)} == set(releases.MECHANISMS)
 
 
@@ -179,9 +185,24 @@ def bare(vector: SparseVector, units: int) -> bool:
     return above
 
 
+def by_place(hashes: Callable[..., Any]) -> Callable[..., Any]:
+    def planted(cap: Cap, units: Any, rows: Any, copies: Any) -> Any:
+        return hashes(cap, units, rows, np.arange(len(copies)))
+
+    return planted
+
+
+def tells_how_many(answered: Callable[..., Any]) -> Callable[..., Any]:
+    def planted(planned: Any, paid: Any, terms: Any) -> Any:
+        events = sum(int(part["visits"].sum()) for part in paid.scan(["visits"]))
+        return replace(answered(planned, paid, terms), rows_read=events)
+
+    return planted
+
+
 TWINS: dict[str, tuple[list[tuple[Any, str, Any]], str]] = {
     "a quantile by groups is charged once": (
-        [(room, "selections", lambda totals: 3) for room in (recipe_event, planner)],
+        [(room, "selections", lambda totals: 3) for room in (recipe_event, recipe_bought)],
         "quantile by, as planned, pure",
     ),
     "a sample with replacement at the price of one without": (
@@ -214,7 +235,7 @@ TWINS: dict[str, tuple[list[tuple[Any, str, Any]], str]] = {
     ),
     **{
         f"one row of a person's two is charged: {name}": (
-            [(session_room, "Group", lambda event, size: event)],
+            [(price, "Group", lambda event, size: event)],
             f"{name}, two rows",
         )
         for name in ("select, exponential, pure", "sparse vector, best, pure", "weights, lecture, zcdp")
@@ -226,6 +247,29 @@ TWINS: dict[str, tuple[list[tuple[Any, str, Any]], str]] = {
     "a sparse vector without noise on its questions": (
         [(SparseVector, "_test", bare)],
         "sparse vector, best, pure",
+    ),
+    "one row of a unit's two is charged": (
+        [(Measurement, "most", 1)],
+        "count of events, pure",
+    ),
+    "one row of a unit's two is charged: a quantile": (
+        [(Workload, "most", 1)],
+        "quantile of events, zcdp",
+    ),
+    "what is kept of a unit depends on the units before it": (
+        [
+            (Cap, "hashes", by_place(Cap.hashes)),
+            (unit_releases, "source_of", unit_releases.source_of.__wrapped__),
+        ],
+        "sum over events, pure",
+    ),
+    "the number of events is told for nothing": (
+        [(session_room, "release", tells_how_many(release.release))],
+        "fraction of units, pure",
+    ),
+    "a disagreement that is told almost exactly": (
+        [(release, "DISAGREEMENT_NOISE", Fraction(1, 9))],
+        "difference after its disagreement, zcdp",
     ),
     "three votes at the price of two": (
         [(recipe_event, "Votes", lambda rows, votes, flip: events.Votes(rows, votes - 1, flip))],

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import holdfast as hf
+from holdfast import learn
 
 GOOD = 0.04
 """`hint` says the label of a row a little more often than not: with chance 1/2 + GOOD."""
@@ -24,6 +25,24 @@ def overfitted(session: hf.Session, ids: int, rho: float) -> Any:
     """For each id, what most of its rows are labelled, as two noisy answers of the session tell."""
     how: dict[str, Any] = {"by": "id", "edges": list(range(ids + 1)), "rho": rho / 2}
     return session.count("label", **how).value > session.count("NOT label", **how).value
+
+
+def tempted(session: hf.Session, ids: int, rho: float, against: float) -> learn.OwnLoss:
+    """theta times (agreement with the overfitted rule, minus `against`): best at 1, where these rows say -1."""
+    says = overfitted(session, ids, rho)
+
+    def slope(rows: Any) -> Any:
+        return np.where(says[rows[:, 0].astype(np.int64)] == (rows[:, 1] > 0), 1.0, -1.0) - against
+
+    return learn.OwnLoss(
+        session.schema,
+        ["id", "label"],
+        value=lambda theta, rows: theta[0] * slope(rows),
+        gradient=lambda theta, rows: slope(rows)[:, None],
+        region=learn.Box((-1.0,), (1.0,)),
+        lipschitz=1 + against,
+        smooth=0.05,
+    )
 
 
 def slipping_in(table: hf.Table, other: hf.Session) -> Any:

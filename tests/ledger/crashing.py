@@ -82,7 +82,7 @@ class ChargesAfterwards:
         self._owed.charge = (session, key, plan, event, charge)
         return Entry(0, session, key, plan, event, charge, None)
 
-    def record(self, entry: int, answer: str, *, secret: bool = False) -> str:
+    def record(self, entry: int, answer: str, *, secret: bool = False, told: int | None = None) -> str:
         self._owed.answer = (self._owed.charge, answer)
         return answer
 

@@ -448,20 +448,20 @@ class Noted:
 @pytest.mark.parametrize("capped", [True, False], ids=["capped", "without a cap"])
 def test_after_a_loss_everything_that_may_have_been_charged_is(seen: bool, capped: bool) -> None:
     """All that the anchor saw, or without one all that the cap leaves; and all that each session had left."""
-    cap = Account("the table", "pure", 100) if capped else None
+    cap = Account("the table", "pure", 100, delta=90) if capped else None
     mark = chained.Mark(17, "ab" * 32, Totals(8, 5, 61)) if seen else None
     over = Account(chained.LOST, "zcdp", 0)
-    writer = Noted(cap, 40, {Account("ann", "zcdp", 50): 20, Account("bob", "zcdp", 5): 9, over: 0})
+    writer = Noted(cap, 40, {Account("ann", "zcdp", 50, delta=7): 20, Account("bob", "zcdp", 5): 9, over: 0})
     chained._charge_what_was_lost(writer, mark)  # type: ignore[arg-type]
     units, queries = (61, 5) if seen else (60 if capped else 0, 0)
     place, head = (17, "ab" * 32) if seen else (-1, "")
     told = {"lost_place": place, "lost_head": head, "lost_units": units, "lost_queries": queries}
     assert writer.notes == [("restored", told)]
-    assert writer.opened == [Account(chained.LOST, "pure" if capped else "zcdp", 0)]
+    assert writer.opened == [Account(chained.LOST, "pure" if capped else "zcdp", 0, delta=chained.MOST)]
     lost = {
-        "ann": Charge(30, 0, 0, UNCOVERED),
+        "ann": Charge(30, 0, 0, UNCOVERED, 7),
         "bob": Charge(0, 0, 0, UNCOVERED),
-        chained.LOST: Charge(0, units, queries, UNCOVERED),
+        chained.LOST: Charge(0, units, queries, UNCOVERED, 90 if capped else 0),
     }
     assert writer.charged == {
         name: ("restored 9", chained.LOST, "{}", charge) for name, charge in lost.items()

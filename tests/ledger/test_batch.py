@@ -324,15 +324,10 @@ def many_put(
     return scenario
 
 
-@pytest.mark.parametrize(
-    ("threads", "closes", "coarse"), [(3, False, False), (2, True, False), (3, True, True)]
-)
-def test_in_every_order_of_steps_everybody_is_told(threads: int, closes: bool, coarse: bool) -> None:
-    assert walked(Batches, many_put(threads, closes=closes), coarse=coarse) > 100
-
-
-def test_in_every_order_of_steps_of_four_threads_everybody_is_told() -> None:
-    assert walked(Batches, many_put(4), coarse=True) > 1000
+@pytest.mark.parametrize(("threads", "closes"), [(3, False), (2, True)])
+def test_in_every_order_of_steps_everybody_is_told(threads: int, closes: bool) -> None:
+    """As few threads as the twins below need; `evidence/interleavings.py` walks four, and three before a close."""
+    assert walked(Batches, many_put(threads, closes=closes)) > 100
 
 
 def test_a_leader_that_is_chosen_while_it_looks_leaves_the_others_asleep() -> None:
@@ -347,7 +342,7 @@ def test_in_every_order_a_commit_that_fails_stops_nobody_else(fails: type[Except
     assert walked(Batches, many_put(3, fails=fails), coarse=True) > 100
 
 
-@pytest.mark.parametrize(("threads", "who"), [(2, 0), (2, 1), (3, 0), (3, 1), (3, 2)])
+@pytest.mark.parametrize(("threads", "who"), [(2, 0), (2, 1), (3, 0)])
 def test_in_every_order_an_interrupt_at_any_place_stops_nobody_else(threads: int, who: int) -> None:
     assert walked(Batches, many_put(threads), coarse=threads > 2, interrupts=f"thread{who}") > 100
 

@@ -54,4 +54,5 @@ def test_a_refusal_says_what_was_wanted_and_what_was_left() -> None:
 def test_a_charge_is_whole_and_not_below_nothing(bad: tuple[int, int, int]) -> None:
     with pytest.raises(InputError, match="whole units"):
         Charge(*bad)
-    assert Totals(1, 2, 3).plus(4, 5) == Totals(2, 6, 8)
+    assert Totals(1, 2, 3).of_session(Charge(5, 6, 4, 7, 8)) == Totals(2, 6, 8, 7, 8)
+    assert Totals(1, 2, 3, 4).of_table(Charge(5, 6, 4, 7, 8)) == Totals(2, 6, 9, 11, 8)

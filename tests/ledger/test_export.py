@@ -18,7 +18,7 @@ SCHEMA = hf.Schema(x=hf.Integer(0, 99), y=hf.Integer(0, 3))
 class TellsAll(MemoryLedger):
     """The broken twin: what is secret is kept as any answer."""
 
-    def record(self, entry: int, answer: str, *, secret: bool = False) -> str:
+    def record(self, entry: int, answer: str, *, secret: bool = False, told: int | None = None) -> str:
         return super().record(entry, answer)
 
 

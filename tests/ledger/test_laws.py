@@ -20,6 +20,7 @@ import pytest
 from holdfast.errors import BudgetError, InputError, LedgerError
 from holdfast.ledger import (
     LOOKS,
+    UNCOVERED,
     Account,
     Charge,
     Ledger,
@@ -227,7 +228,15 @@ def test_answers_recorded_without_looking_would_be_caught() -> None:
     class Careless(MemoryLedger):
         """The broken twin."""
 
-        def record(self, entry: int, answer: str, *, secret: bool = False, after: int | None = None) -> str:
+        def record(
+            self,
+            entry: int,
+            answer: str,
+            *,
+            secret: bool = False,
+            after: int | None = None,
+            told: int | None = None,
+        ) -> str:
             return super().record(entry, answer, secret=secret)
 
     assert quickest(Careless()) == 8
@@ -296,6 +305,64 @@ def test_copying_keeps_every_charge(ledger: Ledger, tmp_path: Path) -> None:
     assert target.limit() == ledger.limit()
     assert set(target.accounts()) == set(ledger.accounts())
     target.close()
+
+
+def test_what_an_answer_did_not_tell_is_free_again(ledger: Ledger) -> None:
+    """Reserved before, read off the answer after: in the same transaction, once, and never below what was told."""
+    ledger.open(Account("s", "zcdp", 10**18))
+    first, second, third = (
+        ledger.reserve("s", key, "{}", "{}", Charge(1, 1, 1, information))
+        for key, information in (("a", 100), ("b", 40), ("c", 7))
+    )
+    assert ledger.totals().information == 147
+    with pytest.raises(Stale):
+        ledger.reserve("s", "d", "{}", "{}", Charge(1, 1, 1, 5), Precondition(table_information=146))
+    assert ledger.record(first.id, "one", told=30) == "one"
+    assert ledger.record(first.id, "other", told=0) == "one", "the first outcome stands"
+    assert ledger.totals().information == ledger.moment("s").table.information == 77
+    fourth = ledger.reserve("s", "d", "{}", "{}", Charge(1, 1, 1, 5), Precondition(table_information=77))
+    ledger.record(second.id, "two")
+    ledger.record(third.id, "three", told=9)
+    ledger.record(fourth.id, "four", told=0)
+    assert ledger.totals() == Totals(4, 4, 4, 77), (
+        "as reserved where nothing is said, and where more was told"
+    )
+    assert [entry.spared for entry in ledger.entries()] == [70, 0, 0, 5]
+    assert verify(ledger).totals == ledger.totals()
+
+
+def test_what_is_uncovered_stays_so(ledger: Ledger) -> None:
+    ledger.open(Account("s", "zcdp", 10**18))
+    small = ledger.reserve("s", "a", "{}", "{}", Charge(1, 1, 1, 100))
+    end = ledger.reserve("s", "b", "{}", "{}", Charge(1, 1, 1, UNCOVERED))
+    for entry in (small, end):
+        ledger.record(entry.id, "told", told=0)
+    assert ledger.totals().information == UNCOVERED == verify(ledger).totals.information
+
+
+def test_more_than_was_reserved_is_not_given_back_in_a_perfect_chain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin: a ledger that believes any number; the walk over its history notices."""
+    ledger = MemoryLedger()
+    ledger.open(Account("s", "zcdp", 10))
+    entry = ledger.reserve("s", "a", "{}", "{}", Charge(1, 1, 1, 100))
+    ledger.reserve("s", "b", "{}", "{}", Charge(1, 1, 1, 100))
+    with monkeypatch.context() as patch:
+        patch.setattr(Totals, "sparing", lambda self, reserved, told: reserved - told)
+        ledger.record(entry.id, "one", told=-50)
+    with pytest.raises(LedgerError, match="gives back more"):
+        verify(ledger)
+
+
+def test_copying_keeps_what_was_told(ledger: Ledger, tmp_path: Path) -> None:
+    ledger.open(Account("s", "zcdp", 10**18))
+    for key in "abc":
+        entry = ledger.reserve("s", key, "{}", "{}", Charge(1, 1, 1, 100))
+        if key != "b":
+            ledger.record(entry.id, "told", told=10)
+    copy = SqliteLedger(tmp_path / "copy.ledger")
+    copy_ledger(ledger, copy)
+    assert copy.totals() == ledger.totals() == Totals(3, 3, 3, 120)
+    copy.close()
 
 
 def test_copying_keeps_the_order_of_the_answers(ledger: Ledger, tmp_path: Path) -> None:
@@ -479,7 +546,7 @@ def test_strange_text_is_kept_or_refused_but_never_half(ledger: Ledger) -> None:
         except LedgerError:
             assert ledger.totals("s") == before
         else:
-            assert ledger.totals("s") == before.plus(1, 1)
+            assert ledger.totals("s") == before.of_session(Charge(1, 1))
     found = verify(ledger)
     assert found.totals == ledger.totals()
 
@@ -520,7 +587,7 @@ class ReadsTooEarly(MemoryLedger):
         if mine.units + charge.session > self._accounts[session].limit:
             raise BudgetError("spent")
         threading.Event().wait(0.001)
-        self._totals[session] = mine.plus(1, charge.session)
+        self._totals[session] = mine.of_session(charge)
 
 
 def test_the_race_catches_a_ledger_that_reads_too_early() -> None:

@@ -157,7 +157,7 @@ def test_warner_estimator() -> None:
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("k", [2, 16, 1000])
 def test_variances_of_the_theory(k: int, epsilon: float) -> None:
-    """theory.md 3(g): the variance for a rare item in closed form."""
+    """The variance for a rare item in closed form."""
     e, half = math.exp(epsilon), math.exp(epsilon / 2)
     best = 4 * e / (e - 1) ** 2
     claimed = {

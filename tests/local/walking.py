@@ -12,8 +12,7 @@ from fractions import Fraction
 from unittest import mock
 
 import numpy as np
-
-from holdfast.audit.choice_tree import ChoiceBits, walk
+from oracles.choice_tree import ChoiceBits, walk
 
 Law = dict[Hashable, Fraction]
 Twin = Callable[[Fraction], Fraction]

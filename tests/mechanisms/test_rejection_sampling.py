@@ -8,11 +8,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from oracles.choice_tree import walk
 from oracles.selection_laws import exponential_law
 from oracles.statistics import FALSE_ALARM, chi_square
 from oracles.textbook_samplers import bernoulli_exp
 
-from holdfast.audit.choice_tree import walk
 from holdfast.errors import InputError
 from holdfast.mechanisms.rejection_sampling import lecture_rejection_sampler
 from holdfast.noise.bits import Bits, ReplayedBits

@@ -9,6 +9,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from oracles.choice_tree import walk
 from oracles.selection_laws import (
     exponential_law,
     log_range,
@@ -19,7 +20,6 @@ from oracles.selection_laws import (
 )
 from oracles.statistics import FALSE_ALARM, chi_square
 
-from holdfast.audit.choice_tree import walk
 from holdfast.errors import InputError
 from holdfast.mechanisms import selection
 from holdfast.mechanisms.flips import flips

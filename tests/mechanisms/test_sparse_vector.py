@@ -11,12 +11,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from oracles.sparse_vector_law import excess, gaussian, laplace, law, worst_log_ratio
+from oracles.sparse_vector_law import Logistic, excess, gaussian, laplace, law, worst_log_ratio
 from oracles.statistics import FALSE_ALARM, chi_square
 
 from holdfast.errors import BudgetError, InputError
 from holdfast.mechanisms import allocation
-from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach
+from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach, logistic_reach
 from holdfast.mechanisms.allocation import Allocation
 from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.noise.bits import ReplayedBits
@@ -29,8 +29,9 @@ EPSILON = Fraction(3, 2)
 
 
 def laws(a: Allocation, values: tuple[int, ...], hits: int) -> dict:
-    noise = laplace if a.noise == "laplace" else gaussian
-    return law(values, 1, noise(a.threshold), noise(a.question), hits=hits, redraw=a.redraw)
+    noise = gaussian if a.noise == "gaussian" else laplace
+    question = Logistic(a.question) if a.noise == "logistic" else noise(a.question)
+    return law(values, 1, noise(a.threshold), question, hits=hits, redraw=a.redraw)
 
 
 def worst(a: Allocation, hits: int, shifts: list[tuple[int, ...]]) -> float:
@@ -51,6 +52,45 @@ def test_best_is_within_epsilon_on_neighbours(hits: int) -> None:
     assert worst(a, hits, EITHER_WAY) <= EPSILON + 1e-9
     broken = replace(a, question=a.question / 4, threshold=a.threshold / 2)
     assert worst(broken, hits, EITHER_WAY) > EPSILON, "twin: too little noise"
+
+
+@pytest.mark.parametrize("hits", [1, 2])
+@pytest.mark.parametrize("monotone", [False, True])
+def test_logistic_is_within_epsilon_on_neighbours(hits: int, monotone: bool) -> None:
+    a = allocation.logistic(allocation.pure(1, EPSILON, hits, monotone=monotone, numeric=False))
+    shifts = SAME_WAY if monotone else EITHER_WAY
+    assert pure(a.event).epsilon == EPSILON
+    assert worst(a, hits, shifts) <= EPSILON + 1e-9
+    broken = replace(a, question=a.question / 6, threshold=a.threshold / 2)
+    assert worst(broken, hits, shifts) > EPSILON, "twin: too little noise"
+
+
+def test_a_public_threshold_makes_every_answer_below_cost_something() -> None:
+    """The twin: eleven questions that rise by one row, without noise on the threshold."""
+    a = allocation.logistic(allocation.pure(1, EPSILON, 1, monotone=False, numeric=False))
+    low, high = (0,) * 11, (1,) * 11
+    assert worst_log_ratio(laws(a, low, 1), laws(a, high, 1)) <= EPSILON + 1e-9
+    bare = [
+        law(v, 1, laplace(Fraction(1, 100)), Logistic(a.question), hits=1, redraw=False) for v in (low, high)
+    ]
+    assert worst_log_ratio(*bare) > EPSILON
+
+
+def test_logistic_has_the_budget_of_best_and_runs_follow_its_law() -> None:
+    for terms in ({"epsilon": 2.0}, {"rho": 0.5}, {"epsilon": 2.0, "delta": 0.01}):
+        found = SparseVector(3, hits=3, version="logistic", **terms)
+        best = SparseVector(3, hits=3, **terms)
+        assert found.allocation == replace(best.allocation, noise="logistic")
+    bits, values, seen = ReplayedBits(5), (0, 2, 1, 3), Counter()
+    for _ in range(4000):
+        vector = SparseVector(1, epsilon=EPSILON, hits=2, version="logistic", bits=bits)
+        seen[tuple(vector.above(value) for value in values if not vector.halted)] += 1
+    twice = replace(vector.allocation, question=vector.allocation.question * 2)
+    fits, twin = (
+        chi_square([seen[o] for o in truth], list(truth.values()))
+        for truth in (laws(a, values, 2) for a in (vector.allocation, twice))
+    )
+    assert twin < FALSE_ALARM < fits, "twin: twice the noise"
 
 
 def test_monotone_questions_need_less_noise_and_only_they() -> None:
@@ -275,7 +315,7 @@ def test_numeric_answers_have_their_own_noise() -> None:
     assert spent == EPSILON
 
 
-@pytest.mark.parametrize("version", ["best", "lecture", "gaussian"])
+@pytest.mark.parametrize("version", ["best", "logistic", "lecture", "gaussian"])
 def test_the_half_width_holds_at_its_confidence(version: str) -> None:
     extra = {"delta": 1e-3, "questions": 20} if version == "gaussian" else {}
     bits, misses, beta, runs = ReplayedBits(8), 0, 0.2, 200
@@ -289,7 +329,7 @@ def test_the_half_width_holds_at_its_confidence(version: str) -> None:
     assert tight.half_width(20, 0.2) < tight.half_width(20, 0.1) < tight.half_width(40, 0.1)
 
 
-@pytest.mark.parametrize("version", ["best", "lecture", "gaussian"])
+@pytest.mark.parametrize("version", ["best", "logistic", "lecture", "gaussian"])
 @pytest.mark.parametrize("scale", [1, 0.5])
 def test_the_half_width_is_the_reach_of_both_noises(version: str, scale: float) -> None:
     """Half of beta for the thresholds (one for each hit where they are drawn again), half for the questions; off the
@@ -300,7 +340,11 @@ def test_the_half_width_is_the_reach_of_both_noises(version: str, scale: float) 
     reach = gaussian_reach if allocated.noise == "gaussian" else laplace_reach
     thresholds = 3 if allocated.redraw else 1
     first = reach(allocated.threshold, beta / 2 / thresholds, False)
-    both = first + reach(allocated.question, beta / 2 / 11, False)
+    both = first + (
+        logistic_reach(allocated.question, beta / 2 / 11)
+        if version == "logistic"
+        else reach(allocated.question, beta / 2 / 11, False)
+    )
     expected = both if scale == 1 else float((both + 1) * vector._step)
     assert vector.half_width(11, beta) == expected
     assert vector.half_width(1, beta) < expected

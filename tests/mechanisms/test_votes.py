@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from oracles import statistics
+from oracles.choice_tree import walk
 from scipy import stats
 
-from holdfast.audit.choice_tree import walk
 from holdfast.errors import InputError
 from holdfast.mechanisms.votes import FLIP, round_randomly, unbiased, vote, votes
 from holdfast.noise.subset import with_replacement

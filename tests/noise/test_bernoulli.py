@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from oracles import statistics
+from oracles.choice_tree import ChoiceBits, walk
+from oracles.choice_tree import Law as Walked
 
-from holdfast.audit.choice_tree import ChoiceBits, walk
-from holdfast.audit.choice_tree import Law as Walked
 from holdfast.errors import InputError
 from holdfast.noise.bernoulli import bernoulli, bernoulli_vector
 from holdfast.noise.bits import ReplayedBits, system_bits

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from oracles import statistics, textbook_samplers
+from oracles.choice_tree import Law as Walked
+from oracles.choice_tree import walk
 
-from holdfast.audit.choice_tree import Law as Walked
-from holdfast.audit.choice_tree import walk
 from holdfast.noise.bits import Bits, system_bits
 from holdfast.noise.histogram import Histogram
 from holdfast.noise.law import Law

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from oracles.choice_tree import Law as Walked
+from oracles.choice_tree import walk
 
-from holdfast.audit.choice_tree import Law as Walked
-from holdfast.audit.choice_tree import walk
 from holdfast.noise import inversion_table
 from holdfast.noise.bits import ReplayedBits
 from holdfast.noise.inversion_table import InversionTable

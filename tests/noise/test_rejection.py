@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from oracles.choice_tree import ChoiceBits, walk
 
-from holdfast.audit.choice_tree import ChoiceBits, walk
 from holdfast.noise import rejection as rejection_module
 from holdfast.noise.bits import ReplayedBits
 from holdfast.noise.law import Law

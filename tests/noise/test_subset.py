@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import statistics
+from oracles.choice_tree import ChoiceBits, walk
 
-from holdfast.audit.choice_tree import ChoiceBits, walk
 from holdfast.errors import InputError
 from holdfast.noise.bits import ReplayedBits
 from holdfast.noise.subset import _last_of_each, _shuffled, with_replacement, without_replacement

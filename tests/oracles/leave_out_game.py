@@ -19,13 +19,18 @@ MENU = np.array(list(itertools.product((0, 1), repeat=3))[1:-1])
 
 
 class Game:
-    """All samples of `rows` rows of a population, with their chances, and what each question says of them."""
+    """All samples of `rows` rows, without their order, with their chances, and what each question says of them."""
 
     def __init__(self, rows: int, population: Sequence[float]) -> None:
         self.rows = rows
-        samples = np.array(list(itertools.product(range(3), repeat=rows)))
+        # The order of the rows is seen by nobody: one sample for each multiset, with the chance of all its orders.
+        samples = np.array(list(itertools.combinations_with_replacement(range(3), rows)))
+        orders = [
+            math.factorial(rows) // math.prod(math.factorial(int(count)) for count in np.bincount(sample))
+            for sample in samples
+        ]
         chances = np.asarray(population)
-        self.chance: Floats = chances[samples].prod(axis=1)
+        self.chance: Floats = np.array(orders) * chances[samples].prod(axis=1)
         self.counts = np.array([question[samples].sum(axis=1) for question in MENU])
         self.true: Floats = MENU @ chances
 
@@ -56,13 +61,11 @@ class Game:
         if not noises:
             return end(weight)
         s, later = noises[0], noises[1:]
-        return max(
-            sum(
-                self._play(weight * law * step(question, s / self.rows), later, step, end)
-                for law in self._laws(question, s)
-            )
-            for question in range(len(MENU))
-        )
+        found = []
+        for question in range(len(MENU)):
+            paid = weight * step(question, s / self.rows)
+            found.append(sum(self._play(paid * law, later, step, end) for law in self._laws(question, s)))
+        return max(found)
 
     def _laws(self, question: int, s: float) -> list[Floats]:
         """For each possible answer, its chance under every sample."""

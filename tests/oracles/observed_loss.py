@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from oracles.selection_laws import permute_and_flip_law, worst_log_ratio
-from oracles.sparse_vector_law import Tabled, laplace, probability
+from oracles.sparse_vector_law import Logistic, Noise, Tabled, laplace, probability
 from oracles.tape import LawBroken, Step, Tape
 
 _LONGEST = 1000
@@ -116,7 +116,27 @@ def _flipped(here: tuple[int, ...], there: tuple[int, ...], rate: Fraction) -> f
     return float(worst_log_ratio(permute_and_flip_law(here, rate), permute_and_flip_law(there, rate)))
 
 
+def _logistic(here: Step, there: Step) -> Loss:
+    """One bit whose chances are 1/(1 + exp(-distance/scale)): bounded range, so at most its square over 8."""
+    p, q = (1 / (1 + math.exp(-float(step.secret / here.public[0]))) for step in (here, there))
+    return _coin(p, q)
+
+
+def _smoothed(here: Step, there: Step) -> Loss:
+    """As `_choice`, of weights 1/(1 + e^x + e^y)."""
+    logs = []
+    for step in (here, there):
+        x, y = (float(step.public[1]) * part.astype(float) for part in step.secret)
+        logs.append(-np.logaddexp(0.0, np.logaddexp(x, y)))
+    moves = logs[0] - logs[1]
+    spread = float(moves.max() - moves.min())
+    found = from_pure(spread)
+    return Loss(spread, min(spread**2 / 8, found.zcdp), found.gdp)
+
+
 _ALONE = {
+    "logistic": _logistic,
+    "smoothed": _smoothed,
     "laplace": _laplace,
     "gaussian": _gaussian,
     "choice": _choice,
@@ -237,20 +257,30 @@ def _sparse(threshold: tuple[Any, ...], asked: list[tuple[Step, Step]]) -> Loss:
     if not asked:
         return Loss(0.0, 0.0, 0.0)
     laws = [threshold, *(here.public[0] for here, _ in asked)]
-    if any(len(law) != 1 or law[0][0] != "laplace" for law in laws) or len({law[0] for law in laws[1:]}) != 1:
-        raise LawBroken("a sparse vector without Laplace noise on its threshold and on each of its questions")
+    kinds = [[kind for kind, _ in law] for law in laws]
+    known = kinds[0] == ["laplace"] and kinds[1:] in (
+        [[kind]] * len(asked) for kind in ("laplace", "logistic")
+    )
+    if not known or len({law[0] for law in laws[1:]}) != 1:
+        raise LawBroken(
+            "a sparse vector without Laplace noise on its threshold, or Laplace or logistic on each of its questions"
+        )
     outcome = tuple(here.said for here, _ in asked)
-    level, rho, nu = asked[0][0].public[1], laws[0][0][1], laws[1][0][1]
-    chance = _summed if max(rho, nu) <= _LONGEST else _integrated
+    level, rho, nu = asked[0][0].public[1], laws[0][0][1], laws[1][0]
+    chance = _summed if max(rho, nu[1]) <= _LONGEST else _integrated
     first, second = (
         chance(outcome, tuple(pair[side].secret - level for pair in asked), rho, nu) for side in (0, 1)
     )
     return from_pure(abs(math.log(first) - math.log(second)))
 
 
+Law = tuple[str, Fraction]
+
+
 @cache
-def _summed(outcome: tuple[bool, ...], gaps: tuple[int, ...], rho: Fraction, nu: Fraction) -> float:
-    return probability(outcome, gaps, 0, _tabled(rho), _tabled(nu), redraw=False)
+def _summed(outcome: tuple[bool, ...], gaps: tuple[int, ...], rho: Fraction, nu: Law) -> float:
+    noise: Noise = Logistic(nu[1]) if nu[0] == "logistic" else _tabled(nu[1])
+    return probability(outcome, gaps, 0, _tabled(rho), noise, redraw=False)
 
 
 @cache
@@ -259,19 +289,20 @@ def _tabled(scale: Fraction) -> Tabled:
 
 
 @cache
-def _integrated(outcome: tuple[bool, ...], gaps: tuple[int, ...], rho: Fraction, nu: Fraction) -> float:
+def _integrated(outcome: tuple[bool, ...], gaps: tuple[int, ...], rho: Fraction, nu: Law) -> float:
     """As `_summed` with continuous noise, which for such scales is the same to a part in a thousand at most.
 
     Between the gaps every factor is smooth, so that sixteen nodes to a stretch of one scale are exact to the float.
     """
-    r, v = float(rho), float(nu)
+    r, v = float(rho), float(nu[1])
     ends = np.unique(np.concatenate([np.array(gaps, dtype=float), [0.0], np.arange(-40, 41) * min(r, v)]))
     nodes, weights = np.polynomial.legendre.leggauss(16)
     half = np.diff(ends)[:, None] / 2
     t = ends[:-1, None] + half * (nodes + 1)
     density = np.exp(-np.abs(t) / r) / (2 * r)
     for answer, gap in zip(outcome, gaps, strict=True):
-        tail = 0.5 * np.exp(-np.abs(t - gap) / v)
+        small = np.exp(-np.abs(t - gap) / v)
+        tail = small / (1 + small) if nu[0] == "logistic" else 0.5 * small
         # The noise reaches t - gap, or stays below; whichever is small is not taken from 1.
         density = density * np.where((t >= gap) == answer, tail, 1 - tail)
     return float((density * weights * half).sum())

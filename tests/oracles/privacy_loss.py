@@ -25,7 +25,7 @@ def gaussian_profile(epsilon: float, mu: float) -> mp.mpf:
 
 
 def concentrated_delta(rho: float, epsilon: float, alpha: float) -> mp.mpf:
-    """The bound of Canonne, Kamath and Steinke at one order, as printed in theory 2.1."""
+    """The bound of Canonne, Kamath and Steinke at one order, as printed."""
     with mp.workdps(PRECISION):
         a, r, e = mp.mpf(alpha), mp.mpf(rho), mp.mpf(epsilon)
         return mp.exp((a - 1) * (a * r - e)) * (1 - 1 / a) ** a / (a - 1)
@@ -139,7 +139,7 @@ def worst_mechanism_with_replacement(rows: int, draws: int, epsilon: float) -> f
 
 
 def general_with_replacement_bound(rows: int, draws: int, epsilon: float) -> float:
-    """The E-bound of theory 3(a): least E with pi_0 + sum_j pi_j (e^(j eps) - E)_+ <= E pi_0."""
+    """Least E with pi_0 + sum_j pi_j (e^(j eps) - E)_+ <= E pi_0."""
     pi = [float(w) for w in binomial(draws, Fraction(1, rows))]
     low, high = 1.0, math.exp(draws * epsilon)
     for _ in range(200):

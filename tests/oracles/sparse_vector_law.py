@@ -15,16 +15,13 @@ Outcome = tuple[bool, ...]
 
 
 class Noise(Protocol):
-    """A law on the integers: its support (cut where 1e-18 is left), masses and upper tails."""
-
-    support: NDArray[np.int64]
-    mass: Floats
+    """The noise of a question: its upper tails."""
 
     def at_least(self, k: NDArray[np.int64]) -> Floats: ...
 
 
 class Tabled:
-    """A symmetric law with mass proportional to exp(-g(|x|)), summed in floats."""
+    """A symmetric law with mass proportional to exp(-g(|x|)), summed in floats, and cut where 1e-18 is left."""
 
     def __init__(self, exponents: Floats) -> None:
         reach = exponents.size - 1
@@ -48,12 +45,24 @@ def gaussian(variance: Fraction | float) -> Tabled:
     return Tabled(np.arange(reach + 1) ** 2 / (2 * float(variance)))
 
 
+class Logistic:
+    """Noise of the questions alone: its upper tails, continuous."""
+
+    def __init__(self, scale: Fraction | float) -> None:
+        self._scale = float(scale)
+
+    def at_least(self, k: NDArray[np.int64]) -> Floats:
+        x = np.asarray(k) / self._scale
+        small = np.exp(-np.abs(x))
+        return np.where(x > 0, small, 1.0) / (1 + small)
+
+
 def nothing() -> Tabled:
     return Tabled(np.array([0.0, np.inf]))
 
 
 def law(
-    values: Sequence[int], threshold: int, rho: Noise, nu: Noise, *, hits: int, redraw: bool
+    values: Sequence[int], threshold: int, rho: Tabled, nu: Noise, *, hits: int, redraw: bool
 ) -> dict[Outcome, float]:
     """The probability of every sequence of answers; it ends after the last question or the last hit."""
     return {o: probability(o, values, threshold, rho, nu, redraw=redraw) for o in outcomes(len(values), hits)}
@@ -73,7 +82,7 @@ def outcomes(questions: int, hits: int) -> Iterator[Outcome]:
 
 
 def probability(
-    outcome: Outcome, values: Sequence[int], threshold: int, rho: Noise, nu: Noise, *, redraw: bool
+    outcome: Outcome, values: Sequence[int], threshold: int, rho: Tabled, nu: Noise, *, redraw: bool
 ) -> float:
     """Pr[outcome]: given the threshold's noise the answers are independent."""
     total, given = 1.0, rho.mass.copy()

@@ -28,12 +28,13 @@ from typing import Any
 import numpy as np
 
 from holdfast.data.frame import FrameSource
+from holdfast.data.unit_source import UnitSource
 from holdfast.mechanisms import selection
 from holdfast.mechanisms.flips import flips
 from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.mechanisms.sparse_vector_terms import units as in_units
 from holdfast.mechanisms.votes import FLIP, vote, votes
-from holdfast.noise import bits, choice, gaussian, laplace, subset
+from holdfast.noise import bits, choice, gaussian, laplace, logistic, subset
 
 ROOMS = (
     "noise",
@@ -49,7 +50,19 @@ ROOMS = (
 )
 """Through which a session's answers go."""
 DOORS = frozenset(
-    ("laplace", "gaussian", "choice", "permute-and-flip", "votes", "rows", "threshold", "above", "coin")
+    (
+        "laplace",
+        "gaussian",
+        "choice",
+        "smoothed",
+        "permute-and-flip",
+        "votes",
+        "rows",
+        "threshold",
+        "above",
+        "coin",
+        "logistic",
+    )
 )
 _FAR = 1 << 300
 
@@ -102,6 +115,17 @@ class Tape:
         return Noise(
             self, law, Fraction(parameter), self.chance.integers(-3, 4, size=size) * math.ceil(reach)
         )
+
+    def exceeded(self, distance: int, scale: Fraction | int) -> bool:
+        """Logistic noise, which is for comparisons alone: inside a sparse vector it decides as it shall be, outside it
+        is a door of its own."""
+        if self._comparison is None:
+            said = self.passed(
+                "logistic", (Fraction(scale),), distance, lambda: bool(self.chance.integers(2))
+            )
+            return bool(said)
+        self._comparison.append(("logistic", Fraction(scale)))
+        return bool(self._comparison[0] > 0)
 
     def threshold(self, draw: Callable[[], None]) -> None:
         """A sparse vector draws its threshold: no noise is taken, the law of the threshold is known."""
@@ -244,6 +268,12 @@ def _choice(scores: Any, rate: Any, *_: Any, **__: Any) -> int:
     )
 
 
+def _smoothed_choice(first: Any, second: Any, rate: Any, *_: Any, **__: Any) -> int:
+    tape, shown = _tape(), np.stack([first, second])
+    public = (shown.shape[1], Fraction(rate))
+    return int(tape.passed("smoothed", public, shown, lambda: int(tape.chance.integers(shown.shape[1]))))
+
+
 def _permute_and_flip(*arguments: Any, **named: Any) -> int:
     """The real one runs, so that its coins show their rate; what it says is the tape's."""
     tape, seen = _tape(), []
@@ -281,6 +311,8 @@ _DOORS: dict[Any, Any] = {
     gaussian.gaussian: lambda variance, *_: _tape().noise("gaussian", variance, None),
     gaussian.gaussian_vector: lambda variance, count, *_: _tape().noise("gaussian", variance, count),
     choice.choice: _choice,
+    choice.smoothed_choice: _smoothed_choice,
+    logistic.exceeds: lambda distance, scale, *_: _tape().exceeded(distance, scale),
     selection.permute_and_flip: _permute_and_flip,
     votes: _votes,
     vote: _vote,
@@ -307,6 +339,7 @@ _METHODS: list[tuple[type, str, Callable[..., Any]]] = [
     (SparseVector, "_test", _tested),
     (SparseVector, "_draw_threshold", _thresholded),
     (FrameSource, "gather", _gathered),
+    (UnitSource, "gather", _gathered),
 ]
 
 

@@ -9,9 +9,7 @@ import pytest
 from session.numbers import open_rows
 
 import holdfast as hf
-from holdfast import validity
-from holdfast.errors import MechanismError
-from holdfast.planning.fixed import fixed_noise, odds_noise
+from holdfast.planning.fixed import odds_noise
 from holdfast.validity.noise_planner import choose
 from holdfast.validity.option import Request
 
@@ -20,25 +18,10 @@ QUARTER = Fraction(1, 4)
 
 @pytest.mark.parametrize("only", ["votes", "gaussian"])
 def test_a_session_keeps_the_numbers_of_the_option(only: str) -> None:
-    plan = validity.plan(rows=50_000, queries=200, within=0.1, confidence=0.95)
-    option = next(option for option in plan.options if option.name == only)
-    fixed = fixed_noise(50_000, 200, 0.1, 0.95, only)
-    assert (fixed.mechanism, fixed.noise, fixed.flip) == (only, option.epochs[0].noise, QUARTER)
-    assert (fixed.width, fixed.population, fixed.odds) == (option.width, option.population, False)
     option = choose((f"{only}-odds",), Request(50_000, 200, 0.95))
     fixed = odds_noise(50_000, 200, 0.95, only)
     assert (fixed.mechanism, fixed.noise, fixed.flip) == (only, option.epochs[0].noise, QUARTER)
     assert (fixed.width, fixed.population, fixed.odds) == (option.width, option.population, True)
-
-
-def test_votes_are_preferred_and_gaussian_noise_is_taken_where_only_it_certifies() -> None:
-    assert fixed_noise(50_000, 200, 0.1, 0.95, None) == fixed_noise(50_000, 200, 0.1, 0.95, "votes")
-    widths = [choose((name,), Request(50_000, 200, 0.95)).width for name in ("gaussian", "votes")]
-    between = sum(widths) / 2
-    assert widths[0] < widths[1]
-    assert fixed_noise(50_000, 200, between, 0.95, None).mechanism == "gaussian"
-    with pytest.raises(MechanismError, match=r"votes certifies [\d.]+, or \d+ queries within"):
-        fixed_noise(50_000, 200, between, 0.95, "votes")
 
 
 def test_a_validity_session_cannot_be_reopened_on_other_terms() -> None:
@@ -53,7 +36,7 @@ def test_a_validity_session_cannot_be_reopened_on_other_terms() -> None:
 
 
 def test_a_validity_session_takes_no_samples() -> None:
-    session = open_rows(np.arange(20_000) % 1024).session(within=0.25, queries=2, rho=1000.0)
+    session = open_rows(np.arange(20_000) % 1024).session(intervals="odds", queries=2, rho=1000.0)
     with pytest.raises(hf.MechanismError):
         session.sample("x < 5")
 

@@ -26,6 +26,7 @@ WEIGHTS: dict[str, Any] = {
 FULL: tuple[Question, ...] = (
     question.Fraction(**GROUPS),
     question.Count(**GROUPS),
+    question.Difference(where="x > 1", other="x > 2", expect=0.1, **HOW),
     question.Total(kind="sum", column="x", **GROUPS),
     question.Total(kind="mean", column="x", **GROUPS),
     question.Histogram(column="x", edges=[1.0], where="x > 1", **HOW),

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 import holdfast as hf
+from holdfast.ledger import Moment, Totals
+from holdfast.planning import session_plan as session_plan_room
+from holdfast.planning.budget import budget
 from holdfast.planning.plain_answer import cost_in_all
+from holdfast.planning.promise import LEFT_OUT
+from holdfast.planning.session_plan import session_plan
+from holdfast.planning.terms import Terms
+from holdfast.privacy.filter import Filter
+from holdfast.privacy.rounding import miss
+from holdfast.validity.places import Places
+from holdfast.validity.rare_events import rare_width
 
 SCHEMA = hf.Schema(x=hf.Integer(0, 9))
 
@@ -53,3 +63,28 @@ def test_more_budget_or_fewer_queries_are_never_wider() -> None:
     assert widths == sorted(widths, reverse=True)
     widths = [table(1_000).session(rho=0.1, queries=k)._terms.places.width for k in (1, 10, 100)]
     assert widths == sorted(widths)
+
+
+def planned(rows: int, queries: int, *, rare: bool = False, entries: int = 0) -> Places:
+    """What would be planned on so many rows, without the rows."""
+    own = budget(epsilon=1.0, delta=1e-6)
+    terms = Terms(
+        schema=SCHEMA, rows=rows, rows_per_unit=1, session=own.filter, table=Filter.zcdp(9e9), queries=queries,
+        confidence=0.95, target="population",
+    )  # fmt: skip
+    made = session_plan(terms, Moment(Totals(), Totals(entries=entries)), rare=rare)
+    assert made is not None
+    return made
+
+
+def test_answers_are_read_as_rare_events_where_that_costs_little_at_one_half(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """At most 3%, by the plan alone; else by name."""
+    read, flat = planned(10**6, 10**5), planned(10**5, 1000)
+    assert read.rare and not flat.rare
+    assert planned(10**5, 1000, rare=True).rare and planned(10**5, 1000, rare=True, entries=1).rare
+    monkeypatch.setattr(session_plan_room, "_AS_RARE", 0.0)
+    plain = planned(10**6, 10**5)
+    assert not plain.rare and plain.width < read.width <= 1.03 * plain.width
+    assert rare_width(read, miss(0.95) * LEFT_OUT, 0.01) < 0.9 * plain.width

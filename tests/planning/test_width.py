@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import pytest
 
 import holdfast as hf
+from holdfast.ledger import MemoryLedger
 from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach, sample_reach, votes_reach
 from holdfast.planning.mean import mean_width
 from holdfast.planning.plan import Recipe
 from holdfast.planning.promise import Promise, promises, share
-from holdfast.planning.terms import Fixed
-from holdfast.planning.width import fixed_widths, widths
+from holdfast.planning.terms import Fixed, Terms
+from holdfast.planning.width import fixed_widths, spans, table_reaches, widths
 from holdfast.query.expression import Column
 from holdfast.query.grouping import grouping
 from holdfast.query.predicate import Always
@@ -186,3 +190,69 @@ def test_shares_add_up_to_one_over_all_places() -> None:
     assert share(None, 1) == 1 / 2
     assert [share(None, place) for place in (2, 3, 4, 7, 8)] == [1 / 12, 1 / 12, 1 / 48, 1 / 48, 1 / 160]
     assert math.fsum(share(None, place) for place in range(1, 1 << 14)) == pytest.approx(1 - 1 / 15)
+
+
+# The interval for the rows themselves
+
+
+def tail(variance: Fraction, reach: int) -> float:
+    """Pr[|N_Z(0, variance)| > reach], summed term by term."""
+    weights = [math.exp(-(j * j) / (2 * float(variance))) for j in range(1, 4000)]
+    return 2 * sum(weights[reach:]) / (1 + 2 * sum(weights))
+
+
+def terms_of(session: hf.Session) -> Terms:
+    return session._terms
+
+
+@pytest.mark.parametrize("kind", ["fraction", "mean", "by groups", "level", "fixed"])
+def test_an_interval_for_the_rows_is_missed_by_noise_with_the_answers_share_of_beta(kind: str) -> None:
+    rows = {"age": np.arange(3000) % 131 - 10, "kind": np.array(list("abc") * 1000)}
+    table = hf.open(rows, SCHEMA, ledger=MemoryLedger())
+    how: dict[str, Any] = {"within": 0.2, "queries": 6} if kind == "fixed" else {"rho": 0.5, "queries": 6}
+    session = table.session(**how, confidence=0.9)
+    if kind == "level":
+        session.fraction("age = 3", rho=1e-5, mechanism="laplace")  # ends the theorem
+    ask: dict[str, Callable[[], hf.Plan]] = {
+        "mean": lambda: session.estimate.mean("age", rho=1e-3),
+        "by groups": lambda: session.estimate.fraction("age > 60", by="kind"),
+        "fixed": lambda: session.estimate.fraction("age > 60"),
+    }
+    planned = ask.get(kind, lambda: session.estimate.fraction("age > 60", rho=1e-3))()
+    totals = workload(planned.statistic, SCHEMA, 3000)
+    reaches = table_reaches(totals, planned.recipe, planned.promise, terms_of(session))
+    share_of_beta = 0.1 / 6 * (1 if kind != "level" else 1 / 20)
+    each = share_of_beta / totals.size * (totals.size if kind == "fixed" else 1)
+    assert len(reaches) == len(totals.measurements)
+    for span, reached in zip(spans(totals), reaches, strict=True):
+        if planned.mechanism == "votes":
+            assert planned.recipe.flip is not None
+            votes = votes_reach(int(planned.recipe.noise), planned.recipe.flip, each, False)
+            assert reached == pytest.approx(3000 * span * votes)
+            continue
+        variance = planned.recipe.noise * (span**2 if planned.recipe.per_span else 1)
+        if variance < 10**6:
+            assert tail(variance, math.floor(reached)) <= each * (1 + 1e-9)
+            if kind != "level":
+                assert tail(variance, math.floor(reached * 0.8)) > each, (
+                    "four fifths of it would miss too often"
+                )
+
+
+def test_an_answer_for_the_population_shows_the_rows_own_interval() -> None:
+    draw = np.random.default_rng(3)
+    rows = {"age": draw.integers(-10, 121, 30_000), "kind": draw.choice(list("abc"), 30_000)}
+    session = hf.open(rows, SCHEMA, ledger=MemoryLedger()).session(epsilon=1.0, delta=1e-6, queries=8)
+    true = float(np.mean(rows["age"] > 60))
+    answer = session.fraction("age > 60")
+    assert answer.low < answer.table_low <= true <= answer.table_high < answer.high
+    assert hf.Answer.from_json(answer.to_json()) == answer and ", of these rows [" in str(answer)
+    groups = session.mean("age", by="kind")
+    assert (groups.low <= groups.table_low).all() and (groups.table_high <= groups.high).all()
+    for name in "abc":
+        mean = float(np.mean(rows["age"][rows["kind"] == name]))
+        assert groups[name].table_low <= mean <= groups[name].table_high
+    assert str(groups).count("of these rows") == 3 and "of these rows" in groups._repr_html_()
+    census = hf.open(rows, SCHEMA, ledger=MemoryLedger()).session(rho=0.1, queries=8, target="table")
+    assert census.fraction("age > 60").table_low is None
+    assert session.quantile("age", 0.5, rho=1e-3).table_low is None

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.errors import BudgetError, HoldfastError, InputError, NoRuleError
-from holdfast.privacy import Filter, events, laplace_scale
+from holdfast.privacy import Filter, events
 from holdfast.privacy.event import Event
 from holdfast.privacy.filter import DELTA_UNITS, UNITS
 
@@ -106,7 +106,7 @@ def test_the_approximate_filter_adds_squares_of_single_charges() -> None:
 
 def test_ten_tenths_fit_and_an_eleventh_does_not() -> None:
     state = Filter.pure(1.0)
-    event = events.Laplace(1, laplace_scale(1, 0.1))
+    event = events.Laplace(1, 10)
     for _ in range(10):
         assert state.affords(event)
         state = state.charge(event)

@@ -52,7 +52,7 @@ def test_a_bound_for_one_time_is_caught(losses) -> None:  # type: ignore[no-unty
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_formulas(kind) -> None:  # type: ignore[no-untyped-def]
-    """Theory 3(b), written again with y* from its own formula (corrected: +2 epsilon under the root)."""
+    """Whitehouse et al. 2023, written again with y* from its own formula (corrected: +2 epsilon under the root)."""
     delta, around, v = 1e-6, 1.0, 0.02
     log_delta = math.log(1 / delta)
     y = (-math.sqrt(2 * log_delta) + math.sqrt(2 * log_delta + 2 * around)) ** 2

@@ -223,7 +223,7 @@ def test_votes_by_enumeration(rows: int, votes: int, flip: Fraction) -> None:
     st.integers(1, 10**300), st.fractions(Fraction(1, 10**300), Fraction(499, 1000)), st.integers(1, 10**9)
 )
 def test_votes_against_mpmath(rows: int, flip: Fraction, votes: int) -> None:
-    """The formulas of theory 2.3 as printed, with digits enough for what cancels in them."""
+    """The formulas of docs/theorems.md as printed, with digits enough for what cancels in them."""
     event = events.Votes(rows, votes, flip)
     with mp.workdps(1000):
         a = mp.mpf(flip.numerator) / flip.denominator

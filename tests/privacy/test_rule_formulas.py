@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
@@ -46,7 +47,38 @@ def drawn_again(event: events.SubsampledWithReplacement) -> mp.mpf:
     return event.rows * mp.log(1 + (mp.exp(truth(event.event, "pure")) - 1) / event.of)
 
 
+def any_key(shown: Callable[[int], mp.mpf], keys: int, rows: int, scale: int) -> mp.mpf:
+    """The chance that a key of one unit alone is shown: keys of equal weight, or rows in any of them."""
+    if rows > 1:
+        return min(mp.mpf(1), rows * max(shown(j * scale) / j for j in range(1, rows + 1)))
+    return max(1 - (1 - shown(math.isqrt(scale**2 // t))) ** t for t in range(1, keys + 1))
+
+
+def key_by_gaussian(event: events.KeysByGaussian) -> mp.mpf:
+    """Q((j - 1/2)/s), moved by 2^-40 so that the float's error stays on the private side."""
+    step = (1 - mp.mpf(2) ** -40) / mp.sqrt(2 * exact(event.variance))
+
+    def shown(weight: int) -> mp.mpf:
+        above = event.threshold - weight
+        return mp.erfc((above - mp.mpf(1) / 2) * step) / 2 if above >= 1 else mp.mpf(1)
+
+    return any_key(shown, event.keys, event.rows, event.scale)
+
+
+def key_by_logistic(event: events.KeysByLogistic) -> mp.mpf:
+    def shown(weight: int) -> mp.mpf:
+        return 1 / (1 + mp.exp(-exact(event.rate) * (event.least - 1 + weight - event.threshold)))
+
+    if event.rows > 1:
+        return any_key(shown, 1, event.rows, 1)
+    return 1 - (1 - shown(1)) ** event.keys
+
+
 FORMULAS: dict[tuple[type, Notion], Formula] = {
+    (events.KeysByGaussian, "zcdp"): lambda e: (e.rows * e.scale) ** 2 / exact(e.variance),
+    (events.KeysByGaussian, "failure"): key_by_gaussian,
+    (events.KeysByLogistic, "zcdp"): lambda e: max(e.keys, e.rows**2) * exact(e.rate) ** 2 / 4,
+    (events.KeysByLogistic, "failure"): key_by_logistic,
     (events.Laplace, "pure"): lambda e: exact(e.sensitivity) / exact(e.scale),
     (events.Gaussian, "zcdp"): lambda e: exact(e.sensitivity_squared) / (2 * exact(e.variance)),
     (events.Gaussian, "gdp"): lambda e: exact(e.sensitivity_squared) / (exact(e.variance) - 4),
@@ -109,6 +141,9 @@ def cases() -> Iterator[Event]:
         yield events.Group(inner, 3)
     yield events.Subsampled(events.Gaussian(1, 9), 3, 50)
     yield events.Group(events.Gaussian(1, 9), 4)
+    for keys, rows in ((1, 1), (5, 1), (1, 4)):
+        yield events.KeysByGaussian(keys, rows, 16, Fraction(2001, 10), 120)
+        yield events.KeysByLogistic(keys, rows, 30, Fraction(1, 5), 90)
 
 
 @pytest.mark.parametrize("event", list(cases()), ids=lambda event: type(event).__name__)

@@ -15,10 +15,8 @@ from oracles.privacy_loss import (
 
 from holdfast.errors import InputError
 from holdfast.privacy import (
-    before_subsampling,
     events,
     group,
-    group_zcdp,
     pure,
     subsampled,
     subsampled_with_replacement,
@@ -69,15 +67,6 @@ def test_without_replacement_is_exact_for_laplace(of: int, rows: int, epsilon: f
         assert truth > rows / of * epsilon  # the twin: linear amplification
 
 
-@given(st.floats(1e-6, 800), st.integers(1, 10**9), st.integers(1, 10**9))
-def test_without_replacement_inverts_on_the_private_side(epsilon: float, first: int, second: int) -> None:
-    rows, of = sorted((first, second))
-    inner = before_subsampling(epsilon, rows, of)
-    assert inner >= epsilon * (1 - 1e-9)
-    assert subsampled(inner, rows, of) <= epsilon
-    assert subsampled(inner * (1 + 1e-9) + 1e-12, rows, of) > epsilon * (1 - 1e-6)
-
-
 @given(st.floats(1e-9, 1e3), st.integers(1, 10**6), st.integers(1, 10**6))
 def test_amplification_never_hurts_without_replacement(epsilon: float, first: int, second: int) -> None:
     rows, of = sorted((first, second))
@@ -96,7 +85,6 @@ def test_extremes() -> None:
 def test_group() -> None:
     assert group(0.25, 4) == 1.0
     assert group(0.1, 3) >= 0.1 * 3
-    assert group_zcdp(0.125, 4) == 2.0
     single = group(0.5, 3, 1e-6)
     assert isinstance(single, Approx)
     assert single.epsilon == 1.5
@@ -108,26 +96,22 @@ def test_group() -> None:
 
 @pytest.mark.parametrize("bad", [math.nan, -1.0, math.inf, "1", True, None, 5e-324])
 def test_bad_epsilons(bad: object) -> None:
-    for function in (subsampled, subsampled_with_replacement, before_subsampling):
+    for function in (subsampled, subsampled_with_replacement):
         with pytest.raises(InputError):
             function(bad, 1, 2)  # type: ignore[arg-type]
-    for call in (lambda x: group(x, 2), lambda x: group_zcdp(x, 2), lambda x: group(1, 2, x)):
+    for call in (lambda x: group(x, 2), lambda x: group(1, 2, x)):
         with pytest.raises(InputError):
             call(bad)
 
 
 @pytest.mark.parametrize("bad", [0, -1, 1.0, True, None, "2"])
 def test_bad_sizes(bad: object) -> None:
-    for function in (subsampled, subsampled_with_replacement, before_subsampling):
+    for function in (subsampled, subsampled_with_replacement):
         with pytest.raises(InputError):
             function(1, bad, 2)  # type: ignore[arg-type]
         with pytest.raises(InputError):
             function(1, 1, bad)  # type: ignore[arg-type]
-    for function in (group, group_zcdp):
-        with pytest.raises(InputError):
-            function(1, bad)  # type: ignore[arg-type]
-    for function in (subsampled, before_subsampling):
-        with pytest.raises(InputError, match="fewer rows"):
-            function(1, 3, 2)
     with pytest.raises(InputError):
-        before_subsampling(0, 1, 2)
+        group(1, bad)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="fewer rows"):
+        subsampled(1, 3, 2)

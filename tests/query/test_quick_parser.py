@@ -41,7 +41,7 @@ SCHEMA = Schema.from_mapping(
         "'no'": Boolean(),
     }
 )
-quick = settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+quick = settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
 
 EVERYDAY = [
     "age > 40 AND income < 25000 AND smoker = 'yes'",

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.errors import InputError, QueryError
+from holdfast.query.arrangement import Arrangement, Combined, Compared
 from holdfast.query.expression import Add, Column, Constant
 from holdfast.query.parse import parse_predicate
 from holdfast.query.predicate import Always
@@ -63,6 +64,35 @@ def test_what_statements_ask() -> None:
         ("SELECT count(*) FROM t GROUP BY visit", Select((COUNT,), "visit", Always())),
     ]:
         assert parse_select(text, SCHEMA) == select
+
+
+def test_what_is_done_with_the_groups() -> None:
+    def arrangement(tail: str) -> Arrangement:
+        text = f"SELECT smoker, count(*) AS n, median(visit) FROM t GROUP BY smoker {tail}"
+        return parse_select(text, SCHEMA).arrangement
+
+    names = ("n", "median(visit)")
+    assert arrangement("") == Arrangement(names)
+    assert not arrangement("").changes
+    for tail, order in [
+        ("ORDER BY n", ((0, False),)),
+        ("ORDER BY 2 DESC, smoker", ((0, True), (None, False))),
+        ("ORDER BY 1 ASC, 3 DESC", ((None, False), (1, True))),
+        ("order  by COUNT(*) desc, median(visit)", ((0, True), (1, False))),
+    ]:
+        assert arrangement(tail) == Arrangement(names, order)
+    assert arrangement("LIMIT 7") == Arrangement(names, limit=7)
+    few = Compared(0, "<", 5.0)
+    for tail, having in [
+        ("HAVING n < 5", few),
+        ("HAVING NOT (5 <= count(*))", few),
+        ("HAVING n < 5 AND n > -1", Combined((few, Compared(0, ">", -1.0)), True)),
+        ("HAVING NOT (n >= 5 AND n = 2)", Combined((few, Compared(0, "<>", 2.0)), False)),
+    ]:
+        assert arrangement(tail).having == having
+    # An alias stands before a column of the same name, after SELECT only.
+    both = "SELECT avg(age) AS income FROM t WHERE income > 3 GROUP BY smoker ORDER BY income"
+    assert parse_select(both, SCHEMA).arrangement.order == ((0, False),)
 
 
 REFUSED: list[tuple[str, str]] = [
@@ -126,9 +156,20 @@ REFUSED: list[tuple[str, str]] = [
     ("SELECT count(*) FROM t GROUP BY ¦age + 1", "expected a column"),
     ("SELECT count(*) FROM t GROUP BY ¦ALL", "not part"),
     ("SELECT count(*) FROM t GROUP BY ¦ROLLUP (age)", "function ROLLUP"),
-    ("SELECT count(*) FROM t GROUP BY age ¦HAVING TRUE", "not part"),
-    ("SELECT count(*) FROM t ¦ORDER BY age", "not part"),
-    ("SELECT count(*) FROM t ¦LIMIT 5", "not part"),
+    ("SELECT count(*) FROM t GROUP BY age HAVING ¦TRUE", "HAVING compares"),
+    ("SELECT count(*) FROM t ORDER BY ¦age", "something that is selected"),
+    ("SELECT count(*) FROM t LIMIT ¦0", "at least 1"),
+    ("SELECT count(*) FROM t GROUP BY age LIMIT ¦0.5", "at least 1"),
+    ("SELECT count(*) FROM t GROUP BY age LIMIT ¦age", "at least 1"),
+    ("SELECT count(*) FROM t GROUP BY age LIMIT 5 ¦OFFSET 2", "not part"),
+    ("SELECT count(*) FROM t HAVING ¦count(*) > 2", "no GROUP BY"),
+    ("SELECT count(*) FROM t GROUP BY age ORDER BY ¦2", "something that is selected"),
+    ("SELECT count(*) FROM t GROUP BY age ORDER BY ¦avg(income)", "something that is selected"),
+    ("SELECT count(*) FROM t GROUP BY age HAVING ¦avg(income) > 2", "something that is selected"),
+    ("SELECT count(*) FROM t GROUP BY age HAVING ¦age > 2", "HAVING compares"),
+    ("SELECT count(*) FROM t GROUP BY age HAVING ¦count(*) > income", "HAVING compares"),
+    ("SELECT median(visit) AS v FROM t GROUP BY age HAVING ¦v > 2", "HAVING compares"),
+    ("SELECT count(*) AS n FROM t WHERE ¦n > 2 GROUP BY age", "no column"),
     ("SELECT count(*) FROM t ¦WINDOW w AS (age)", "not part"),
     ("SELECT count(*) ¦INTO x FROM t", "not part"),
     ("SELECT count(*) FROM t ¦UNION SELECT count(*) FROM t", "not part"),
@@ -172,7 +213,7 @@ def test_only_text_is_a_statement(text: Any) -> None:
 
 
 SOUP = """SELECT FROM WHERE GROUP BY AS count sum avg median quantile_cont ( ) * , age smoker income t 0.5
-1 AND > = 'no' JOIN ON HAVING LIMIT DISTINCT UNION ; . "t" ORDER"""
+1 AND > = 'no' JOIN ON HAVING LIMIT DISTINCT UNION ; . "t" ORDER DESC NOT"""
 
 
 def refusal(text: str) -> QueryError | None:

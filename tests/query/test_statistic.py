@@ -101,7 +101,8 @@ def test_known_sensitivities() -> None:
 
     assert of("count", None, "x > 0", None) == Sensitivity(1, 1)
     assert of("histogram", None, "x > 0", "c") == Sensitivity(2, 2)
-    assert of("sum", "x", "x > 0", None) == Sensitivity(5, 25)
+    assert of("sum", "x", "c = 'a'", None) == Sensitivity(5, 25)
+    assert of("sum", "x", "x > 0", None) == Sensitivity(3, 9), "no row that is chosen is below 0"
 
 
 def test_two_groups_are_several() -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from gateway import people, prepared
 
 import holdfast as hf
-from holdfast.planning.question import Above, Question, Weigh
+from holdfast.planning.question import Above, Fraction, Question, Select, Weigh
+from holdfast.query import parse
 from holdfast.service import answering
+from holdfast.session import above_threshold
 
 ABOVE, WEIGH = (
     {"threshold": 0.5, "hits": 1, "epsilon": 0.1, "confirm": True},
@@ -53,3 +56,36 @@ def test_an_estimate_reads_the_condition_too() -> None:
             answering.answering(wrong, session, "people")
     assert cost(Above(**ABOVE, where="age > 5"), session) > 0
     assert cost(Weigh(**WEIGH, where="smoker = 'yes'"), session) > 0
+
+
+ONCE: dict[Question, list[str]] = {
+    Fraction(where="age > 3", rho=0.01): ["age > 3"],
+    Select(candidates=("age > 4", "smoker = 'yes'"), rho=0.01): ["age > 4", "smoker = 'yes'"],
+    Above(**ABOVE, where="age > 5"): ["age > 5"],
+    Weigh(**WEIGH | {"columns": ("smoker",)}, where="smoker = 'no'"): ["smoker = 'no'"],
+}
+
+
+def parsed(monkeypatch: pytest.MonkeyPatch) -> dict[Question, list[str]]:
+    """What is parsed for each question on its way from the gateway's door to its answer."""
+    found: dict[Question, list[str]] = {}
+    parsing = parse._remembered
+    with prepared({"people": people(5000)}) as started, monkeypatch.context() as patch:
+        for asked in ONCE:
+            texts: list[str] = []
+
+            def noted(text: str, *more: Any, texts: list[str] = texts) -> Any:
+                texts.append(text)
+                return parsing(text, *more)
+
+            patch.setattr(parse, "_remembered", noted)
+            started.gateway.ask(started.person(started.analyst), "people", asked)
+            found[asked] = texts
+    return found
+
+
+def test_a_question_is_parsed_once_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert parsed(monkeypatch) == ONCE
+    again = lambda where, schema: parse.parse_predicate(str(where), schema)  # noqa: E731  (the twin)
+    monkeypatch.setattr(above_threshold, "condition_of", again)
+    assert parsed(monkeypatch) != ONCE

@@ -158,42 +158,43 @@ def test_all_planned_looks_of_a_default_board_are_answered(started: Running) -> 
 
 
 def labels_read(started: Running, client: TestClient, key: str, labels: Any, looks: int) -> int:
-    """How many labels are told right by somebody who sends an impossible class everywhere but at one row.
+    """How many labels are told right by somebody who sends even chances everywhere but at one row.
 
-    The accuracy is then 1/n or 0. A guess is placed so that it just stands for 1/n; where nothing can be placed,
-    because the plan takes no guesses, the score itself is compared with the middle.
+    Brier's score is then 1/4 and a little less, or more. A guess is placed so that it just stands for less; where
+    nothing can be placed, because the plan takes no guesses, the score itself is compared with the middle.
     """
     told = client.get(f"/v1/holdouts/{key}", headers=ann(started)).json()
     plan = design(rows=told["rows"], queries=told["queries"], mode=told["mode"], within=told["within"])
     read, failed = [], 0
     for row in range(looks):
-        said = np.full(len(labels), 7)
-        said[row] = 1
+        said = np.full(len(labels), 0.5)
+        said[row] = 1.0
+        held = (len(labels) - 1) * GRID // 4
         if plan.mode == "guess-and-check":
-            low, high = 0.0, 1.0
+            low, high = 0.0, held / (len(labels) * GRID)
             for _ in range(60):
                 middle = (low + high) / 2
-                stands = check_guess(plan, row + 1, failed, GRID, middle) is None
-                low, high = (middle, high) if stands else (low, middle)
-            fine = score(started, client, key, said, train_score=low).json()["fine"]
+                stands = check_guess(plan, row + 1, failed, held, middle) is None
+                low, high = (low, middle) if stands else (middle, high)
+            fine = score(started, client, key, said, train_score=high).json()["fine"]
             failed += not fine
             read.append(int(fine))
         else:
             value = score(started, client, key, said).json()["answers"][0]["value"]
-            read.append(int(value > 0.5 / len(labels)))
+            read.append(int(value < 0.25 + 0.25 / len(labels)))
     return int(np.sum(np.array(read) == labels[:looks]))
 
 
 def test_labels_cannot_be_read_one_a_look(started: Running) -> None:
     client, labels = TestClient(started.app), np.random.default_rng(79).integers(0, 2, 1000)
-    assert holdout(started, client, "guarded", labels).json()["private"] is True
+    assert holdout(started, client, "guarded", labels, metric="brier").json()["private"] is True
     assert binomial(labels_read(started, client, "guarded", labels, 60), 60, 0.5) > FALSE_ALARM
 
 
 def test_labels_of_a_board_that_is_not_private_are_read_one_a_look(started: Running) -> None:
     """The broken twin: the same attack on what only an owner's word makes."""
     client, labels = TestClient(started.app), np.random.default_rng(80).integers(0, 2, 1000)
-    made = holdout(started, client, "open", labels, mode="guess-and-check", private=False)
+    made = holdout(started, client, "open", labels, metric="brier", mode="guess-and-check", private=False)
     assert made.status_code == 201
     assert labels_read(started, client, "open", labels, 40) == 40
     assert binomial(40, 40, 0.5) < FALSE_ALARM
@@ -251,7 +252,12 @@ def test_a_board_on_two_hosts_answers_exactly_the_looks_that_were_planned(mode: 
             assert sum(board._summary.refresh().counts.values()) == 40
         assert boards[0].standings() == boards[1].standings()
         found = verify(boards[1].ledger)
-        assert (found.totals.units, found.totals.entries, found.answered) == (40, 41, 41)  # and the opening
+        looks = 120 if mode is None else 40  # with two comparisons each
+        assert (found.totals.units, found.totals.entries, found.answered) == (
+            looks,
+            41,
+            41,
+        )  # and the opening
         assert len({entry.key for entry in boards[0].ledger.entries()}) == 41
 
 
@@ -322,6 +328,6 @@ def test_the_ledger_of_a_board_can_be_verified_and_exported(started: Running) ->
     ann, said = started.person(started.analyst), labels("audited").tolist()
     started.gateway.submit(ann, "audited", said, None)
     ledger = started.gateway.boards.leaderboard("audited").ledger
-    assert "1 looks in all" in str(verify(ledger))
+    assert "3 looks in all" in str(verify(ledger))
     lines = list(export(ledger))
     assert any(f"team {ann.team}" in line for line in lines)

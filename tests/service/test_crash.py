@@ -43,8 +43,8 @@ def ledger_of(folder: Path, database: dict[str, str]) -> Ledger:
 
 STEPS = {
     # The first commit of a process opens the analyst's account, the second makes the charge.
-    "sqlite": {"before reserve": False, "after commit:2": True, "after draw": True, "after record": True},
-    "postgres": {"inside the transaction:2": False, "after draw": True},
+    "sqlite": {"before reserve": False, "after commit:2": True},
+    "postgres": {"after draw": True},
 }
 """Where the gateway is killed, and whether the question is paid for by then. tests/ledger has every step."""
 
@@ -117,15 +117,15 @@ def test_killed_at_random_moments_under_load(tmp_path: Path, kind: str) -> None:
             assert status == 200, text
             delivered[key] = text
 
-    for moment in range(3):
+    for moment in range(2):
         server = Server(folder, **database)
-        threads = [threading.Thread(target=load, args=(server, thread, moment)) for thread in range(6)]
+        threads = [threading.Thread(target=load, args=(server, thread, moment)) for thread in range(4)]
         for thread in threads:
             thread.start()
         before = len(delivered)
         while len(delivered) == before and any(thread.is_alive() for thread in threads):
             time.sleep(0.001)
-        time.sleep(draw.uniform(0.0, 0.4))
+        time.sleep(draw.uniform(0.0, 0.15))
         server.process.send_signal(signal.SIGKILL)
         server.stop()
         for thread in threads:

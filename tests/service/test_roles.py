@@ -56,6 +56,7 @@ ROUTES = {
     "POST /v1/datasets/{dataset}/ask": Entry("/datasets/people/ask", ASKERS, QUESTION, table=True),
     "GET /v1/datasets/{dataset}/answers": Entry("/datasets/people/answers", ASKERS, table=True),
     "GET /v1/datasets/{dataset}/budget": Entry("/datasets/people/budget", EVERYBODY, table=True),
+    "GET /v1/datasets/{dataset}/meter": Entry("/datasets/people/meter", ASKERS, table=True),
     "GET /v1/datasets/{dataset}/ledger": Entry("/datasets/people/ledger", READERS),
     "GET /v1/people": Entry("/people", OWNER),
     "POST /v1/people": Entry("/people", OWNER, {"name": " "}),

@@ -15,10 +15,10 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from gateway import people
+from gateway import people, prepared
 from services import postgres
 
-from holdfast.errors import LedgerError
+from holdfast.errors import BudgetError, LedgerError
 from holdfast.privacy.filter import UNITS
 from holdfast.service import Settings
 from holdfast.service import tables as tables_module
@@ -260,3 +260,52 @@ def test_a_registration_that_was_killed_and_cannot_be_finished_stops_no_start(
         gateway.check()
     assert gateway.datasets(owner) == []
     assert gateway.register(owner, "again", "rows.hf", None, **terms).ledger is not None
+
+
+def test_a_store_of_units_is_served_and_says_nothing_of_its_events(tmp_path: Path) -> None:
+    """Row 12 of docs/threats.md, on what a gateway shows: two hospitals that differ in one person's visits."""
+    from data.hospital import BOUNDS, SCHEMAS, hospital
+    from gateway import running
+
+    import holdfast as hf
+    from holdfast.client import connect
+
+    shown = []
+    for many in (1, 5000):
+        tables = hospital(300)
+        for place, values in enumerate(tables["visits"].values()):
+            values.extend([["p200"], [1.0], ["heart"], [3], [True]][place] * many)
+        with running(declared={"target": "table"}) as started:
+            opened = hf.open(
+                tables, SCHEMAS, unit="person", rows_per_unit=BOUNDS, ledger=hf.ledger.MemoryLedger()
+            )
+            opened.save(started.settings.roots[0] / "hospital.hf").close()
+            owner = started.person(started.owner)
+            promised = {"budget": {"epsilon": 30.0, "delta": 1e-6}, "confidence": 0.95, "queries": None}
+            started.gateway.register(
+                owner, "hospital", "hospital.hf", None, name="hospital", target="table", **promised
+            )
+            token = started.somebody("asker")
+            table = connect(started.url, token).table("hospital")
+            session = table.session()
+            answer = session.count("visits.urgent", rho=0.01)
+            with pytest.raises(hf.HoldfastError) as refused:
+                session.count("nothere.cost > 3", rho=0.01)
+            shown.append((table.rows, table.schema, answer.rows_read, answer.explanation, str(refused.value)))
+            assert session.sql("SELECT count(*) FROM people")[0].value == 300
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_nobody_ends_the_theorem_for_the_others_unless_the_owner_allows_it(allowed: bool) -> None:
+    with prepared(declared={"allow_uncovered": allowed}) as started:
+        tables = started.gateway.tables
+        ann, ben = (started.person(token) for token in (started.analyst, started.somebody("ben")))
+        mine, _ = (tables.admitted("people", person)[0] for person in (ann, ben))
+        assert tables.dataset("people").public()["allow_uncovered"] is allowed
+        if allowed:
+            assert mine.fraction("age > 40", rho=1e-6, mechanism="laplace").ends_theorem
+        else:
+            with pytest.raises(BudgetError, match="would end it for them"):
+                mine.fraction("age > 40", rho=1e-6, mechanism="laplace")
+            assert float(mine.spent) == 0

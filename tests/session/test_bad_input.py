@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,7 @@ import pytest
 from services import postgres
 
 import holdfast as hf
+from holdfast.ledger import MemoryLedger, verify
 from holdfast.weights import answerer as multiplicative_weights
 
 NAN = math.nan
@@ -179,3 +184,119 @@ def test_errors_name_no_value_of_the_data() -> None:
         with pytest.raises(Exception) as refused:
             ask(session)
         assert str(secret) not in str(refused.value)
+
+
+# Plans
+
+
+def small(n: int) -> hf.Table:
+    return hf.open({"x": np.arange(n) % 10}, hf.Schema(x=hf.Integer(0, 99)), ledger=MemoryLedger())
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 7, 10])
+def test_a_plan_for_a_handful_of_rows_is_an_answer_or_a_clear_refusal(n: int) -> None:
+    table = small(n)
+    session = table.session(epsilon=1.0, delta=1e-6, queries=3)
+    assert (
+        session.plan.startswith(f"Nothing that tells something can be planned for 3 answers on {n} rows")
+        or n == 1
+    )
+    with pytest.raises(hf.InputError, match="no width can be certified"):
+        session.fraction("x < 3")
+    with pytest.raises(hf.MechanismError, match="cannot be certified for 3 queries"):
+        table.session(within=0.5, queries=3)
+    assert session.meter is None or session.meter.answers == 0
+    assert table.ledger.totals().entries == 0
+    assert 0 <= table.session(rho=10.0, target="table").fraction("x < 3", rho=1.0).value <= 1
+
+
+@pytest.mark.parametrize("queries", [1, 10**12])
+def test_one_question_or_far_too_many(queries: int) -> None:
+    table = small(2000)
+    session = table.session(epsilon=1.0, delta=1e-6, queries=queries)
+    if queries == 1:
+        assert "1 answers, each within 0.03" in session.plan
+        assert session.fraction("x < 3").width < 0.04
+        with pytest.raises(hf.BudgetError, match="1 queries"):
+            session.fraction("x < 4")
+    else:
+        nearest = re.search(r"; ([\d,]+) could be within ([\d.]+): open a session for fewer", session.plan)
+        assert nearest is not None
+        for refused in (
+            lambda: session.fraction("x < 3"),
+            lambda: table.session(within=0.3, queries=queries),
+        ):
+            with pytest.raises((hf.InputError, hf.MechanismError)):
+                refused()
+        assert table.ledger.totals().entries == 0
+        fewer = table.session(epsilon=1.0, delta=1e-6, queries=int(nearest[1].replace(",", "")))
+        assert fewer.fraction("x < 3").population < float(nearest[2]) * 1.02
+
+
+@pytest.mark.parametrize("confidence", [0.5, 1 - 1e-12])
+def test_hardly_confident_and_nearly_certain(confidence: float) -> None:
+    session = small(2000).session(epsilon=1.0, delta=1e-6, queries=20, confidence=confidence)
+    answer, left = session.fraction("x < 3"), session.meter
+    assert left is not None and left.answers == 19 and answer.low <= 0.3 <= answer.high
+    assert (left.width < 0.08) == (confidence == 0.5) and left.width < 0.25
+
+
+def test_a_budget_too_small_for_one_answer() -> None:
+    session = small(2000).session(rho=1e-9, queries=5)
+    with pytest.raises(hf.InputError, match="less than a billionth; ask for fewer"):
+        session.fraction("x < 3")
+    with pytest.raises(hf.BudgetError, match="nothing more can be asked"):
+        session.fraction("x < 3", within=0.2)
+    assert session._ledger.totals().entries == 0
+
+
+def test_a_width_that_nothing_certifies() -> None:
+    table = small(2000)
+    with pytest.raises(hf.MechanismError, match=r"within=1e-09 cannot be certified .*; 0\.\d+ can be"):
+        table.session(within=1e-9, queries=5)
+    with pytest.raises(hf.InputError, match=r"about within=0\.0\d+ can be, for \d+ answer"):
+        table.session(rho=1.0, queries=5).fraction("x < 3", within=1e-9)
+    assert table.ledger.totals().entries == 0
+
+
+def test_a_plan_reopened_on_other_terms(tmp_path: Path) -> None:
+    with closing(small(2000).save(tmp_path / "store")) as table:
+        first = table.session(rho=0.1, queries=20, name="a", share=0.5)
+        first.fraction("x < 3")
+        again = table.session(name="a")
+        assert again._terms == first._terms and again.fraction("x < 3").repeated
+        for other in ({"queries": 21}, {"confidence": 0.9}, {"target": "table"}, {"within": 0.2}):
+            with pytest.raises(hf.LedgerError, match="same terms"):
+                table.session(name="a", **other)
+        assert table.ledger.totals().entries == 1
+
+
+_ASKING = """
+import sys, holdfast as hf
+session = hf.open(sys.argv[1]).session(name="a", queries=20, rho=0.1)
+for t in range(int(sys.argv[2]), 40, 2):
+    try:
+        answer = session.fraction(f"x < {t + 1}")
+        print(answer.noise + answer.sampling + answer.population <= session._terms.places.width, flush=True)
+    except hf.BudgetError:
+        print("refused", flush=True)
+"""
+
+
+def test_two_processes_on_one_plan_have_its_places_once(tmp_path: Path) -> None:
+    table = small(2000).save(tmp_path / "store")
+    table.session(name="a", queries=20, rho=0.1)
+    table.close()
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", _ASKING, str(tmp_path / "store"), str(first)], stdout=subprocess.PIPE
+        )
+        for first in (0, 1)
+    ]
+    told = [line for process in both for line in process.communicate()[0].decode().split()]
+    assert told.count("True") == 20 and "False" not in told
+    assert set(told) == {"True", "refused"}
+    reopened = hf.open(tmp_path / "store")
+    assert reopened.ledger.totals("a").answers == 20
+    verify(reopened.ledger)
+    reopened.close()

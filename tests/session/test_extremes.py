@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import holdfast as hf
 from holdfast.ledger import MemoryLedger
-from holdfast.planning import planner, recipe_search
+from holdfast.planning import recipe_bought, recipe_search
 from holdfast.session.session import Session
 
 ROWS = 200
@@ -46,6 +46,8 @@ SESSIONS: dict[str, dict[str, Any]] = {
     "a small budget": {"epsilon": 0.1, "delta": 1e-6},
 }
 EXTREMES = st.builds(math.ldexp, st.floats(0.5, 1, exclude_max=True), st.integers(-1073, 1024))
+FEW = settings(max_examples=12)
+"""Of each of eighty combinations; `HYPOTHESIS=explore` does not take more of these, but other ones."""
 REFUSALS = (hf.InputError, hf.BudgetError, hf.MechanismError, hf.NoRuleError)
 
 
@@ -71,6 +73,7 @@ def is_sound(session: Session, ask: Ask, how: dict[str, Any]) -> bool:
 @pytest.mark.parametrize("target", ["table", "population"])
 @pytest.mark.parametrize("budget", SESSIONS)
 @pytest.mark.parametrize("kind", KINDS)
+@FEW
 @given(name=st.sampled_from(["within", "rho", "epsilon"]), amount=EXTREMES)
 def test_a_question_of_any_size(kind: str, budget: str, target: str, name: str, amount: float) -> None:
     assert is_sound(opened(budget, target), KINDS[kind], {name: amount})
@@ -78,6 +81,7 @@ def test_a_question_of_any_size(kind: str, budget: str, target: str, name: str, 
 
 @pytest.mark.parametrize("budget", SESSIONS)
 @pytest.mark.parametrize("kind", BUDGET_ONLY)
+@FEW
 @given(name=st.sampled_from(["rho", "epsilon"]), amount=EXTREMES)
 def test_a_choice_or_a_watch_of_any_size(kind: str, budget: str, name: str, amount: float) -> None:
     assert is_sound(opened(budget), BUDGET_ONLY[kind], {name: amount})
@@ -180,7 +184,7 @@ def halved_from_one(rho: float) -> float:
 def test_broken_twins_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = {"rho": 1e-150, "mechanism": "laplace"}
     assert is_sound(opened("zcdp"), KINDS["fraction"], tiny)
-    monkeypatch.setattr(planner, "_epsilon_of_rho", halved_from_one)
+    monkeypatch.setattr(recipe_bought, "epsilon_of_rho", halved_from_one)
     with pytest.raises(ZeroDivisionError):
         is_sound(opened("zcdp"), KINDS["fraction"], tiny)
     monkeypatch.setattr(recipe_search, "_LEAST_EPSILON", Fraction(1, 10**320))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import holdfast as hf
-from holdfast.session import session
+from holdfast.session import kept_plans, session
 from holdfast.session.session import Session
 from holdfast.weights import answerer as multiplicative_weights
 
@@ -48,7 +48,7 @@ def plans_kept() -> float:
 
 def test_plans_with_many_groups_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert plans_kept() < 5
-    monkeypatch.setattr(session, "_SIZE_KEPT", 1 << 60)
+    monkeypatch.setattr(kept_plans, "_SIZE_KEPT", 1 << 60)
     assert plans_kept() > 6
 
 
@@ -57,7 +57,7 @@ def test_the_plan_that_is_kept_has_no_condition() -> None:
     long = once.estimate.count("a IN (1, 3, 5, 7)", rho=0.5)
     again = once.estimate.count("b = 3", rho=0.5)
     assert again.cost == long.cost and again.question == "count where b = 3"
-    [(_, plan)] = once._plans.values()
+    [(_, plan, _)] = once._plans._plans.values()
     assert str(plan.statistic) == "count"
 
 

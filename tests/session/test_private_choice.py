@@ -24,7 +24,7 @@ def test_the_best_condition_wins_when_it_is_far_ahead(table: hf.Table) -> None:
     assert chosen.candidate == "age < 90"
     assert chosen.index == 2
     assert chosen.mechanism == "exponential"
-    assert "Theorem 0.2" in str(chosen)
+    assert "McSherry and Talwar 2007" in str(chosen)
     assert session.spent.rho == pytest.approx(0.1, rel=1e-5)
     again = session.select(CONDITIONS, rho=0.1)
     assert again == chosen

@@ -230,7 +230,7 @@ def test_what_a_session_cannot_count_is_refused_uncharged() -> None:
     assert Filter.zcdp(1, 1e-6).delta_cost(least) == 1
     with pytest.raises(hf.MechanismError, match="delta of its own"):
         counted.pay("test", "one", least)
-    planned = open_rows(np.arange(20_000) % 1024).session(within=0.25, queries=2, rho=1000.0)
+    planned = open_rows(np.arange(20_000) % 1024).session(intervals="odds", queries=2, rho=1000.0)
     with pytest.raises(hf.MechanismError, match="one planned mechanism"):
         planned.pay("test", "one", hf.privacy.events.PureMechanism(1))
     assert counted.spent == planned.spent == 0

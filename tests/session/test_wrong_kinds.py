@@ -16,12 +16,19 @@ from holdfast.ledger import MemoryLedger
 from holdfast.session.session import Session
 
 ROWS = 400
-SCHEMA = hf.Schema(age=hf.Integer(0, 99), share=hf.Real(0, 1), sick=hf.Boolean(), group=hf.Category("x", "y"))
+SCHEMA = hf.Schema(
+    age=hf.Integer(0, 99),
+    share=hf.Real(0, 1),
+    sick=hf.Boolean(),
+    group=hf.Category("x", "y"),
+    town=hf.Text(9),
+)
 DATA = {
     "age": np.arange(ROWS) % 100,
     "share": np.linspace(0, 1, ROWS),
     "sick": np.arange(ROWS) % 3 == 0,
     "group": np.array(["x", "y"] * (ROWS // 2)),
+    "town": np.array(["ulm", "bonn"] * (ROWS // 2)),
 }
 WRONG: dict[str, Any] = {
     "an empty list": [],
@@ -54,6 +61,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "histogram": {"column": "age", "edges": [0, 50, 99], "where": "sick"} | ACCURACY,
     "quantile": {"column": "age", "rank": 0.5, "where": "sick", "by": "group", "edges": None} | ACCURACY,
     "statistic": {"function": lambda rows: rows["age"] / 100, "columns": ["age"]} | ACCURACY,
+    "difference": {"where": "sick", "other": "age > 3", "expect": None} | ACCURACY,
+    "keys": {"column": "town", "rho": 0.01, "delta": 1e-7},
     "sql": {"text": "SELECT avg(age) FROM t"} | ACCURACY,
     "sql_one": {"text": "SELECT avg(age) FROM t"} | ACCURACY,
     "sample": {"where": "sick", "key": None},
@@ -84,18 +93,22 @@ NEVER_NONE = {
 OF_SMALL_DATABASES = {"synthesize": {"within", "size", "search", "candidates"}}
 """Keywords of the other method; see tests/synthesis."""
 NOT_ESTIMATED = {
-    "select": {"scores", "sensitivity"},
+    "select": {"sensitivity"},
     "sparse_vector": {"name"},
     "multiplicative_weights": {"device"},
 }
+WITH_DELTA = {"rho": None, "epsilon": 50.0, "delta": 1e-4}
+"""Keys are discovered by sessions that have a delta for it."""
 HARMLESS = {
     ("sample", "key", "a text with NUL"),  # a key is any text
     ("sample", "key", "a text of surrogates"),
+    ("sparse_vector", "version", "None"),  # the session's own
     ("multiplicative_weights", "delta", "None"),
     ("multiplicative_weights", "edges", "a dict"),  # no edges
     ("multiplicative_weights", "nulls", "an empty list"),  # no NULLs
     ("synthesize", "edges", "a dict"),
     ("synthesize", "nulls", "an empty list"),
+    ("keys", "delta", "None"),  # what the session keeps for it
     ("statistic", "function", "a class"),  # it is called, and fails on the rows
 }
 """What looks wrong and is not."""
@@ -107,6 +120,10 @@ def opened() -> hf.Table:
 
 def session_of(**options: Any) -> Session:
     return opened().session(**{"rho": 100.0, "queries": 1000, "target": "table"} | options)
+
+
+def session_for(method: str) -> Session:
+    return session_of(**(WITH_DELTA if method == "keys" else {}))
 
 
 def with_only(given: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
@@ -140,7 +157,7 @@ def test_every_method_and_each_of_its_parameters_is_tried() -> None:
     for method, given in CALLS.items():
         parameters = inspect.signature(getattr(Session, method)).parameters
         assert set(parameters) - {"self"} == given.keys() | OF_SMALL_DATABASES.get(method, set())
-        assert outcome(getattr(session_of(), method), **given) == "answered"
+        assert outcome(getattr(session_for(method), method), **given) == "answered"
 
 
 def unrefused(questions: Any, method: str, given: dict[str, Any]) -> dict[tuple[str, str], str]:
@@ -155,12 +172,12 @@ def unrefused(questions: Any, method: str, given: dict[str, Any]) -> dict[tuple[
 
 @pytest.mark.parametrize("method", CALLS)
 def test_a_wrong_kind_is_refused_in_words_and_nothing_is_charged(method: str) -> None:
-    session = session_of()
+    session = session_for(method)
     assert unrefused(session, method, CALLS[method]) == {}
     assert session._ledger.totals().entries == 0
 
 
-@pytest.mark.parametrize("method", sorted(CALLS.keys() - {"synthesize"}))
+@pytest.mark.parametrize("method", sorted(CALLS.keys() - {"synthesize", "keys"}))
 def test_an_estimate_refuses_the_same(method: str) -> None:
     given = {k: v for k, v in CALLS[method].items() if k not in NOT_ESTIMATED.get(method, {"key"})}
     assert unrefused(session_of().estimate, method, given) == {}
@@ -168,7 +185,7 @@ def test_an_estimate_refuses_the_same(method: str) -> None:
 
 @pytest.mark.parametrize("method", CALLS)
 def test_a_call_that_does_not_fit_is_refused_in_words(method: str) -> None:
-    session = session_of()
+    session = session_for(method)
     given = CALLS[method]
     first = next(iter(given.values()))
     ask = getattr(session, method)
@@ -231,6 +248,7 @@ def test_rows_are_not_opened_with_wrong_kinds() -> None:
             {"data": DATA, "schema": SCHEMA, "rows_per_unit": value},
             {"data": DATA, "schema": SCHEMA, "ledger": value},
             {"data": DATA, "schema": SCHEMA, "in_memory": value},
+            {"data": DATA, "schema": SCHEMA, "allow_uncovered": value},
             {"data": DATA, "schema": SCHEMA, "table": value},
             {"data": "postgresql://nobody@127.0.0.1:1/x", "schema": SCHEMA, "table": value},
         ):

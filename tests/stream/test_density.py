@@ -9,9 +9,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from oracles.choice_tree import walk
 from oracles.sparse_vector_law import laplace
 
-from holdfast.audit.choice_tree import walk
 from holdfast.errors import BudgetError, InputError
 from holdfast.noise.bits import Bits, ReplayedBits
 from holdfast.privacy import pure

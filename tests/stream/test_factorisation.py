@@ -60,7 +60,7 @@ def test_the_matrix_squared_is_the_prefix_sum() -> None:
 
 
 def test_the_printed_bound_on_the_norm_is_too_small() -> None:
-    """Theory 3(f) bounds this sum by Psi(T) = 1 - (1-gamma)/pi + ln(T)/pi + 2/T; that is no bound."""
+    """One might bound this sum by Psi(T) = 1 - (1-gamma)/pi + ln(T)/pi + 2/T; that is no bound."""
     gamma, T = 0.5772156649015329, 2**16
     exact = sum((math.comb(2 * k, k) / 4**k) ** 2 for k in range(400))
     assert norm_squared(400) == pytest.approx(exact, rel=1e-12)

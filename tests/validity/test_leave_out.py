@@ -23,9 +23,10 @@ def moment(game: Game, noises: list[float], tilt: float, left_out: int, price: f
     def step(question: int, sigma: float) -> np.ndarray:
         return np.exp(-k * game.variance(question) / sigma**2)
 
+    gaps = np.exp(tilt * np.array([game.gap(question) for question in range(len(MENU))]))
+
     def end(weight: np.ndarray) -> float:
-        gaps = (float(np.exp(tilt * game.gap(question)) @ weight) for question in range(len(MENU)))
-        return max(gaps) * math.exp(-tilt * tilt / (8 * left_out))
+        return float((gaps @ weight).max()) * math.exp(-tilt * tilt / (8 * left_out))
 
     return game.value(noises, step, end)
 

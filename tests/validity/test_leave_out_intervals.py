@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from oracles.leave_out_game import MENU, Game, discrete_gaussian
 
-from holdfast.validity.leave_out import LeaveOut, kappa
+from holdfast.validity.leave_out import LeaveOut, kappa, ladder, planned_place
 from holdfast.validity.leave_out_charges import gaussian_charge, rare_charge
 from holdfast.validity.leave_out_intervals import (
     difference_charge,
     difference_interval,
+    for_differences,
+    mixed_difference_interval,
     rare_interval,
     ratio_interval,
 )
@@ -338,3 +340,119 @@ def test_a_ratio_with_nothing_below_says_nothing() -> None:
     assert ratio_interval(chosen, (0.0,), 0.0, 0.0, 0.05, 0.05) == (0.0, 1.0)
     assert ratio_interval(chosen, (0.0,), 0.9, -0.9, 0.001, 0.05) == (0.0, 1.0)
     assert ratio_interval(chosen, (0.0,), 0.9, 0.0, 0.001, 0.05) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("e", [-0.02, 0.03, 0.3])
+@pytest.mark.parametrize("a", [-0.2, 0.0, 0.05])
+def test_one_number_of_rows_gives_the_closed_form(e: float, a: float) -> None:
+    rows, left_out, sigma, beta = 10_000, 1_500, 0.01, 1e-3
+    alone = LeaveOut(rows, (left_out,))
+    mixed = mixed_difference_interval(alone, (0.2,), e, 2 * sigma, a, sigma, beta, 1 / rows)
+    closed = difference_interval(left_out, 0.2, e, 2 * sigma, a, sigma, beta, 1 / rows)
+    assert mixed == pytest.approx(closed, abs=1e-6)
+
+
+def test_a_third_of_the_rows_is_better_where_conditions_seldom_disagree() -> None:
+    """And never much worse; both are on the ladder, so that what was told holds for them."""
+    rows, sigma, beta = 100_000, 0.003, 1e-5
+    place = planned_place(rows, ladder(rows)[20])
+    both = for_differences(place)
+    assert set(both.sizes) <= set(ladder(rows)) and math.fsum(both.weights) <= 1
+
+    def length(left_out: LeaveOut, e: float) -> float:
+        charged = left_out.charges(0.005 * rows**2)
+        low, high = mixed_difference_interval(left_out, charged, e, 2 * sigma, 0.0, sigma, beta, 1 / rows)
+        return high - low
+
+    assert length(both, 0.02) < 0.97 * length(place, 0.02)
+    assert length(both, 1.0) < 1.05 * length(place, 1.0)
+
+
+def test_a_mixture_covers_a_difference() -> None:
+    """Every pair of answers, weighed by its chance, with the interval of a mixture; half of it misses."""
+    rows, law, beta, su, sf = 30, LAWS[0], 0.1, 1.5, 4.0
+    left_out = LeaveOut(rows, (28, 15), (0.9, 0.1))
+    chance, mean, _ = signed_tables(rows, law)
+    first, second = discrete_gaussian(su), discrete_gaussian(sf)
+    reach = (len(second) - 1) // 2
+    missed = {1.0: 0.0, 0.5: 0.0}
+    for noise, likely in enumerate(first):  # with this law the conditions always disagree
+        if likely < 1e-6:
+            continue
+        e = 1 + (noise - (len(first) - 1) // 2) / rows
+        for a in range(-rows - reach, rows + reach + 1):
+            place = a - np.rint(mean * rows).astype(int) + reach
+            inside = (place >= 0) & (place < len(second))
+            both = float((chance * second[np.clip(place, 0, len(second) - 1)])[inside].sum()) * likely
+            ends = mixed_difference_interval(
+                left_out, (0.0, 0.0), e, su / rows, a / rows, sf / rows, beta, 1 / rows
+            )
+            for scale in missed:
+                missed[scale] += both * (abs(sum(ends) / 2) > scale * (ends[1] - ends[0]) / 2)
+    assert missed[1.0] <= beta < missed[0.5]
+
+
+def pair_moment(game: Game, left_out: int, sf: float, tilt: float, charge: Callable[[float], float]) -> float:
+    """E exp(b q(S) - m Lambda_w(b/m) - charge(e)) for the best difference of a menu and, after it, the best q."""
+    rows, su = game.rows, 2 * sf
+    samples = np.array(list(itertools.combinations_with_replacement(range(3), rows)))  # as in Game
+    t = tilt / left_out
+    ends = np.array(
+        [
+            np.exp(tilt * game.counts[q] / rows - left_out * math.log1p(w * math.expm1(t)))
+            for q, w in enumerate(game.true)
+        ]
+    )
+    laws = {s: dict(enumerate(discrete_gaussian(s), -(len(discrete_gaussian(s)) // 2))) for s in (su, sf)}
+    worst = 0.0
+    for first, second in ((0, 2), (1, 3), (0, 5)):
+        f = (MENU[first] - MENU[second])[samples]
+        kinds, which = np.unique(np.stack([f.sum(1), np.abs(f).sum(1)], 1), axis=0, return_inverse=True)
+        weights = np.array(
+            [np.bincount(which.ravel(), game.chance * end, minlength=len(kinds)) for end in ends]
+        )
+        total = 0.0
+        for e in range(min(laws[su]), rows + max(laws[su]) + 1):
+            likely = np.array([laws[su].get(e - r, 0.0) for _, r in kinds.tolist()])
+            for a in range(-rows + min(laws[sf]), rows + max(laws[sf]) + 1):
+                both = likely * np.array([laws[sf].get(a - d, 0.0) for d, _ in kinds.tolist()])
+                total += math.exp(-charge(e / rows)) * float((weights @ both).max())
+        worst = max(worst, total)
+    return worst
+
+
+@pytest.mark.parametrize(("left_out", "sf", "tilt"), [(1, 1.0, 0.5), (2, 0.7, 2.0), (3, 1.0, 1.0)])
+def test_no_analyst_gains_by_a_difference_that_is_charged(left_out: int, sf: float, tilt: float) -> None:
+    """Every difference of the menu, every pair of answers, every next question; uncharged it breaks."""
+    game, sigma = Game(4, (0.4, 0.2, 0.4)), sf / 4
+
+    def charge(e: float) -> float:
+        return difference_charge(4, left_out, e, 2 * sigma, sigma, 0.05)
+
+    assert pair_moment(game, left_out, sf, tilt, charge) <= 1 + 1e-9
+    assert pair_moment(game, left_out, sf, tilt, lambda _: 0.0) > 1.01
+
+
+def test_a_clamped_disagreement_or_the_smaller_of_two_charges_is_not_paid() -> None:
+    """The mass of the reference that belongs to a charge, over the centres of e: at most 1 where the charge holds."""
+    rows, left_out, su, sf, guess = 40, 25, 0.2, 0.15, 0.05
+    k = kappa(rows, left_out)
+    gain = k / sf**2 + k * (1 - 2 * guess) / su**2
+    flat = 4 * gaussian_charge(rows, left_out, sf) + gaussian_charge(rows, left_out, su)
+    line = np.linspace(-3, 4, 20_001)
+
+    def mass(charge: Callable[[float], float]) -> float:
+        charges = np.array([charge(e) for e in line.tolist()])
+        worst = 0.0
+        for r in np.linspace(0, 1, 11):  # v_f <= r and v_|f| <= c^2 + (1 - 2c) r is what each r may lose
+            law = np.exp(-((line - r) ** 2) / (2 * su**2)) / (su * math.sqrt(2 * math.pi))
+            lost = k * guess**2 / su**2 + gain * r
+            worst = max(worst, float((law * np.exp(lost - charges)).sum() * (line[1] - line[0])))
+        return worst
+
+    def raw(e: float) -> float:
+        return difference_charge(rows, left_out, e, su, sf, guess)
+
+    assert mass(raw) <= 1 + 1e-6
+    assert mass(lambda e: raw(min(max(e, 0.0), 1.0))) > 1.05
+    assert mass(lambda e: min(raw(e), flat)) > 1.05

@@ -50,7 +50,7 @@ def dishonest(plan: Plan) -> str | None:
     return None
 
 
-@pytest.mark.parametrize(("rows", "queries", "within", "confidence"), requests(6))
+@pytest.mark.parametrize(("rows", "queries", "within", "confidence"), requests(4))
 def test_the_choice_is_the_least_certified_width(
     rows: int, queries: int, within: float, confidence: float
 ) -> None:

@@ -7,9 +7,20 @@ import math
 import pytest
 
 from holdfast.validity.leave_out import kappa, ladder, planned_place, recorded_grid
-from holdfast.validity.leave_out_charges import gaussian_charge, selection_charge
+from holdfast.validity.leave_out_charges import (
+    comparison_charge,
+    gaussian_charge,
+    quantile_charge,
+    selection_charge,
+)
 from holdfast.validity.leave_out_votes import vote_charge
-from holdfast.validity.told import gaussian_told, selection_told, votes_told
+from holdfast.validity.told import (
+    comparison_told,
+    gaussian_told,
+    quantile_told,
+    selection_told,
+    votes_told,
+)
 
 ROWS = 200_000
 
@@ -24,6 +35,8 @@ def test_what_is_told_pays_for_every_rung() -> None:
     cases = [
         (gaussian_told(0.25, 0.01), lambda m: gaussian_charge(ROWS, m, 0.01)),
         (votes_told(ROWS, 500, 0.125), lambda m: 500 * vote_charge(ROWS, m, 0.125)),
+        (quantile_told(ROWS, 0.01), lambda m: quantile_charge(ROWS, m, 0.01 * ROWS / 2, 0.01 * ROWS / 2)),
+        (comparison_told(ROWS, 50.0), lambda m: comparison_charge(ROWS, m, 50.0)),
         (selection_told(ROWS, 0.01), lambda m: selection_charge(ROWS, m, 0.01 * ROWS / 2)),
     ]
     for told, charge in cases:

@@ -138,7 +138,7 @@ def test_a_hit_whose_answer_could_not_be_recorded_ends_its_run(reopened: bool) -
     weights = hold(session)
     real = session._ledger.record
 
-    def record(entry: int, answer: str, *, secret: bool = False) -> str:
+    def record(entry: int, answer: str, *, secret: bool = False, told: int | None = None) -> str:
         raise LedgerError("disk full")
 
     session._ledger.record = record  # type: ignore[method-assign]

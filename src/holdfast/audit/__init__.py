@@ -1,15 +1,13 @@
 """The opponent: it tries to break what the other rooms promise.
 
-`epsilon_lower_bound` measures the privacy of any mechanism, `exact_epsilon` computes it where the law is
-finite, `run_all` audits every mechanism of the package. `play` lets an adaptive analyst (`ATTACKS`) ask an
-answering mechanism (`ANSWERERS`) and keeps the score.
+`epsilon_lower_bound` measures the privacy of any mechanism, `run_all` audits every mechanism of the package.
+`play` lets an adaptive analyst (`ATTACKS`) ask an answering mechanism (`ANSWERERS`) and keeps the score.
 """
 
 from holdfast.audit.audit_report import Report, Row, registry, run_all
 from holdfast.audit.binomial import proportion_interval
 from holdfast.audit.case import Case
 from holdfast.audit.epsilon import Audit, epsilon_lower_bound
-from holdfast.audit.exact import ExactAudit, exact_epsilon
 from holdfast.audit.overfitting import ANSWERERS, ATTACKS, Answerer, Attack, Outcome, Referee, play
 from holdfast.audit.overfitting.fingerprinting import fingerprinting_analyst
 from holdfast.audit.overfitting.freedman import feature_selection_analyst, trained_selection_analyst
@@ -29,14 +27,12 @@ __all__ = [
     "Attack",
     "Audit",
     "Case",
-    "ExactAudit",
     "Outcome",
     "Referee",
     "Report",
     "Row",
     "boosting_attack",
     "epsilon_lower_bound",
-    "exact_epsilon",
     "feature_selection_analyst",
     "fingerprinting_analyst",
     "hill_climbing_analyst",

@@ -140,6 +140,7 @@ def registry() -> list[Case]:
     from holdfast.audit.release_cases import releases
     from holdfast.audit.session_cases import sessions
     from holdfast.audit.stream_cases import streams
+    from holdfast.audit.unit_cases import units
 
     rooms = (
         additive,
@@ -149,6 +150,7 @@ def registry() -> list[Case]:
         streams,
         local,
         sessions,
+        units,
         releases,
         controls,
         peers,

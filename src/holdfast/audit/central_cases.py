@@ -114,6 +114,7 @@ def sparse_vectors() -> list[Case]:
     settings: dict[str, dict[str, Any]] = {
         "sparse vector": {"epsilon": 4.0, "hits": 1},
         "sparse vector, two hits": {"epsilon": 4.0, "hits": 2},
+        "sparse vector, logistic": {"epsilon": 4.0, "hits": 1, "version": "logistic"},
         "sparse vector, numeric": {"epsilon": 4.0, "hits": 1, "numeric": True},
         "sparse vector, lecture": {"epsilon": 4.0, "hits": 1, "version": "lecture"},
         "sparse vector, gaussian": gaussian_version,

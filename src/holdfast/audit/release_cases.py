@@ -9,7 +9,9 @@ import numpy as np
 
 from holdfast.audit.case import Case
 from holdfast.audit.session_cases import HIGH, LOW, SCHEMA, case
+from holdfast.learn.clipped_descent import fit
 from holdfast.learn.finite_class import FiniteClass
+from holdfast.learn.gram_regression import regress
 from holdfast.learn.own_loss import OwnLoss
 from holdfast.learn.parameter_set import Ball
 from holdfast.learn.thresholds import Thresholds
@@ -28,6 +30,7 @@ def releases() -> list[Case]:
         case("select, exponential", lambda s: _chosen(s, "exponential"), pure),
         case("select, permute-and-flip", lambda s: _chosen(s, "permute-and-flip"), pure),
         case("sparse vector, best", lambda s: _watched(s, epsilon=2.5), pure, runs=4_000),
+        case("sparse vector, logistic", lambda s: _watched(s, epsilon=2.5, version="logistic"), pure),
         case("sparse vector, lecture", lambda s: _watched(s, epsilon=1.8, version="lecture"), pure),
         case(
             "multiplicative weights, best",
@@ -48,6 +51,8 @@ def releases() -> list[Case]:
         case("minimize, votes", lambda s: _least(s, iterations=1, epsilon=2.0), pure),
         case("minimize, best of runs", lambda s: _least(s, iterations=1, epsilon=4.0, runs=2), pure),
         case("learn", _learned, pure, queries=2),
+        case("fit", _fitted, {"rho": 100.0, "only": "gaussian"}, rest=(LOW,) * 3),
+        case("regress", _regressed, {"rho": 100.0, "only": "gaussian"}, rest=(LOW,) * 3),
         case("synthesize, mwem", lambda s: _synthetic(s, epsilon=2.0), pure),
         *(
             case(f"synthesize, small database, {search}", partial(_small, search), pure)
@@ -89,6 +94,15 @@ _LINE = OwnLoss(
 
 def _least(session: Session, **how: Unpack[Descent]) -> list[float]:
     return [float(x) for x in session.minimize(_LINE, **how).theta]
+
+
+def _fitted(session: Session) -> list[float]:
+    found = fit(session, ["x"], "a", 2, rho=0.5, steps=1)
+    return [float(found.coefficients[0, 0]), float(found.intercepts[0])]
+
+
+def _regressed(session: Session) -> list[float]:
+    return [float(one) for one in regress(session, ["x"], "a", rho=0.5).coefficients]
 
 
 def _learned(session: Session) -> list[float]:

@@ -16,11 +16,13 @@ from holdfast.audit.case import DELTA, Case, one_by_one
 from holdfast.data.open import open_source
 from holdfast.ledger import MemoryLedger
 from holdfast.privacy.conversion import gdp_epsilon, zcdp_to_approx
-from holdfast.query.schema import Boolean, Category, Integer, Schema
+from holdfast.privacy.filter import DELTA_UNITS
+from holdfast.query.schema import Boolean, Category, Integer, Schema, Text
 from holdfast.session import Session
 from holdfast.session.table import Table
 
 SCHEMA = Schema(a=Boolean(), x=Integer(-1, 1), g=Category("a", "b"))
+TEXTS = Schema(a=Boolean(), x=Integer(-1, 1), g=Text(1))
 Row = tuple[bool, int, str]
 LOW: Row = (False, -1, "a")
 MIDDLE: Row = (False, 0, "a")
@@ -60,11 +62,18 @@ def sessions() -> list[Case]:
             "sum, gaussian only", lambda s: s.sum("x", rho=0.25).value, gaussian, rest=(LOW,) * 7, runs=3_000
         ),
         case("count, two rows of one person", lambda s: s.count("a", epsilon=2.0).value, pure, owned=2),
+        case("difference", lambda s: s.difference("a", "NOT a", epsilon=2.0).value, pure),
         case("sum", lambda s: s.sum("x", epsilon=2.0).value, pure),
         case("mean", lambda s: interval(s.mean("x", epsilon=2.0)), pure),
         case("mean by groups", lambda s: interval(s.mean("x", by="g", epsilon=2.5)), pure),
         case("histogram", lambda s: s.histogram("g", epsilon=2.0).value, pure),
         case("quantile", lambda s: interval(s.quantile("x", epsilon=3.0)), pure, rest=(LOW, MIDDLE)),
+        case(
+            "quantile, smoothed",
+            lambda s: interval(s.quantile("x", epsilon=3.0, mechanism="smoothed")),
+            pure,
+            rest=(LOW, MIDDLE),
+        ),
         case(
             "quantile by groups",
             lambda s: interval(s.quantile("x", by="g", epsilon=3.0)),
@@ -75,6 +84,13 @@ def sessions() -> list[Case]:
         case("sql one", lambda s: s.sql_one("SELECT count(*) FROM t WHERE a", epsilon=2.0).value, pure),
         case("sample", lambda s: s.sample("a"), pure),
         case("two adaptive answers", _adaptive, pure, queries=2),
+        case(
+            "keys",
+            lambda s: len(s.keys("g", rho=0.5, delta=0.02)),
+            {"rho": 100.0, "delta": 0.5},
+            rest=(LOW,) * 5,
+            schema=TEXTS,
+        ),
     ]
 
 
@@ -87,6 +103,7 @@ def case(
     owned: int = 1,
     queries: int = 1,
     runs: int = _RUNS,
+    schema: Schema = SCHEMA,
 ) -> Case:
     """An audit of what `ask` is told, with a fresh ledger and session for every run.
 
@@ -94,10 +111,10 @@ def case(
     """
     terms = budget | {"target": "table", "queries": queries, "confidence": 0.5}
     first, second = (*rest, *(LOW,) * owned), (*rest, *(HIGH,) * owned)
-    asked = _opened(first, owned, terms)
+    asked = _opened(first, owned, terms, schema)
     ask(asked)
-    epsilon, delta = _claim(asked)
-    many = one_by_one(lambda values: _hashable(ask(_opened(values, owned, terms))))
+    epsilon, delta = claim(asked)
+    many = one_by_one(lambda values: hashable(ask(_opened(values, owned, terms, schema))))
     return Case(f"session: {name}", many, first, second, epsilon, delta, runs)
 
 
@@ -106,28 +123,27 @@ def interval(answer: Any) -> list[Any]:
     return [answer.value, answer.low, answer.high]
 
 
-def _opened(rows: tuple[Row, ...], owned: int, terms: dict[str, Any]) -> Session:
-    return Table(_source(rows), MemoryLedger(), owned).session(**terms)
+def _opened(rows: tuple[Row, ...], owned: int, terms: dict[str, Any], schema: Schema) -> Session:
+    return Table(_source(rows, schema), MemoryLedger(), owned).session(**terms)
 
 
 @lru_cache
-def _source(rows: tuple[Row, ...]) -> Any:
+def _source(rows: tuple[Row, ...], schema: Schema) -> Any:
     return open_source(
-        {name: np.array(column) for name, column in zip(SCHEMA, zip(*rows, strict=True), strict=True)}, SCHEMA
+        {name: np.array(column) for name, column in zip(schema, zip(*rows, strict=True), strict=True)}, schema
     )
 
 
-def _claim(session: Session) -> tuple[float, float]:
+def claim(session: Session) -> tuple[float, float]:
     """What was charged, as (epsilon, delta)."""
     spent = float(session.spent)
     if session.currency == "pure":
         return spent, 0.0
-    return (
-        zcdp_to_approx(spent, DELTA) if session.currency == "zcdp" else gdp_epsilon(spent**0.5, DELTA)
-    ), DELTA
+    epsilon = zcdp_to_approx(spent, DELTA) if session.currency == "zcdp" else gdp_epsilon(spent**0.5, DELTA)
+    return epsilon, DELTA + session._ledger.totals(session.name).delta / DELTA_UNITS
 
 
-def _hashable(told: Any) -> Any:
+def hashable(told: Any) -> Any:
     flat = np.ravel(np.asarray(told, dtype=float)).tolist()
     return flat[0] if len(flat) == 1 else tuple(flat)
 

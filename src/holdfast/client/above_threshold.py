@@ -8,7 +8,7 @@ from holdfast.client.json_values import key_of
 from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.planning.question import Above, OpenSparseVector
 from holdfast.query.parse import parse_predicate
-from holdfast.session.above_threshold import check_terms, level_of, vector_text
+from holdfast.session.above_threshold import Comparison, check_terms, level_of, settled, vector_text
 
 if TYPE_CHECKING:
     from holdfast.client.session import RemoteSession
@@ -26,7 +26,7 @@ class RemoteAboveThreshold:
         self._session, self._rows = session, session._table.rows
         self.threshold, count = level_of(threshold, self._rows)
         # The terms alone count here; the noisy threshold is drawn at the gateway.
-        self._widths = SparseVector(count, sensitivity=1, hits=hits, **terms)
+        self._widths = SparseVector(count, sensitivity=1, hits=hits, **settled(terms, session._table.target))
         self._terms: dict[str, Any] = {"name": name, "threshold": self.threshold, "hits": hits, **terms}
         self._state = session._ask(OpenSparseVector(**self._terms))
 
@@ -34,14 +34,18 @@ class RemoteAboveThreshold:
         return vector_text(str(self._terms["name"]), self.threshold, self.asked, self.hits_left)
 
     def above(self, where: str, *, call: str | None = None) -> bool:
-        """Whether the fraction is about above the threshold. BudgetError once it has halted.
+        """Whether the fraction is about above the threshold; see `compare`."""
+        return self.compare(where, call=call).above
+
+    def compare(self, where: str, *, call: str | None = None) -> Comparison:
+        """Whether the fraction is about above the threshold, and within what. BudgetError once it has halted.
 
         A `call` names this question: the same call, repeated later, gets the same answer.
         """
         parse_predicate(where, self._session.schema)
         key = None if call is None else key_of("above", call)
         self._state = self._session._ask(Above(where=where, **self._terms), key)
-        return bool(self._state["above"])
+        return Comparison(bool(self._state["above"]), self.threshold, self._state["within"])
 
     @property
     def halted(self) -> bool:

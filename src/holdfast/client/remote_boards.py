@@ -96,16 +96,49 @@ class RemoteHoldout(_Board):
 
     _kind, _charged = "holdouts", "scores"
 
-    def score(self, predictions: Any, *, key: str | None = None) -> Answer:
+    def score(
+        self,
+        predictions: Any,
+        *,
+        metric: str | None = None,
+        guess: float | None = None,
+        key: str | None = None,
+    ) -> Answer:
         """The metric on the population, with its interval."""
-        return answers_of(self._put(predictions, key))[0]
+        return answers_of(self._put(predictions, key, **_given(metric=metric, guess=guess)))[0]
 
-    def check(self, train_score: float, predictions: Any, *, key: str | None = None) -> Verdict:
+    def check(
+        self, train_score: float, predictions: Any, *, metric: str | None = None, key: str | None = None
+    ) -> Verdict:
         """Is the training score true of the population? "Fine", or what the holdout says instead."""
-        told = self._put(predictions, key, train_score=train_score)
+        told = self._put(predictions, key, train_score=train_score, **_given(metric=metric))
         return Verdict(told["fine"], answers_of(told)[0])
+
+    def compare(
+        self,
+        first: Any,
+        second: Any,
+        *,
+        metric: str | None = None,
+        expect: float | None = None,
+        key: str | None = None,
+    ) -> Answer:
+        """By how much the first score exceeds the second, in one look; narrow where they agree on most rows."""
+        more = _given(metric=metric, expect=expect)
+        return answers_of(self._put(first, key, against=self._listed(second), **more))[0]
+
+    @property
+    def alarms_left(self) -> int | None:
+        """How many guesses may still fail with all looks answered; None where looks do not depend on guesses."""
+        left: int | None = self._seen()["failures_left"]
+        return left
 
     @property
     def looks_left(self) -> int:
         """How many looks will surely be answered, whatever is asked."""
         return int(self._seen()["looks_left"])
+
+
+def _given(**more: Any) -> dict[str, Any]:
+    """What was said; what was not is left to the gateway."""
+    return {name: value for name, value in more.items() if value is not None}

@@ -16,6 +16,7 @@ from holdfast.errors import InputError, MechanismError
 from holdfast.ledger import Account
 from holdfast.planning.budget import Amount, budget, budget_of
 from holdfast.planning.keywords import Choice, Many, Synthesis, Threshold
+from holdfast.planning.meter import Meter
 from holdfast.planning.question import OpenSparseVector, OpenWeights, Question, Read, Sample, Select
 from holdfast.planning.terms import Terms
 from holdfast.privacy.filter import UNITS
@@ -24,6 +25,7 @@ from holdfast.query.schema import Schema
 from holdfast.query.universe import universe
 from holdfast.session import Answer
 from holdfast.session.above_threshold import check_terms
+from holdfast.session.answer_table import AnswerTable
 from holdfast.session.price import Price
 from holdfast.session.private_choice import Candidate, Selection, choice_of, conditions_of
 from holdfast.session.report import Report
@@ -64,7 +66,19 @@ class RemoteSession(RemoteQuestions[Answer]):
     @property
     def queries(self) -> int | None:
         """How many answers the intervals were planned for; None means any number."""
-        return self._table.queries
+        promised: int | None = self._meter()["queries"]
+        return promised
+
+    @property
+    def plan(self) -> str:
+        """What each answer will be that says nothing of how exact it is to be, in one line."""
+        return str(self._meter()["plan"])
+
+    @property
+    def meter(self) -> Meter | None:
+        """How many answers are left, and how near the population each will be; None where no theorem counts them."""
+        left = self._meter()["meter"]
+        return None if left is None else Meter(left["answers"], left["width"], left["budget"])
 
     @property
     def currency(self) -> str:
@@ -99,9 +113,9 @@ class RemoteSession(RemoteQuestions[Answer]):
         own = replace(own, delta=None if own.currency == "pure" else limit.delta)
         terms = Terms(
             table.schema, table.rows, table.rows_per_unit, own.filter, budget(**table.budget).filter,
-            table.queries, table.confidence, table.target,
+            self.queries, table.confidence, table.target,
         )  # fmt: skip
-        return Report(self.name, str(own), spent, left, terms, self.history)
+        return Report(self.name, str(own), spent, left, terms, self.history, self.meter)
 
     @fitting
     def sample(self, where: str, *, key: str | None = None) -> bool:
@@ -112,6 +126,14 @@ class RemoteSession(RemoteQuestions[Answer]):
         asked = Sample(where=where)
         asked.read(self.schema, key)
         return bool(self._ask(asked, None if key is None else key_of("sample", key, where))["told"])
+
+    @fitting
+    def keys(self, column: str, *, rho: float | None = None, delta: float | None = None) -> NoReturn:
+        """Refused: the keys of a text column are discovered in process."""
+        raise MechanismError(
+            "the keys of a text column are not discovered over a gateway; let the owner discover them in process, and "
+            "declare them as a category"
+        )
 
     @fitting
     def select(
@@ -161,7 +183,8 @@ class RemoteSession(RemoteQuestions[Answer]):
         return f"<holdfast session on {self._table.id!r} at {self._wire.place.host}>"
 
     def put(self, asked: Read) -> list[Answer]:
-        return answers_of(self._ask(asked.question))
+        answers = answers_of(self._ask(asked.question))
+        return answers if asked.arrangement is None else AnswerTable(answers, asked.arrangement.names)
 
     def _ask(self, question: Question | None, key: str | None = None) -> dict[str, Any]:
         """Put a charged question; the reply's parts."""
@@ -179,6 +202,10 @@ class RemoteSession(RemoteQuestions[Answer]):
     def _account(self) -> dict[str, Any]:
         account: dict[str, Any] = self._wire.get(f"{self._path}/budget")
         return account
+
+    def _meter(self) -> dict[str, Any]:
+        meter: dict[str, Any] = self._wire.get(f"{self._path}/meter")
+        return meter
 
     def _choice(self, candidates: Sequence[Any], scores: Sequence[Any] | None, how: Choice) -> Select:
         """A choice as it travels: the conditions only, since the candidates may be anything."""
@@ -209,9 +236,11 @@ class RemoteEstimate(RemoteQuestions[RemotePlan]):
         return self._price(asked)
 
     @fitting
-    def select(self, candidates: Sequence[str], **how: Unpack[Choice]) -> Price:
+    def select(
+        self, candidates: Sequence[str], scores: Sequence[Any] | None = None, **how: Unpack[Choice]
+    ) -> Price:
         """What `RemoteSession.select` among conditions would cost."""
-        return self._price(self._session._choice(candidates, None, how))
+        return self._price(self._session._choice(candidates, scores, how))
 
     @fitting
     def sparse_vector(self, threshold: float, hits: int, **how: Unpack[Threshold]) -> Price:

@@ -10,6 +10,7 @@ from holdfast.client.session import RemoteSession
 from holdfast.client.wire import Wire
 from holdfast.planning.budget import Amount
 from holdfast.query.schema import Schema
+from holdfast.query.unit_schema import schema_from_json
 
 
 @dataclass(frozen=True)
@@ -43,4 +44,4 @@ def table_of(parts: dict[str, Any], wire: Wire, *, confirm: bool) -> RemoteTable
     """A table from the JSON that a gateway sends."""
     names = ("id", "name", "rows", "rows_per_unit", "budget", "confidence", "queries", "target")
     chosen = {name: parts[name] for name in names}
-    return RemoteTable(**chosen, schema=Schema.from_json(parts["schema"]), _wire=wire, _confirm=confirm)
+    return RemoteTable(**chosen, schema=schema_from_json(parts["schema"]), _wire=wire, _confirm=confirm)

@@ -89,7 +89,7 @@ class Wire:
                 reply = self._try(method, path, body, key)
             except ssl.SSLCertVerificationError as error:
                 raise GatewayError(
-                    f"the gateway's certificate is not to be trusted: {error.verify_message}"
+                    f"the gateway's certificate is not to be trusted: {error.verify_message}; name its authority"
                 ) from None
             except (OSError, HTTPException) as error:
                 if last:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from holdfast.data.frame import FrameSource, checked_lengths
 from holdfast.data.source import Codes
+from holdfast.data.unit_key import origin
 from holdfast.errors import DataError
 from holdfast.query.schema import ColumnType, Schema
 
@@ -19,25 +20,27 @@ _PLAIN = {int: np.int64, float: np.float64, bool: np.bool_}
 def arrays_source(data: Mapping[Any, Any], schema: Schema) -> FrameSource:
     """A source from a mapping of names to arrays, lists or pandas series. The values are copied."""
     check_names(schema, list(data))
-    checked_lengths({name: _length(name, data[name]) for name in schema})
-    return FrameSource(schema, {name: _codes(schema[name], name, data[name]) for name in schema})
+    raw = {name: origin(schema, name) for name in schema}
+    checked_lengths({name: _length(name, data[raw[name]]) for name in schema})
+    return FrameSource(schema, {name: _codes(schema[name], raw[name], data[raw[name]]) for name in schema})
 
 
 def pandas_source(frame: Any, schema: Schema) -> FrameSource:
     """A source from a pandas data frame; the index is ignored."""
     names = list(frame.columns)
     check_names(schema, names)
-    for name in schema:
+    raw = {name: origin(schema, name) for name in schema}
+    for name in raw.values():
         if names.count(name) > 1:
             raise DataError(
                 f"expected one column {name!r}, got {names.count(name)} of that name; rename them"
             )
-    return FrameSource(schema, {name: _codes(schema[name], name, frame[name]) for name in schema})
+    return FrameSource(schema, {name: _codes(schema[name], raw[name], frame[raw[name]]) for name in schema})
 
 
 def check_names(schema: Schema, names: Sequence[object]) -> None:
     """Refuse data in which a declared column is missing."""
-    missing = [name for name in schema if name not in names]
+    missing = [raw for name in schema if (raw := origin(schema, name)) not in names]
     if missing:
         shown = ", ".join(repr(str(name)[:60]) for name in names[:20]) + (", ..." if len(names) > 20 else "")
         raise DataError(f"expected a column {missing[0]!r}, got data with {shown or 'no columns'}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import DataError
+from holdfast.query.dictionary import Words
 from holdfast.query.schema import Schema
 
 if TYPE_CHECKING:
@@ -31,9 +32,10 @@ class Seen:
 def look(place: str, schema: Schema | None, relation: str | None = None) -> Seen:
     """Open the rows at a place once, for the facts that an owner declares with them."""
     from holdfast.data.store import StoreSource
+    from holdfast.data.unit_store import UnitStore
 
     source = _rows_at(place, schema, relation)
-    store = isinstance(source, StoreSource)
+    store = isinstance(source, StoreSource | UnitStore)
     seen = Seen(
         source.schema, source.rows, source.rows_per_unit if isinstance(source, StoreSource) else 1, store
     )
@@ -75,6 +77,10 @@ class DeferredSource:
     @property
     def fingerprint(self) -> str:
         return self._opened().fingerprint
+
+    @property
+    def words(self) -> Mapping[str, Words]:
+        return self._opened().words
 
     def scan(self, columns: Sequence[str]) -> Iterator[Block]:
         return self._opened().scan(columns)

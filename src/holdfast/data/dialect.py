@@ -86,6 +86,10 @@ class Dialect(ABC):
     def matches(self, text: str, pattern: str) -> str:
         """Whether the whole text matches, where a dot is any character."""
 
+    def bytes_of(self, text: str) -> str:
+        """How many bytes a text takes."""
+        return f"OCTET_LENGTH({text})"
+
     def known(self, x: str, family: str) -> str:
         """Whether a value is neither NULL nor NaN."""
         return f"{x} IS NOT NULL" + (f" AND NOT ISNAN({x})" if family == "float" else "")
@@ -102,6 +106,10 @@ class Dialect(ABC):
     def numbers(self, text: str, lo: float, hi: float) -> list[tuple[str, str]]:
         """Tests whose OR is that a text is a NUMBER, and behind each the nearest double, within bounds."""
         return [(self.matches(text, NUMBER), f"{self.try_cast}({text} AS {self.double_type})")]
+
+    @abstractmethod
+    def digest(self, text: str, first: int, digits: int) -> str:
+        """Hexadecimal digits (at most 15) of a text's SHA-256, counted from 1, as a whole number."""
 
     @abstractmethod
     def utc_day(self, instant: str) -> str:

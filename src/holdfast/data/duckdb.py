@@ -22,8 +22,11 @@ from holdfast.data.source import (
     checked_ids,
     distinct,
 )
+from holdfast.data.texts import raw_text, read_texts, text_columns
+from holdfast.data.unit_key import origin
 from holdfast.errors import DataError, SchemaError
-from holdfast.query.schema import Real, Schema
+from holdfast.query.dictionary import Words
+from holdfast.query.schema import ColumnType, Real, Schema, Text
 
 RANGE_ROWS = 2**20
 """Rows fetched by one statement: larger than a row group of the usual writers, small beside memory."""
@@ -61,8 +64,10 @@ class DuckSource(PooledSource):
         *,
         files: Sequence[str] = (),
         check: Callable[[], None] = lambda: None,
+        words: Mapping[str, Words] | None = None,
     ) -> None:
         super().__init__(schema)
+        self.words = words or {}
         self._engine = engine
         self._expressions = dict(expressions)
         self._parts = tuple(parts)
@@ -148,19 +153,49 @@ class DuckSource(PooledSource):
 def snapshot(engine: Engine, schema: Schema, fill: Callable[[str], None]) -> DuckSource:
     """A source over a table inside the engine, which is closed if anything fails.
 
-    `fill` runs the text it is given followed by a SELECT of the codes in the schema's order. The table's own
-    columns are c0, c1, ..., because a declared column may be called `rowid`; the view has the declared names.
+    `fill` runs the text it is given followed by a SELECT of the codes in the schema's order, or of the raw texts
+    (`raw_text`) of a text column, which become codes here. The table's own columns are c0, c1, ..., because a declared
+    column may be called `rowid`; the view has the declared names.
     """
     plain = {name: f"c{index}" for index, name in enumerate(schema)}
     try:
         check_distinct(schema)
         fill(f"CREATE TABLE {_TABLE} ({', '.join(plain.values())}) AS ")
+        words = {}
+        for name, column in text_columns(schema).items():
+            raw, code = plain[name], f"{plain[name]}_code"
+            words[name], place = engine_words(
+                engine, column, name, f"SELECT DISTINCT {raw} FROM {_TABLE}", raw
+            )
+            engine.run(f"ALTER TABLE {_TABLE} ADD COLUMN {code} UINTEGER")
+            engine.run(f"UPDATE {_TABLE} SET {code} = {encode_sql(DUCKDB, column, name, 'VARCHAR', place)}")
+            engine.run(f"ALTER TABLE {_TABLE} DROP COLUMN {raw}")
+            plain[name] = code
         engine.run(f"CREATE VIEW {CODES} AS SELECT {select_list(plain)} FROM {_TABLE}")
         rows = int(engine.rows(f"SELECT COUNT(*) FROM {_TABLE}")[0][0])
-        return DuckSource(engine, schema, plain, [Part(_TABLE, "rowid", rows)])
+        return DuckSource(
+            engine,
+            schema,
+            plain,
+            [Part(_TABLE, "rowid", rows)],
+            words=words,
+        )
     except BaseException:
         engine.close()
         raise
+
+
+def engine_words(
+    engine: Engine, column: Text, name: str, query: str, raw: str, refusal: str = ""
+) -> tuple[Words, str]:
+    """The dictionary of the texts that a query finds, and an expression for the code of a raw one."""
+    words, places = read_texts(column, (row[0] for row in engine.rows(query, refusal)))
+    table = DUCKDB.quoted(f"words of {name}")
+    texts = np.array(list(places), dtype=object) if places else np.empty(0, dtype="U1")
+    codes = np.fromiter(places.values(), np.uint32, len(places))
+    engine.run(f'CREATE TABLE {table} ("raw text" VARCHAR, "its code" UINTEGER)')
+    engine.insert(table, {"raw text": texts, "its code": codes})
+    return words, f'(SELECT {table}."its code" FROM {table} WHERE {table}."raw text" = {raw})'
 
 
 def stream_source(stream: object, schema: Schema) -> DuckSource:
@@ -196,9 +231,17 @@ def _adopted(stream: object, schema: Schema, chosen: Callable[[dict[str, str]], 
 
 
 def code_expressions(schema: Schema, types: Mapping[str, str]) -> dict[str, str]:
-    """For each declared column the SQL of its code, over a relation with these column types."""
+    """For each declared column the SQL of its code, or of its raw text, over a relation with these column types."""
     check_names(schema, list(types))
-    return {name: encode_sql(DUCKDB, schema[name], name, types[name]) for name in schema}
+    raw = {name: origin(schema, name) for name in schema}
+    return {name: raw_code(schema[name], raw[name], types[raw[name]]) for name in schema}
+
+
+def raw_code(column: ColumnType, name: str, engine_type: str) -> str:
+    """The SQL of a column's code; of its raw text, where the code needs a dictionary."""
+    if isinstance(column, Text):
+        return raw_text(DUCKDB, column, name, engine_type)
+    return encode_sql(DUCKDB, column, name, engine_type)
 
 
 def select_list(expressions: Mapping[str, str]) -> str:

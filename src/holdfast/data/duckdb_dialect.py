@@ -17,6 +17,9 @@ class DuckDB(Dialect):
         raw = f"CAST({x} AS VARCHAR)"
         return raw, f"TRIM({raw}, ' ' || CHR(9) || CHR(13) || CHR(10))"
 
+    def bytes_of(self, text: str) -> str:
+        return f"STRLEN({text})"
+
     def matches(self, text: str, pattern: str) -> str:
         return f"REGEXP_FULL_MATCH({text}, '{pattern}', 's')"
 
@@ -28,6 +31,9 @@ class DuckDB(Dialect):
         above = f"CASE WHEN REGEXP_MATCHES({text}, '[.][5-9]') THEN 1 ELSE 0 END"
         below = f"CASE WHEN REGEXP_MATCHES({text}, '[.]([6-9]|5[0-9]*[1-9])') THEN 1 ELSE 0 END"
         return f"CASE WHEN {decimal} >= 0 THEN {magnitude} + {above} ELSE -({magnitude} + {below}) END"
+
+    def digest(self, text: str, first: int, digits: int) -> str:
+        return f"CAST('0x' || SUBSTR(SHA256({text}), {first}, {digits}) AS BIGINT)"
 
     def utc_day(self, instant: str) -> str:
         return f"TRY_CAST(MAKE_TIMESTAMP(EPOCH_US({instant})) AS DATE)"

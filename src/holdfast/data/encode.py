@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from holdfast.data.dialect import Dialect
+from holdfast.data.unit_key import KeyHalf, key_sql
 from holdfast.errors import DataError
 from holdfast.query.reading import FALSE_WORDS, TRUE_WORDS
-from holdfast.query.schema import Boolean, Category, ColumnType, Date, Integer, Real
+from holdfast.query.schema import Boolean, Category, ColumnType, Date, Integer, Real, Text
 
 _SHORT = "[+-]?[0-9]{1,18}"  # fits BIGINT without a look
 _INTEGER = "[+-]?[0-9]{1,40}"
@@ -26,12 +27,18 @@ _LIMIT = 2.0**62
 """No declared integer is larger, and doubles so far are whole numbers that BIGINT holds."""
 
 
-def encode_sql(sql: Dialect, column: ColumnType, name: str, engine_type: str) -> str:
+def encode_sql(
+    sql: Dialect, column: ColumnType, name: str, engine_type: str, place: str | None = None
+) -> str:
     """The code of a raw column as an SQL expression.
 
     Discrete columns give an integer of the dialect's `code_types`, with the NULL code for NULL; a Real gives
-    a double, or SQL's NULL. `DataError` if a type can never hold the declared kind.
+    a double, or SQL's NULL; a Text is coded by `place`, an expression that looks a raw text up. `DataError` if
+    a type can never hold the declared kind.
     """
+    if isinstance(column, Text):
+        assert place is not None
+        return f"CAST(COALESCE({place}, {column.null_code}) AS {sql.code_type(column.null_code)})"
     family = sql.family(engine_type)
     read = _READERS[type(column)]
     value = "NULL" if family == "null" else read(sql, column, sql.quoted(name), family)
@@ -154,6 +161,7 @@ _READERS: dict[type, Callable[..., str | None]] = {
     Boolean: _boolean,
     Category: _category,
     Date: _date,
+    KeyHalf: key_sql,
 }
 _WORDS = {"1": TRUE_WORDS, "0": FALSE_WORDS}
 

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +47,7 @@ class Engine:
         except OSError as error:
             reason = os.strerror(error.errno or 0)
             raise DataError(
-                f"expected to write in {folder or tempfile.gettempdir()}, got: {reason}"
+                f"expected to write in {folder or tempfile.gettempdir()}, got {reason}; name another folder"
             ) from None
         database = ":memory:" if folder is None else os.path.join(scratch, "codes.duckdb")
         self._connection = duckdb.connect(database, config={"temp_directory": scratch})
@@ -78,6 +78,15 @@ class Engine:
 
         result: dict[str, NDArray[Any]] = self._attempt(action, refusal)
         return result
+
+    def insert(self, table: str, columns: Mapping[str, NDArray[Any]]) -> None:
+        """Append arrays of one length to a table, in the order of its columns."""
+
+        def action(cursor: DuckDBPyConnection) -> None:
+            cursor.register(GIVEN, dict(columns))
+            cursor.execute(f"INSERT INTO {table} SELECT * FROM {GIVEN}")
+
+        self._attempt(action, "")
 
     def types(self, relation: str, refusal: str = "") -> dict[str, str]:
         """The columns of whatever may stand behind FROM, and their DuckDB types."""

@@ -16,12 +16,16 @@ from holdfast.data.duckdb import (
     Part,
     check_distinct,
     code_expressions,
+    engine_words,
+    raw_code,
     select_list,
     snapshot,
 )
 from holdfast.data.duckdb_dialect import DUCKDB
 from holdfast.data.encode import encode_sql
 from holdfast.data.engine import Engine
+from holdfast.data.texts import text_columns
+from holdfast.data.unit_key import origin
 from holdfast.errors import DataError
 from holdfast.query.schema import Schema
 
@@ -44,10 +48,11 @@ def csv_source(
     """
     header = csv_header(path)
     check_names(schema, header)
-    for name in schema:
+    raw = {name: origin(schema, name) for name in schema}
+    for name in raw.values():
         if header.count(name) > 1:
             raise DataError(f"expected one column {name!r} in {path}, got {header.count(name)} of that name")
-    chosen = {name: encode_sql(DUCKDB, schema[name], f"c{header.index(name)}", "VARCHAR") for name in schema}
+    chosen = {name: raw_code(schema[name], f"c{header.index(raw[name])}", "VARCHAR") for name in schema}
     select = f"SELECT {select_list(chosen)} FROM {csv_relation(path, header)}"
     refusal = (
         f"expected a complete CSV file in UTF-8 with {len(header)} fields on every line, "
@@ -104,7 +109,7 @@ def _in_place(engine: Engine, paths: list[str], schema: Schema) -> DuckSource:
         refusal = f"expected a complete Parquet file, got another one: {path}; perhaps it ends in the middle"
         found = engine.types(parquet_relation([path]), refusal)
         check_names(schema, list(found))
-        found = {name: found[name] for name in schema}
+        found = {raw: found[raw] for name in schema if (raw := origin(schema, name))}
         if (types or found) != found:
             raise DataError(
                 f"expected the declared columns with equal types in all files, got others in {path}"
@@ -112,7 +117,12 @@ def _in_place(engine: Engine, paths: list[str], schema: Schema) -> DuckSource:
         types = found
         rows = engine.rows(f"SELECT num_rows FROM parquet_file_metadata({DUCKDB.text(path)})", refusal)[0][0]
         parts.append(Part(parquet_relation([path]), "file_row_number", int(rows)))
-    expressions = code_expressions(schema, types)
+    expressions, words = code_expressions(schema, types), {}
+    for name, column in text_columns(schema).items():
+        query = f"SELECT DISTINCT {expressions[name]} FROM {parquet_relation(paths)}"
+        refusal = "expected texts in UTF-8, got others; write the file again"
+        words[name], place = engine_words(engine, column, name, query, expressions[name], refusal)
+        expressions[name] = encode_sql(DUCKDB, column, name, types[name], place)
     engine.run(f"CREATE VIEW {CODES} AS SELECT {select_list(expressions)} FROM {parquet_relation(paths)}")
 
     def check() -> None:
@@ -121,7 +131,7 @@ def _in_place(engine: Engine, paths: list[str], schema: Schema) -> DuckSource:
                 "expected the Parquet files as they were opened, got changed ones; open them again"
             )
 
-    return DuckSource(engine, schema, expressions, parts, files=paths, check=check)
+    return DuckSource(engine, schema, expressions, parts, files=paths, check=check, words=words)
 
 
 def parquet_relation(paths: list[str]) -> str:

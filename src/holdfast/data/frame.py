@@ -12,6 +12,7 @@ from holdfast.data.source import (
     Block,
     Codes,
     Measurement,
+    NoRows,
     checked_columns,
     checked_ids,
     draw_by_gather,
@@ -20,6 +21,7 @@ from holdfast.data.source import (
 )
 from holdfast.errors import DataError
 from holdfast.noise.bits import Bits
+from holdfast.query.dictionary import TextCodes, Words
 from holdfast.query.schema import Schema
 
 
@@ -30,9 +32,18 @@ class FrameSource:
     Cost: `gather` takes about 3 ns a row and column when the column fits the cache, 25 ns when not.
     """
 
-    def __init__(self, schema: Schema, codes: Mapping[str, Codes], *, fingerprint: str | None = None) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        codes: Mapping[str, Codes],
+        *,
+        fingerprint: str | None = None,
+        words: Mapping[str, Words] | None = None,
+    ) -> None:
         self._schema = schema
-        self._codes = {name: codes[name].view() for name in schema}
+        given = {name: array.words for name, array in codes.items() if isinstance(array, TextCodes)}
+        self._words = given if words is None else dict(words)
+        self._codes = {name: codes[name].view(np.ndarray) for name in schema}
         self._rows = checked_lengths({name: len(array) for name, array in self._codes.items()})
         for name, array in self._codes.items():
             check_codes(schema, name, array)
@@ -50,6 +61,10 @@ class FrameSource:
     @property
     def fingerprint(self) -> str:
         return self._fingerprint
+
+    @property
+    def words(self) -> Mapping[str, Words]:
+        return self._words
 
     def scan(self, columns: Sequence[str]) -> Iterator[Block]:
         return blocks(self._codes, checked_columns(columns, self._schema))
@@ -88,7 +103,7 @@ def checked_lengths(lengths: Mapping[str, int]) -> int:
         raise DataError(f"expected columns of equal length, got {shown}")
     rows = next(iter(lengths.values()))
     if rows == 0:
-        raise DataError("expected at least one row, got an empty table")
+        raise NoRows
     return rows
 
 

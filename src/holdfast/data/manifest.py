@@ -12,7 +12,8 @@ from typing import Any
 from holdfast.data.packed import RECORD_BYTES, record
 from holdfast.errors import SchemaError, StoreError
 from holdfast.formats import FORMATS, check_format
-from holdfast.query.schema import Schema
+from holdfast.query.schema import Schema, Text
+from holdfast.query.unit_schema import UnitSchema, schema_from_json
 
 MANIFEST_NAME = "manifest.json"
 MAGIC = "holdfast store"
@@ -35,6 +36,8 @@ class Manifest:
     checksums: tuple[str, ...]
     packed: tuple[str, ...] = ()
     packed_checksum: str = ""
+    words: tuple[str, ...] = ()
+    """A checksum of the dictionary of each text column, in schema order."""
 
     def to_bytes(self) -> bytes:
         """JSON with its own checksum, so that a flipped bit in the schema does not go unnoticed."""
@@ -49,6 +52,8 @@ class Manifest:
         }
         if self.packed:
             body["packed"] = {"columns": list(self.packed), "checksum": self.packed_checksum}
+        if self.words:
+            body["words"] = list(self.words)
         body["checksum"] = _own_checksum(body)
         return json.dumps(body, ensure_ascii=False, indent=1).encode()
 
@@ -58,8 +63,33 @@ def column_file(index: int) -> str:
     return f"column-{index:04d}.bin"
 
 
+def words_file(index: int) -> str:
+    """The file of the dictionary of a text column: UTF-8, a NUL after each text."""
+    return f"words-{index:04d}.bin"
+
+
 PACKED_FILE = "packed.bin"
 """The file of the records."""
+
+
+def events_file(table: int, index: int) -> str:
+    """The file of a column of events, by the places of the table and of the column."""
+    return f"events-{table:04d}-{index:04d}.bin"
+
+
+def offsets_file(table: int) -> str:
+    """Where the events of each unit begin and end."""
+    return f"events-{table:04d}-offsets.bin"
+
+
+def files_of(schema: Schema) -> list[str]:
+    """The files of the rows, less the records: of the columns, then of each table of events."""
+    if not isinstance(schema, UnitSchema):
+        return [column_file(index) for index in range(len(schema))]
+    files = [column_file(index) for index in range(len(schema.own))]
+    for table, events in enumerate(schema.events.values()):
+        files += [offsets_file(table), *(events_file(table, index) for index in range(len(events.schema)))]
+    return files
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -94,30 +124,33 @@ def _checked(body: Any, folder: Path) -> Manifest:
     if not isinstance(fingerprint, str) or not _HEX_16_BYTES.fullmatch(fingerprint):
         raise _damaged(folder, "fingerprint")
     try:
-        schema = Schema.from_json(body["schema"])
+        schema = schema_from_json(body["schema"])
     except (SchemaError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
         raise _damaged(folder, "schema") from None
-    if not isinstance(checksums, list) or len(checksums) != len(schema):
-        raise _damaged(folder, "checksums")
-    for checksum in checksums:
-        if not isinstance(checksum, str) or not _HEX_32_BYTES.fullmatch(checksum):
-            raise _damaged(folder, "checksums")
+    texts = sum(isinstance(kind, Text) for kind in schema.values())
+    words = body.get("words", [])
+    for field, sums, wanted in (("checksums", checksums, len(files_of(schema))), ("words", words, texts)):
+        if not isinstance(sums, list) or len(sums) != wanted:
+            raise _damaged(folder, field)
+        if not all(isinstance(each, str) and _HEX_32_BYTES.fullmatch(each) for each in sums):
+            raise _damaged(folder, field)
     packed, packed_checksum = _packed(body, schema, folder)
     return Manifest(
         schema=schema,
         rows=body["rows"],
         rows_per_unit=body["rows_per_unit"],
         fingerprint=fingerprint,
-        checksums=tuple(checksums),
+        checksums=tuple(body["checksums"]),
         packed=packed,
         packed_checksum=packed_checksum,
+        words=tuple(words),
     )
 
 
 def _packed(body: dict[str, Any], schema: Schema, folder: Path) -> tuple[tuple[str, ...], str]:
     """The columns of the records and their checksum; nothing in a store that has none."""
     packed = body.get("packed")
-    if packed is None:
+    if packed is None or isinstance(schema, UnitSchema):
         return (), ""
     names, checksum = (packed.get("columns"), packed.get("checksum")) if isinstance(packed, dict) else (0, 0)
     if not isinstance(names, list) or not isinstance(checksum, str) or not _HEX_32_BYTES.fullmatch(checksum):

@@ -15,18 +15,20 @@ from holdfast.data.arrays import arrays_source, is_pandas, pandas_source
 from holdfast.data.duckdb import DuckSource, relation_source, stream_source
 from holdfast.data.files import CSV_SUFFIXES, PARQUET_SUFFIXES, csv_source, parquet_files, parquet_source
 from holdfast.data.frame import FrameSource
-from holdfast.data.manifest import MANIFEST_NAME
+from holdfast.data.manifest import MANIFEST_NAME, read_manifest
 from holdfast.data.postgres import PostgresSource
 from holdfast.data.save import Progress, check_target, save_store
 from holdfast.data.source import Source
 from holdfast.data.spark import SparkSource, is_spark
 from holdfast.data.store import StoreSource
-from holdfast.data.suggest import suggest_schema
+from holdfast.data.suggest import suggest_schema, suggest_toml
+from holdfast.data.unit_store import UnitStore
 from holdfast.errors import DataError, InputError, SchemaError
 from holdfast.query.calling import fitting
 from holdfast.query.schema import Schema
+from holdfast.query.unit_schema import UnitSchema
 
-__all__ = ["ingest", "open_source", "suggest_schema"]
+__all__ = ["ingest", "open_source", "suggest_schema", "suggest_toml"]
 
 POSTGRES = ("postgresql://", "postgres://")
 MEMORY_BYTES = 2**30
@@ -119,8 +121,13 @@ def _second_half(report: Progress, done: int, total: int) -> None:
     report(500 + 500 * done // total, 1000)
 
 
-def _open_store(path: str, schema: Schema | None) -> StoreSource:
-    source = StoreSource(path)
+def open_store(path: str | os.PathLike[str]) -> StoreSource | UnitStore:
+    """Open a saved folder, of rows or of units."""
+    return UnitStore(path) if isinstance(read_manifest(Path(path)).schema, UnitSchema) else StoreSource(path)
+
+
+def _open_store(path: str, schema: Schema | None) -> StoreSource | UnitStore:
+    source = open_store(path)
     if schema is not None and schema != source.schema:
         raise SchemaError(f"expected the schema that {path} was saved with, got another one; leave it out")
     return source
@@ -166,4 +173,4 @@ def _settled(source: Source, in_memory: bool | None) -> Source:
             codes[name][first : first + length] = array
         first += length
     source.close()
-    return FrameSource(source.schema, codes, fingerprint=source.fingerprint)
+    return FrameSource(source.schema, codes, fingerprint=source.fingerprint, words=source.words)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.check import integer
-from holdfast.data.source import Block, checked_columns, new_fingerprint
+from holdfast.data.source import Block, NoRows, checked_columns, new_fingerprint
 from holdfast.errors import DataError, HoldfastError
 from holdfast.noise.bits import Bits, system_bits
 from holdfast.noise.subset import with_replacement
 from holdfast.process import current
+from holdfast.query.dictionary import Words
 from holdfast.query.schema import Schema
 
 POOL_BYTES = 2**26
@@ -122,10 +123,11 @@ class PooledSource(ABC):
 
     def __init__(self, schema: Schema) -> None:
         self.schema, self.fingerprint = schema, new_fingerprint()
+        self.words: Mapping[str, Words] = {}
 
     def _begin(self, most: int = _MOST_ROWS) -> None:
         if self.rows == 0:
-            raise DataError("expected at least one row, got an empty table")
+            raise NoRows
         names = tuple(self.schema)
         self._pool = Pool(
             lambda count: self._drawn(names, count, system_bits()), pool_rows(self.schema, self.rows, most)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ from holdfast.data.source import (
     gather_by_scan,
     totals_by_scan,
 )
+from holdfast.data.texts import raw_text, read_texts, refuse_too_many, text_columns
+from holdfast.data.unit_key import origin
 from holdfast.errors import DataError, InputError
 from holdfast.noise.bits import Bits
 from holdfast.query.schema import Real, Schema
@@ -63,8 +65,11 @@ class PostgresSource(PooledSource):
             self._table = find_table(self._link, table)
             types = self._table.types
             check_names(schema, list(types))
+            raw = {name: origin(schema, name) for name in schema}
+            places = self._text_places(schema, types)
             self._expressions = {
-                name: encode_sql(POSTGRES, schema[name], name, types[name]) for name in schema
+                name: encode_sql(POSTGRES, schema[name], raw[name], types[raw[name]], places.get(name))
+                for name in schema
             }
             self._layout = measure(self._link.rows, self._table)
             self._born = birth(self._link.rows)
@@ -77,6 +82,18 @@ class PostgresSource(PooledSource):
     @property
     def rows(self) -> int:
         return self._layout.rows
+
+    def _text_places(self, schema: Schema, types: Mapping[str, str]) -> dict[str, str]:
+        """The dictionaries of text columns; expressions that look a raw text up."""
+        found = {}
+        for name, column in text_columns(schema).items():
+            raw = raw_text(POSTGRES, column, name, types[name])
+            rows = self._link.rows(f"SELECT DISTINCT {raw} FROM {self._table.relation}")
+            words, places = read_texts(column, (row[0] for row in rows))
+            refuse_too_many(name, places)
+            self.words = {**self.words, name: words}
+            found[name] = POSTGRES.lookup(raw, places)
+        return found
 
     def _blocks(self, names: tuple[str, ...]) -> Iterator[Block]:
         layout, seen = self._layout, 0

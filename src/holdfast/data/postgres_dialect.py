@@ -56,6 +56,10 @@ class Postgres(Dialect):
             (passes(NUMBER), self.double(0.0)),
         ]
 
+    def digest(self, text: str, first: int, digits: int) -> str:
+        hexadecimal = f"ENCODE(SHA256(CONVERT_TO({text}, 'UTF8')), 'hex')"
+        return f"CAST(CAST('x' || SUBSTR({hexadecimal}, {first}, {digits}) AS BIT({4 * digits})) AS BIGINT)"
+
     def utc_day(self, instant: str) -> str:
         return f"CAST({instant} AT TIME ZONE 'UTC' AS DATE)"
 
@@ -64,7 +68,7 @@ class Postgres(Dialect):
             return super().lookup(key, codes)
         # An object of JSON finds its keys by halving, in every encoding and locale.
         places = self.text(json.dumps(codes, ensure_ascii=False))
-        return f"CAST(CAST({places} AS JSONB) ->> {key} AS INT)"
+        return f"CAST(CAST({places} AS JSONB) ->> {key} AS BIGINT)"
 
 
 POSTGRES = Postgres(

@@ -7,18 +7,28 @@ import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import numpy as np
 
 from holdfast.check import integer
-from holdfast.data.manifest import MANIFEST_NAME, PACKED_FILE, Manifest, column_file, read_manifest
+from holdfast.data.manifest import (
+    MANIFEST_NAME,
+    PACKED_FILE,
+    Manifest,
+    column_file,
+    files_of,
+    read_manifest,
+    words_file,
+)
 from holdfast.data.packed import pack, packed_columns, record
 from holdfast.data.source import Block, Codes, Source
 from holdfast.data.store import StoreSource
 from holdfast.errors import StoreError
+from holdfast.query.dictionary import Words
 from holdfast.query.schema import Schema
 
 Progress = Callable[[int, int], None]
@@ -42,7 +52,9 @@ class StoreWriter:
         fingerprint: str,
         rows_per_unit: int = 1,
         overwrite: bool = False,
+        words: Mapping[str, Words] | None = None,
     ) -> None:
+        self._words = words or {}
         self._target = Path(os.path.abspath(path))
         self._schema = schema
         self._fingerprint = fingerprint
@@ -57,7 +69,7 @@ class StoreWriter:
         self._files: dict[str, int] = {}
         self._digests = {file: hashlib.blake2b(digest_size=32) for file in self._names()}
 
-    def __enter__(self) -> StoreWriter:
+    def __enter__(self) -> Self:
         try:
             # The rows are somebody's secret: only the owner may enter until the owner says otherwise.
             os.mkdir(self._partial, 0o700)
@@ -96,10 +108,16 @@ class StoreWriter:
 
     def _names(self) -> list[str]:
         """The files of the rows."""
-        return [*map(column_file, range(len(self._schema))), *([PACKED_FILE] if self._packed else [])]
+        texts = [words_file(index) for index, name in enumerate(self._schema) if name in self._words]
+        return [*files_of(self._schema), *texts, *([PACKED_FILE] if self._packed else [])]
 
     def commit(self) -> None:
         """Bring everything to the disk and give the folder its name."""
+        self._finish()
+        for index, name in enumerate(self._schema):
+            if name in self._words:
+                texts = "".join(f"{text}\0" for text in self._words[name].texts)
+                self._add(words_file(index), np.frombuffer(texts.encode(), dtype=np.uint8))
         for descriptor in self._files.values():
             os.fsync(descriptor)
         checksums = {file: digest.hexdigest() for file, digest in self._digests.items()}
@@ -109,7 +127,8 @@ class StoreWriter:
             rows=self._rows,
             rows_per_unit=self._rows_per_unit,
             fingerprint=self._fingerprint,
-            checksums=tuple(checksums.values()),
+            checksums=tuple(checksums[file] for file in files_of(self._schema)),
+            words=tuple(each for file, each in checksums.items() if file.startswith("words")),
             packed=self._packed,
             packed_checksum=packed_checksum,
         )
@@ -123,6 +142,9 @@ class StoreWriter:
         self._move_in()
         _sync_folder(self._target.parent)
         shutil.rmtree(self._old, ignore_errors=True)
+
+    def _finish(self) -> None:
+        """Whatever is left to write once all rows are."""
 
     def _move_in(self) -> None:
         replacing = self._overwrite and self._target.exists()
@@ -145,7 +167,9 @@ class StoreWriter:
     def _failure(self, error: OSError) -> StoreError:
         if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
             return StoreError(f"expected a free path for the store, got an existing one: {self._target}")
-        return StoreError(f"expected to write the store {self._target}, got: {os.strerror(error.errno or 0)}")
+        return StoreError(
+            f"expected to write the store {self._target}, got {os.strerror(error.errno or 0)}; choose another path"
+        )
 
 
 def save_store(
@@ -173,6 +197,7 @@ def save_store(
         fingerprint=source.fingerprint,
         rows_per_unit=rows_per_unit,
         overwrite=overwrite,
+        words=source.words,
     ) as writer:
         done = 0
         for block in source.scan(names):

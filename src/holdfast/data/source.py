@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.check import integer
-from holdfast.errors import InputError
+from holdfast.errors import DataError, InputError
 from holdfast.noise.bits import Bits
 from holdfast.noise.subset import with_replacement
+from holdfast.query.dictionary import Words
 from holdfast.query.schema import Schema
 
 Codes = NDArray[Any]
@@ -64,6 +65,10 @@ class Source(Protocol):
     def fingerprint(self) -> str:
         """The identity of these rows: 32 hexadecimal digits."""
 
+    @property
+    def words(self) -> Mapping[str, Words]:
+        """The secret dictionary of each text column."""
+
     def scan(self, columns: Sequence[str]) -> Iterator[Block]:
         """All rows in storage order, in blocks of at most BLOCK_ROWS, with only the named columns."""
 
@@ -85,6 +90,13 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Let go of files and connections. Closing twice is allowed."""
+
+
+class NoRows(DataError):
+    """An empty table. Of events there may be none, and nobody is told."""
+
+    def __init__(self) -> None:
+        super().__init__("expected at least one row, got an empty table")
 
 
 def new_fingerprint() -> str:

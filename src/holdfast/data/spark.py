@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,6 +23,8 @@ from holdfast.data.source import (
     distinct,
 )
 from holdfast.data.spark_dialect import SPARK
+from holdfast.data.texts import raw_text, read_texts, refuse_too_many, text_columns
+from holdfast.data.unit_key import origin
 from holdfast.errors import DataError, HoldfastError
 from holdfast.query.schema import Real, Schema
 
@@ -55,8 +58,11 @@ class SparkSource(PooledSource):
         self._closed = False
         self._view = f"holdfast_{self.fingerprint}"
         self._names = {name: f"c{index}" for index, name in enumerate(schema)}
-        expressions = _expressions(frame, schema)
         self._session = frame.sparkSession
+        check_frame(frame, schema)
+        types = dict(frame.dtypes)
+        frame, places = self._with_places(frame, schema, types)
+        expressions = _expressions(schema, types, places)
         self._codes: Any = self._attempt(lambda: frame.selectExpr(*expressions).persist())
         try:
             self._numbers, counts = self._attempt(self._count)
@@ -65,6 +71,24 @@ class SparkSource(PooledSource):
         except BaseException:
             self.close()
             raise
+
+    def _with_places(
+        self, frame: Any, schema: Schema, types: Mapping[str, str]
+    ) -> tuple[Any, dict[str, str]]:
+        """The frame with the code of every text beside it, and what these columns are called.
+
+        The dictionary travels to all machines; joining it keeps the rows in their places.
+        """
+        places: dict[str, str] = {}
+        for index, (name, column) in enumerate(text_columns(schema).items()):
+            raw, code = f"holdfast raw {index}", f"holdfast code {index}"
+            text = raw_text(SPARK, column, name, types[name])
+            words, codes = read_texts(column, self._attempt(partial(_distinct, frame, text)))
+            refuse_too_many(name, codes)
+            self.words = {**self.words, name: words}
+            frame = self._attempt(partial(_joined, frame, codes, raw, code, text))
+            places[name] = SPARK.quoted(code)
+        return frame, places
 
     def _count(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The partitions that hold rows, and how many each holds. Fills the cache."""
@@ -181,8 +205,24 @@ def is_spark(value: Any) -> bool:
     )
 
 
-def _expressions(frame: Any, schema: Schema) -> list[str]:
-    """Codes under the names c0, c1, ..., and the number of each row."""
+def _distinct(frame: Any, text: str) -> list[bytes | None]:
+    """Bytes, because Spark's texts need not be UTF-8."""
+    found: list[bytes | None] = (
+        frame.selectExpr(f"CAST({text} AS BINARY) AS t").distinct().toArrow().column("t").to_pylist()
+    )
+    return found
+
+
+def _joined(frame: Any, codes: Mapping[str, int], raw: str, code: str, text: str) -> Any:
+    from pyspark.sql.functions import broadcast, expr
+
+    shape = f"{SPARK.quoted(raw)} STRING, {SPARK.quoted(code)} BIGINT"
+    words = frame.sparkSession.createDataFrame(list(codes.items()), shape)
+    return frame.join(broadcast(words), expr(text) == words[SPARK.quoted(raw)], "left")
+
+
+def check_frame(frame: Any, schema: Schema) -> None:
+    """Refuse a frame in which a declared column is missing, or there twice."""
     check_distinct(schema)
     types = list(frame.dtypes)
     check_names(schema, [name for name, _ in types])
@@ -191,7 +231,14 @@ def _expressions(frame: Any, schema: Schema) -> list[str]:
             raise DataError(
                 f"expected one column {name!r}, got several that differ by case only; rename them"
             )
-    chosen = [encode_sql(SPARK, schema[name], name, dict(types)[name]) for name in schema]
+
+
+def _expressions(schema: Schema, types: Mapping[str, str], places: Mapping[str, str]) -> list[str]:
+    """Codes under the names c0, c1, ..., and the number of each row."""
+    raw = {name: origin(schema, name) for name in schema}
+    chosen = [
+        encode_sql(SPARK, schema[name], raw[name], types[raw[name]], places.get(name)) for name in schema
+    ]
     return [
         *(f"{text} AS c{index}" for index, text in enumerate(chosen)),
         "MONOTONICALLY_INCREASING_ID() AS row",

@@ -30,6 +30,9 @@ class Spark(Dialect):
         outside = f"WHEN {decimal} <= {lo} THEN {lo} WHEN {decimal} >= {hi} THEN {hi}"
         return f"CASE {outside} ELSE CAST({decimal} AS BIGINT) + {step} END"
 
+    def digest(self, text: str, first: int, digits: int) -> str:
+        return f"CAST(CONV(SUBSTR(SHA2({text}, 256), {first}, {digits}), 16, 10) AS BIGINT)"
+
     def utc_day(self, instant: str) -> str:
         moment = f"UNIX_MICROS({instant})"
         days = f"({moment} - PMOD({moment}, {_MICROSECONDS_A_DAY})) DIV {_MICROSECONDS_A_DAY}"

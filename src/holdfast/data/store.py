@@ -4,6 +4,7 @@
         manifest.json       written last: format, version, schema, rows, fingerprint, checksums
         column-0000.bin     the codes of the first column, little-endian, nothing else
         column-0001.bin     ...
+        words-0001.bin      the dictionary of the second column, if that holds texts
         packed.bin          the narrowest columns once more, side by side (see `holdfast.data.packed`)
 
 This is the layout for reading few rows of many: row i of a column lies at byte i times its width. Where most
@@ -13,9 +14,11 @@ rows are far from the cache, the time goes into reaching a place; a record bring
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.data.frame import blocks, check_codes
-from holdfast.data.manifest import PACKED_FILE, column_file, read_manifest
+from holdfast.data.manifest import PACKED_FILE, Manifest, column_file, read_manifest, words_file
 from holdfast.data.mapped import MappedColumn, take_rows
 from holdfast.data.packed import record
 from holdfast.data.source import (
@@ -34,8 +37,10 @@ from holdfast.data.source import (
     draw_by_gather,
     totals_by_scan,
 )
+from holdfast.data.texts import text_columns
 from holdfast.errors import DataError, StoreError
 from holdfast.noise.bits import Bits
+from holdfast.query.dictionary import Words
 from holdfast.query.schema import Schema
 
 _PACKED = ""
@@ -56,13 +61,13 @@ class StoreSource:
         self._manifest = read_manifest(self._path)
         schema, rows = self._manifest.schema, self._manifest.rows
         self._columns: dict[str, MappedColumn] = {
-            name: _mapped(self._path / column_file(index), schema[name].dtype.newbyteorder("<"), rows, name)
+            name: mapped(self._path / column_file(index), schema[name].dtype.newbyteorder("<"), rows, name)
             for index, name in enumerate(schema)
         }
         self._together = frozenset(self.packed)
         if self._together:
             layout = record(self.packed, schema)
-            self._columns[_PACKED] = _mapped(self._path / PACKED_FILE, layout, rows, PACKED_FILE)
+            self._columns[_PACKED] = mapped(self._path / PACKED_FILE, layout, rows, PACKED_FILE)
 
     @property
     def path(self) -> Path:
@@ -90,6 +95,11 @@ class StoreSource:
     @property
     def fingerprint(self) -> str:
         return self._manifest.fingerprint
+
+    @cached_property
+    def words(self) -> Mapping[str, Words]:
+        """Read when the first text is asked about."""
+        return saved_words(self._path, self._manifest)
 
     def scan(self, columns: Sequence[str]) -> Iterator[Block]:
         return self._blocks(checked_columns(columns, self.schema))
@@ -129,6 +139,13 @@ class StoreSource:
         Cost: two passes over all files, about 1 s a GB.
         """
         opened = self._opened()
+        for name, words in self.words.items():
+            for block in blocks({name: opened[name].codes}, (name,)):
+                known = block[name][block[name] != self.schema[name].null_code]
+                if len(known) and int(known.max()) >= len(words.texts):
+                    raise StoreError(
+                        f"expected codes of texts in {self._path}, got others; make it again from its origin"
+                    )
         for name, expected in zip(self.schema, self._manifest.checksums, strict=True):
             self._check_bytes(name, expected, f"column {name!r}")
             try:
@@ -173,7 +190,31 @@ class StoreSource:
         return columns
 
 
-def _mapped(path: Path, dtype: np.dtype[Any], rows: int, name: str) -> MappedColumn:
+def saved_words(folder: Path, manifest: Manifest) -> dict[str, Words]:
+    """The dictionaries of a store's text columns."""
+    names = list(manifest.schema)
+    return {
+        name: Words(_read_words(folder / words_file(names.index(name)), checksum))
+        for name, checksum in zip(text_columns(manifest.schema), manifest.words, strict=True)
+    }
+
+
+def _read_words(path: Path, checksum: str) -> list[str]:
+    """The texts of a dictionary as it was saved; StoreError for anything else."""
+    try:
+        content = path.read_bytes()
+        texts = content.decode().split("\0")
+    except (OSError, UnicodeDecodeError):
+        content, texts = b"", [""]
+    whole = hashlib.blake2b(content, digest_size=32).hexdigest() == checksum
+    if not whole or texts.pop() or any(a >= b for a, b in itertools.pairwise(texts)):
+        raise StoreError(
+            f"expected a whole file {path.name} in {path.parent}, got none; the store is damaged"
+        )
+    return texts
+
+
+def mapped(path: Path, dtype: np.dtype[Any], rows: int, name: str) -> MappedColumn:
     try:
         # Links are not followed: a store given by somebody else must not reach outside its folder.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))

@@ -19,10 +19,11 @@ from holdfast.data.duckdb_dialect import DUCKDB
 from holdfast.data.engine import Engine
 from holdfast.data.files import CSV_SUFFIXES, csv_header, csv_relation, parquet_files, parquet_relation
 from holdfast.errors import DataError
-from holdfast.query.schema import Boolean, Category, ColumnType, Date, Integer, Real, Schema
+from holdfast.query.column import MAX_LENGTH
+from holdfast.query.schema import Boolean, Category, ColumnType, Date, Integer, Real, Schema, Text
 
 MAX_LABELS = 50
-"""A text column with more distinct values than this is left out: it looks like names or free text."""
+"""A text column with more distinct values than this has no labels: it is proposed as a comment, to be read as Text."""
 
 _LARGEST = sys.float_info.max
 _NARROWEST = 1e-300
@@ -33,14 +34,36 @@ _INTEGER = "[+-]?[0-9]{1,18}"
 _DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?"
 
 
+def suggest_toml(path: str | os.PathLike[str]) -> str:
+    """The text of a schema file to be edited: what `suggest_schema` proposes, and other texts as comments."""
+    columns = _columns(os.fspath(path))
+    texts = {name: kind for name, kind in columns.items() if isinstance(kind, Text)}
+    declared = {name: kind for name, kind in columns.items() if name not in texts}
+    comments = (
+        "# Texts whose keys nobody declared; take away the # to ask about them (docs/keys.md).\n"
+        + "".join(f"# {line}".rstrip() + "\n" for line in Schema.from_mapping(texts).to_toml().splitlines())
+        if texts
+        else ""
+    )
+    return (Schema.from_mapping(declared).to_toml() + "\n" if declared else "") + comments
+
+
 def suggest_schema(path: str | os.PathLike[str]) -> Schema:
     """Propose a schema for a CSV file, a Parquet file, folder or pattern. It reads the data: owner only.
 
-    Bounds are rounded outwards to round numbers, dates to whole years. Columns that fit no declaration are
-    left out.
+    Bounds are rounded outwards to round numbers, dates to whole years. Texts with many values, and columns that fit no
+    declaration, are left out.
     Cost: up to three passes over the file for each column, about 1 s a million rows of CSV and column.
     """
     text = os.fspath(path)
+    columns = {name: kind for name, kind in _columns(text).items() if not isinstance(kind, Text)}
+    if not columns:
+        raise DataError(f"expected columns that a schema can declare, got none in {text}")
+    return Schema.from_mapping(columns)
+
+
+def _columns(text: str) -> dict[str, ColumnType]:
+    """What each column may be declared as."""
     engine = Engine()
     refusal = f"expected a complete CSV or Parquet file, got another one or nothing: {text}"
     try:
@@ -57,7 +80,7 @@ def suggest_schema(path: str | os.PathLike[str]) -> Schema:
     columns.pop("file_row_number", None)
     if not columns:
         raise DataError(f"expected columns that a schema can declare, got none in {text}")
-    return Schema.from_mapping(columns)
+    return columns
 
 
 def _relation(path: str) -> tuple[str, dict[str, str]]:
@@ -113,11 +136,12 @@ def _text(
         refusal,
     )
     labels = sorted(row[0] for row in found)
-    return (
-        Category(*labels)
-        if len(labels) <= MAX_LABELS and not any("\0" in label for label in labels)
-        else None
-    )
+    if any("\0" in label for label in labels):
+        return None
+    if len(labels) <= MAX_LABELS:
+        return Category(*labels)
+    longest = int(summary(f"MAX(LENGTH(CAST({x} AS VARCHAR)))")[0])
+    return Text(min(1 << max(longest - 1, 1).bit_length(), MAX_LENGTH))
 
 
 def _integer(bounds: tuple[Any, ...]) -> ColumnType | None:

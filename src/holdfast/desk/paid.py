@@ -17,6 +17,7 @@ from holdfast.errors import LedgerError
 from holdfast.ledger import Entry, Ledger, Record
 from holdfast.noise.bits import system_bits
 from holdfast.privacy.event import Nothing, to_json
+from holdfast.query.dictionary import text_names, with_words
 
 if TYPE_CHECKING:
     from holdfast.data.source import Block, Measurement, Source
@@ -41,23 +42,35 @@ class RowAccess:
         return self._source.rows
 
     def scan(self, columns: Sequence[str]) -> Iterator[Block]:
-        return self._admit().scan(columns)
+        return map(self._with_words, self._admit().scan(columns))
 
     def gather(self, columns: Sequence[str], ids: NDArray[np.int64]) -> Block:
-        return self._admit().gather(columns, ids)
+        return self._with_words(self._admit().gather(columns, ids))
 
     def draw(self, columns: Sequence[str], count: int) -> Block:
-        return self._admit().draw(columns, count)
+        return self._with_words(self._admit().draw(columns, count))
 
     def totals(self, measurement: Measurement) -> NDArray[np.int64]:
-        return self._admit().totals(measurement)
+        source = self._admit()
+        if text_names(source.schema).isdisjoint(measurement.columns):
+            return source.totals(measurement)
+        # Only here do codes of texts meet their dictionary: no engine knows it, so that all of them agree.
+        return sum(
+            map(measurement.totals, self.scan(measurement.columns)), np.zeros(measurement.size, np.int64)
+        )
 
     def one(self, columns: Sequence[str]) -> Block:
         """One fresh row. Arrays and stores fetch it at once; the others draw ahead of the questions."""
         source = self._admit()
         if isinstance(source, FrameSource | StoreSource):
-            return source.gather(columns, np.array([system_bits().below(self.count)]))
-        return source.draw(columns, 1)
+            return self._with_words(source.gather(columns, np.array([system_bits().below(self.count)])))
+        return self._with_words(source.draw(columns, 1))
+
+    def _with_words(self, block: Block) -> Block:
+        """The block, in which texts know their dictionary."""
+        for name in text_names(self._source.schema).intersection(block):
+            block[name] = with_words(block[name], self._source.words[name])
+        return block
 
 
 class Paid(RowAccess):
@@ -75,14 +88,15 @@ class Paid(RowAccess):
         self.entry, self._ledger = entry, ledger
         self.outcome, self._secret = entry.answer, entry.secret
 
-    def record(self, outcome: str, *, secret: bool = False) -> str:
-        """Commit the outcome, once; returns the one that stands. A `secret` one is left out of exports."""
-        return run(self.recording(outcome, secret=secret), self._ledger)
+    def record(self, outcome: str, *, secret: bool = False, told: int | None = None) -> str:
+        """Commit the outcome, once; returns the one that stands. A `secret` one is left out of exports, `told` is how
+        much it tells where that is read off the outcome."""
+        return run(self.recording(outcome, secret=secret, told=told), self._ledger)
 
-    def recording(self, outcome: str, *, secret: bool = False) -> Steps[str]:
+    def recording(self, outcome: str, *, secret: bool = False, told: int | None = None) -> Steps[str]:
         """`record`, as a step."""
         refuse_to_replay(self.entry)
-        self.outcome = yield Record(self.entry.id, outcome, secret)
+        self.outcome = yield Record(self.entry.id, outcome, secret, told)
         self._secret = secret
         return self.outcome
 

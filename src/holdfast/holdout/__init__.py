@@ -11,7 +11,7 @@ from holdfast.holdout.gate import require, require_no_worse
 from holdfast.holdout.leaderboard import Leaderboard
 from holdfast.holdout.metric import METRICS, Metric, log_loss, row_loss, squared_error
 from holdfast.holdout.reusable import ReusableHoldout, Verdict
-from holdfast.holdout.tracking import OptunaCallback, log_answer
+from holdfast.holdout.tracking import OptunaCallback, log_answer, log_to_wandb
 
 __all__ = [
     "METRICS",
@@ -24,6 +24,7 @@ __all__ = [
     "design",
     "log_answer",
     "log_loss",
+    "log_to_wandb",
     "require",
     "require_no_worse",
     "row_loss",

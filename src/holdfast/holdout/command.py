@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 REFUSED, NOT_CLEARED = 3, 4
 
 
-def _place(function: Any) -> Any:
+def place_options(function: Any) -> Any:
     """Where the looks are counted; the same options for every command."""
     for option in (
         click.option("--column", help="the column of LABELS, where there are several"),
@@ -36,21 +36,37 @@ def _place(function: Any) -> Any:
     return function
 
 
-def _open(
-    labels: Path, column: str | None, ledger: str | None, anchors: Path | None, **terms: Any
-) -> ReusableHoldout:
-    """The holdout of these labels; without `ledger`, counted in the user's own files, under their fingerprint."""
+def ledger_of(labels: Path, column: str | None, ledger: str | None) -> tuple[Any, str | Path]:
+    """The labels of a file and where their looks are counted: `ledger`, or the user's own files, by fingerprint."""
     from holdfast.holdout.file_column import read_column
     from holdfast.holdout.fingerprint import fingerprint, labels_array
-    from holdfast.holdout.reusable import ReusableHoldout
 
     values = labels_array(read_column(labels, column))
     home = (
         Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "holdfast" / "holdouts"
     )
-    return ReusableHoldout(
-        values, ledger=ledger or home / f"{fingerprint(values)}.sqlite", anchors=anchors, **terms
-    )
+    return values, ledger or home / f"{fingerprint(values)}.sqlite"
+
+
+def _open(
+    labels: Path, column: str | None, ledger: str | None, anchors: Path | None, **terms: Any
+) -> ReusableHoldout:
+    """The holdout of these labels."""
+    from holdfast.holdout.reusable import ReusableHoldout
+
+    values, place = ledger_of(labels, column, ledger)
+    return ReusableHoldout(values, ledger=place, anchors=anchors, **terms)
+
+
+def said_in(labels: Path, predictions: Path, column: str | None, ids: str | None) -> Any:
+    """The predictions of a file, in the order of the labels' rows."""
+    from holdfast.holdout.file_column import read_column
+    from holdfast.holdout.submission_file import SubmissionFolder
+
+    if ids is None:
+        return read_column(predictions, column)
+    below = SubmissionFolder(predictions.resolve().parent, read_column(labels, ids))
+    return below.read(predictions.name, column=column, id_column=ids)
 
 
 @click.group()
@@ -75,7 +91,7 @@ def holdout() -> None:
     "names one that is not. From answers that are not private labels can be worked out, one a look",
 )
 @click.option("--metric", default="accuracy", show_default=True)
-@_place
+@place_options
 def init(
     labels: Path,
     queries: int,
@@ -101,12 +117,13 @@ def init(
 @click.argument("predictions", type=click.Path(path_type=Path))
 @click.option("--metric", help="left out: the one named at init")
 @click.option("--predictions-column", help="the column of PREDICTIONS, where there are several")
+@click.option("--ids", help="the column of ids in both files: rows are matched by it, not by their order")
 @click.option("--train-score", type=float, help="your own estimate: say whether it holds")
 @click.option("--at-least", type=float, help="exit 4 unless the whole interval is at least this")
 @click.option("--at-most", type=float, help="exit 4 unless the whole interval is at most this")
 @click.option("--key", help="a name for this look: asking again under it is free and gives the same answer")
 @click.option("--json", "as_json", is_flag=True, help="print the answer as JSON")
-@_place
+@place_options
 @click.pass_context
 def score(
     context: click.Context,
@@ -114,6 +131,7 @@ def score(
     predictions: Path,
     metric: str | None,
     predictions_column: str | None,
+    ids: str | None,
     train_score: float | None,
     at_least: float | None,
     at_most: float | None,
@@ -124,10 +142,8 @@ def score(
     anchors: Path | None,
 ) -> None:
     """Score PREDICTIONS against LABELS; takes one look (precision and recall take two)."""
-    from holdfast.holdout.file_column import read_column
-
     with _open(labels, column, ledger, anchors) as opened:
-        said = read_column(predictions, predictions_column)
+        said = said_in(labels, predictions, predictions_column, ids)
         try:
             if train_score is None:
                 fine, answer = None, opened.score(said, metric=metric, key=key)
@@ -156,7 +172,7 @@ def score(
 @holdout.command()
 @click.argument("labels", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="print it as JSON")
-@_place
+@place_options
 @click.pass_context
 def status(
     context: click.Context,
@@ -186,18 +202,37 @@ def status(
 @click.option(
     "--not-private", is_flag=True, help="serve a mode that is not private: labels can be read, one a look"
 )
-@_place
+@click.option(
+    "--files", type=click.Path(path_type=Path), help="a folder: predictions in files below it can be scored"
+)
+@click.option("--ids", help="the column of LABELS with ids: rows of files are matched by it")
+@place_options
 def serve(
-    labels: Path, not_private: bool, column: str | None, ledger: str | None, anchors: Path | None
+    labels: Path,
+    not_private: bool,
+    files: Path | None,
+    ids: str | None,
+    column: str | None,
+    ledger: str | None,
+    anchors: Path | None,
 ) -> None:
     """Serve LABELS to an agent over MCP (stdio): it scores, and what it hears is differentially private.
 
-    A holdout whose mode is not private is refused without --not-private; with it, every answer says so.
+    A holdout whose mode is not private is refused without --not-private; with it, every answer says so. An agent with
+    a shell under the same user can read LABELS: run this as another user.
     """
-    from holdfast.holdout.mcp import server
+    from holdfast.holdout.file_column import read_column
+    from holdfast.holdout.mcp import SAME_USER, server
+    from holdfast.holdout.submission_file import SubmissionFolder
 
+    click.echo(SAME_USER, err=True)
+    below = None
+    if files is not None:
+        below = SubmissionFolder(files, None if ids is None else read_column(labels, ids))
+    elif ids is not None:
+        raise click.UsageError("--ids goes with --files")
     with _open(labels, column, ledger, anchors) as opened:
-        server(opened, opened.metric.name, private=not not_private).run("stdio")
+        server(opened, opened.metric.name, private=not not_private, files=below).run("stdio")
 
 
 @click.command("leaderboard")

@@ -12,13 +12,15 @@ from holdfast.errors import InputError
 
 
 def labels_array(labels: ArrayLike) -> NDArray[Any]:
-    """The labels as one column of integers, floats or text; InputError for anything else.
+    """The labels as a column of integers, floats or text, or several columns of numbers; InputError for anything else.
 
     Integers are kept in the smallest type that holds them: a look draws rows from all over the memory.
     """
     array = np.asarray(labels)
-    if array.ndim != 1 or not array.size:
-        raise InputError(f"expected one column of at least one row for labels, got shape {array.shape}")
+    if array.ndim not in (1, 2) or not array.size or (array.ndim == 2 and array.dtype.kind not in "buif"):
+        raise InputError(
+            f"expected a column of at least one row for labels, or columns of numbers, got shape {array.shape}"
+        )
     if array.dtype.kind in "bui":
         if array.dtype.kind == "u" and array.dtype.itemsize == 8:
             return _narrow(array) if array.max() < 2**63 else _refused(array)
@@ -53,7 +55,8 @@ def fingerprint(labels: NDArray[Any]) -> str:
     The same rows in another order are another holdout to it. It is a fact about the labels, so it belongs
     beside them, not on a public page.
     """
-    digest = hashlib.sha256(f"holdfast holdout {labels.dtype.kind} {len(labels)}\n".encode())
+    shape = " ".join(map(str, labels.shape))
+    digest = hashlib.sha256(f"holdfast holdout {labels.dtype.kind} {shape}\n".encode())
     if labels.dtype.kind == "U":
         for start in range(0, len(labels), 1 << 16):
             digest.update("\x00".join(labels[start : start + (1 << 16)].tolist()).encode() + b"\x01")

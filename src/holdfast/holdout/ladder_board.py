@@ -39,7 +39,7 @@ class LadderBoard:
     ) -> None:
         self._labels, self.metric = Labels(labels), metric_named(metric)
         refuse_labels(self.metric, self._labels)
-        if self.metric.parts:
+        if not self.metric.plain:
             raise InputError(
                 f"expected a mean over rows for a Ladder, got {self.metric.name}; use accuracy or a loss"
             )

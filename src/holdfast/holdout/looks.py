@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -16,6 +17,7 @@ from holdfast.errors import BudgetError, InputError, LedgerError
 from holdfast.formats import FORMATS, check_format
 from holdfast.holdout.fingerprint import fingerprint
 from holdfast.holdout.labels import Labels
+from holdfast.holdout.look_meter import Charges, Lost, Meter, told_from_json
 from holdfast.holdout.outcome import Outcome
 from holdfast.holdout.refusal import overspent
 from holdfast.ledger import (
@@ -32,6 +34,7 @@ from holdfast.ledger import (
     verify,
 )
 from holdfast.ledger.entry import LOST
+from holdfast.ledger.open import LEDGER_FILE
 
 Place = Ledger | str | Path | None
 """Where looks are counted: a ledger, a file, a folder, "postgresql://…#name", or (None) the memory of this process."""
@@ -43,20 +46,30 @@ _NOTE = "holdout's note"
 @dataclass(frozen=True, slots=True)
 class Transcript:
     """What the answers so far come to: the place of the last one in the ledger, how many looks were answered (those
-    of a crash released nothing), how many guesses failed, and the secret state."""
+    of a crash released nothing), how many guesses failed, the secret state, and how much was told."""
 
     place: int = 0
     looks: int = 0
     failures: int = 0
     state: str | None = None
+    charged: Charges = ()
+    """What the meter says, where there is one."""
+    last: Mapping[str, float] = field(default_factory=dict)
+    """The last value that was told of each metric."""
 
-    def after(self, place: int, entry: Entry) -> Transcript:
+    def after(self, place: int, entry: Entry, meter: Meter | None) -> Transcript:
         """The same with one more answer."""
         told = json.loads(str(entry.answer))
         state = self.state if told["state"] is None else told["state"]
-        return Transcript(
-            place, self.looks + entry.charge.queries, self.failures + (told.get("failed") or 0), state
-        )
+        charged = self.charged
+        for kept in told.get("told", ()) if meter is not None else ():
+            assert meter is not None
+            charged = meter.after(charged, told_from_json(kept))
+        last = self.last
+        if "answer" in told:
+            last = {**last, metric_of(_question(entry)): float(told["answer"]["value"])}
+        looks, failures = self.looks + entry.charge.queries, self.failures + (told.get("failed") or 0)
+        return Transcript(place, looks, failures, state, charged, last)
 
 
 class Looks:
@@ -81,6 +94,7 @@ class Looks:
         self._most = 0
         self._limits: dict[str, int] = {}
         self._transcript, self._lock = Transcript(), Lock()
+        self.meter: Meter | None = None
 
     def agree(
         self,
@@ -106,8 +120,9 @@ class Looks:
             standing = self._promised(wanted)
         if wanted not in (None, standing):
             raise LedgerError(
-                f"this holdout was opened before on other terms ({standing[:80]}…), and its looks count on those. "
-                "Open it on the same terms (queries= may be left out), or collect a fresh holdout"
+                f"this holdout was opened before on other terms, {json.loads(standing)['queries']:,} looks in all, "
+                "and its looks count on those; open it on the same terms (queries= may be left out), or collect a "
+                "fresh holdout"
             )
         found: dict[str, Any] = json.loads(standing)
         if found["kind"] != kind:
@@ -143,9 +158,16 @@ class Looks:
         return max(0, self._most - self.used)
 
     @property
-    def lost(self) -> bool:
-        """Whether answers were lost with an older copy of the ledger, and their looks acknowledged as spent."""
-        return self.ledger.totals(LOST).entries > 0
+    def lost(self) -> int:
+        """How many looks were acknowledged as spent, their answers lost with an older copy of the ledger."""
+        found = self.ledger.totals(LOST)
+        return max(found.answers, found.entries)
+
+    def count_on(self, meter: Meter) -> None:
+        """Let this meter say how much the answers told; before the first transcript is read."""
+        lost, self.meter = self.lost, meter
+        charged = meter.after(meter.nothing, Lost(lost)) if lost else meter.nothing
+        self._transcript = Transcript(charged=charged)
 
     def find(self, team: str, key: str) -> Entry | None:
         """The look that a team was charged under a key."""
@@ -202,14 +224,17 @@ class Looks:
         """What the answers so far come to; reads those that are new."""
         with self._lock:
             for place, entry in self.ledger.answered(self._transcript.place):
-                self._transcript = self._transcript.after(place, entry)
+                self._transcript = self._transcript.after(place, entry, self.meter)
             return self._transcript
 
-    def outcomes(self, after: int = 0, question: str | None = None) -> Iterator[tuple[int, str, Outcome]]:
-        """(place, team, outcome) of every answer beyond a place, in the order given; to one question if it is named."""
+    def outcomes(
+        self, after: int = 0, question: str | None = None
+    ) -> Iterator[tuple[int, int, str, Outcome]]:
+        """(place, number of the look, team, outcome) of every answer beyond a place, in the order given; to one
+        question if it is named."""
         for place, entry in self.ledger.answered(after):
             if entry.session != _HOLDOUT and question in (None, _question(entry)):
-                yield place, entry.session.removeprefix(_TEAM), Outcome.from_json(str(entry.answer))
+                yield place, entry.id, entry.session.removeprefix(_TEAM), Outcome.from_json(str(entry.answer))
 
     def close(self) -> None:
         """Let go of the ledger."""
@@ -255,12 +280,21 @@ def open_looks(
         Path(place).parent.mkdir(parents=True, exist_ok=True)
     ledger = open_ledger(place, name=name, anchors=anchors)
     try:
+        _for_the_owner_only(place)
         _refuse_another(ledger, fingerprint(labels.values))
         verify(ledger)
     except BaseException:
         ledger.close()
         raise
     return ledger
+
+
+def _for_the_owner_only(place: str | Path) -> None:
+    """Its file can be read and written by its owner alone: answers are released, secret records are not."""
+    path = Path(place)
+    path = path / LEDGER_FILE if path.is_dir() else path
+    if path.is_file() and path.stat().st_uid == os.getuid():
+        path.chmod(0o600)
 
 
 def _refuse_another(ledger: ChainedLedger, labels: str) -> None:
@@ -278,6 +312,11 @@ def _refuse_another(ledger: ChainedLedger, labels: str) -> None:
             "the ledger of this holdout is missing, and another one is in its place; put the right one back, or "
             "collect a fresh holdout"
         )
+
+
+def metric_of(question: str) -> str:
+    """What a check and a score ask about alike."""
+    return question.removeprefix("check ")
 
 
 def _question(entry: Entry) -> str:

@@ -1,7 +1,9 @@
 """A small MCP server: an agent scores its predictions on labels that stay here.
 
 Remote guard: the labels live in this process, the agent talks to it over stdio, and what it hears of them is
-differentially private unless the owner said otherwise. Needs the extra `mcp`.
+differentially private unless the owner said otherwise. That holds for an agent that cannot read this process's files:
+one with a shell under the same user can open the labels (docs/holdout.md has a recipe with two users). Needs the extra
+`mcp`.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from holdfast.holdout.design import not_private
 
 if TYPE_CHECKING:
     from holdfast.holdout.reusable import ReusableHoldout
+    from holdfast.holdout.submission_file import SubmissionFolder
 
 _INSTRUCTIONS = (
     "Score predictions on a hidden holdout. Every call costs a look and looks are limited: decide on "
@@ -22,8 +25,23 @@ _INSTRUCTIONS = (
 )
 
 
-def server(holdout: ReusableHoldout, metric: str = "accuracy", *, private: bool = True) -> Any:
+SAME_USER = (
+    "An agent with a shell under this user can read the labels' file, and nothing here can stop it: run this server as "
+    "another user, who alone may read the labels (docs/holdout.md, two users)."
+)
+
+
+def server(
+    holdout: ReusableHoldout,
+    metric: str = "accuracy",
+    *,
+    private: bool = True,
+    files: SubmissionFolder | None = None,
+) -> Any:
     """An MCP server with the tools `score`, `check` and `status`; call `.run("stdio")` on it.
+
+    With `files` there are `score_file` and `compare_files`: predictions in files below that folder, so that an agent
+    need not write them out.
 
     Guarantee: what leaves is what ReusableHoldout releases, and refusals. All answers together are
     differentially private for the labels; a holdout whose mode is not is refused, unless the owner says
@@ -69,13 +87,40 @@ def server(holdout: ReusableHoldout, metric: str = "accuracy", *, private: bool 
 
         return told(look)
 
+    def score_file(path: str, metric: str = metric, column: str | None = None, key: str | None = None) -> str:
+        """The metric of the predictions in a file below the declared folder, with an interval for the population.
+
+        With ids (status says so) a .csv or .parquet with columns `id` and `prediction`, in any order of rows.
+        """
+        assert files is not None
+        return told(lambda: _public(holdout.score(files.read(path, column=column), metric=metric, key=key)))
+
+    def compare_files(
+        first: str, second: str, metric: str = metric, column: str | None = None, key: str | None = None
+    ) -> str:
+        """By how much the first file's predictions score above the second's; one look, narrow if they mostly agree."""
+        assert files is not None
+
+        def look() -> dict[str, Any]:
+            sides = [files.read(name, column=column) for name in (first, second)]
+            return _public(holdout.compare(*sides, metric=metric, key=key))
+
+        return told(look)
+
     def status() -> str:
         """Rows, planned looks, width, mode, looks left, and whether answers are private. Free."""
         return told(
-            lambda: {"rows": plan.rows, "queries": plan.queries, "width": plan.width, "mode": plan.mode}
+            lambda: {
+                "rows": plan.rows,
+                "queries": plan.queries,
+                "width": plan.width,
+                "mode": plan.mode,
+                "files": files is not None,
+                "ids": files is not None and files.ids is not None,
+            }
         )
 
-    for tool in (score, check, status):
+    for tool in (score, check, status, *((score_file, compare_files) if files is not None else ())):
         app.tool()(tool)
     return app
 

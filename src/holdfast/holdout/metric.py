@@ -5,15 +5,25 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.check import one_of, positive
+from holdfast.check import integer, one_of, positive
 from holdfast.errors import InputError
+from holdfast.holdout.table_metric import (
+    TABLE_LOOKS,
+    AreaUnderCurve,
+    BalancedAccuracy,
+    CalibrationError,
+    MacroF1,
+    Table,
+    bins_of,
+    score_range,
+)
 
 GRID = 1 << 17
 """Row values are integers in 0..GRID; single metrics use even ones, so that halves of differences fit."""
@@ -24,9 +34,12 @@ ROUNDING = 1.0 / GRID
 RowValues = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 """(predictions, labels) of some rows -> truth values, or numbers in [0,1]; one for each row."""
 
-Wants = Literal["labels", "numbers", "chances", "anything"]
+Wants = Literal["labels", "numbers", "chances", "scores", "rankings", "anything"]
 """What a metric takes for a prediction: what the labels are; a number, beside labels that are numbers; the
-chance of label 1, or a chance for each class; whatever its own function takes."""
+chance of label 1, or a chance for each class; the same of any numbers; a score for each document of a query; whatever
+its own function takes."""
+CLASSES = ("chances", "scores")
+"""Who gets the number of a label's class for the label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +59,44 @@ class Metric:
     """Row values are 0 or 1, so that nothing is rounded."""
     parts: tuple[RowValues, ...] = ()
     wants: Wants = "anything"
-    """With "chances" the functions get the number of a label's class for the label."""
+    """With "chances" and "scores" the functions get the number of a label's class for the label."""
+    power: float = 1.0
+    """The metric is this power of the mean on its scale: 1/2 for a root."""
+    table: Table | None = None
+    """For a function of a whole table: where the rows fall, and what it says."""
+    label: object = None
+    """The class that it is about, where it is about one; labels without it are refused."""
 
     @property
     def looks(self) -> int:
         """How many questions to the holdout it takes."""
-        return len(self.parts) or 1
+        return TABLE_LOOKS if self.table is not None else len(self.parts) or 1
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is a mean over rows and nothing else."""
+        return not self.parts and self.table is None and self.power == 1.0
 
     @property
     def row_values(self) -> tuple[RowValues, ...]:
         """What is asked for on each row: one mean, or the two of a ratio."""
         return self.parts if self.values is None else (self.values,)
 
+    def on_scale(self, mean: float) -> float:
+        """A mean in [0,1] on the metric's own scale."""
+        part = self.low + (self.high - self.low) * min(1.0, max(0.0, mean))
+        return part if self.power == 1.0 else part**self.power
+
+    def as_mean(self, score: float) -> float:
+        """The mean in [0,1] that has this score, clipped."""
+        part = score if self.power == 1.0 else max(0.0, score) ** (1 / self.power)
+        return min(1.0, max(0.0, (part - self.low) / (self.high - self.low)))
+
     @property
     def worst(self) -> tuple[int, ...]:
         """For each of `row_values`, the value that is worst for the metric: 0 or 1."""
         first = 0 if self.greater_is_better else 1
-        return (first, 1 - first)[: self.looks]
+        return (first, 1 - first)[: len(self.row_values)]
 
     @property
     def terms(self) -> str:
@@ -126,8 +160,39 @@ def _squared_error(most: float, predictions: NDArray[Any], labels: NDArray[Any])
         return np.asarray(np.minimum((predictions - labels) ** 2, most) / most)
 
 
-def _both(wanted: tuple[bool, bool], predictions: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
-    return np.asarray(((predictions == 1) == wanted[0]) & ((labels == 1) == wanted[1]))
+def _both(
+    label: object, wanted: tuple[bool, bool], predictions: NDArray[Any], labels: NDArray[Any]
+) -> NDArray[Any]:
+    return np.asarray(((predictions == label) == wanted[0]) & ((labels == label) == wanted[1]))
+
+
+def _half_where_one(label: object, predictions: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
+    return np.where((predictions == label) != (labels == label), 0.5, 0.0)
+
+
+def _absolute_error(most: float, predictions: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(np.minimum(np.abs(predictions - labels), most) / most)
+
+
+def _top(count: int, predictions: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
+    """Whether the label's chance is among the `count` largest; ties count against it."""
+    if predictions.ndim == 1:
+        predictions = np.column_stack([1.0 - predictions, predictions])
+    own = _of(predictions, classes)
+    return np.asarray((predictions >= own[:, None]).sum(axis=1) <= count)
+
+
+def _gain(count: int, predictions: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
+    """NDCG at `count` of each query; labels are relevances, below 0 where a query has no such document."""
+    exists = labels >= 0
+    relevance = np.where(exists, labels, 0.0)
+    scores = np.where(exists, np.nan_to_num(predictions, nan=-np.inf), -np.inf)
+    first = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+    discount = 1.0 / np.log2(np.arange(2, first.shape[1] + 2))
+    found = np.take_along_axis(relevance, first, axis=1) @ discount
+    best = -np.sort(-relevance, axis=1)[:, :count] @ discount
+    return np.where(best > 0, found / np.where(best > 0, best, 1.0), 0.0)
 
 
 def _given(predictions: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
@@ -149,6 +214,61 @@ def squared_error(most: float) -> Metric:
     )
 
 
+def absolute_error(most: float) -> Metric:
+    """The absolute error, each row clipped to at most `most`."""
+    top = positive("most", most)
+    return Metric(
+        "absolute-error", partial(_absolute_error, top), high=top, greater_is_better=False, wants="numbers"
+    )
+
+
+def rmse(most: float) -> Metric:
+    """The root of the mean squared error, errors clipped to at most `most`."""
+    squared = positive("most", most) ** 2
+    return replace(squared_error(squared), name="rmse", power=0.5)
+
+
+def precision(pos_label: object = 1) -> Metric:
+    """The share of rows of a class among those predicted as one."""
+    parts = partial(_both, pos_label, (True, True)), partial(_both, pos_label, (True, False))
+    return Metric("precision", None, exact=True, wants="labels", parts=parts, label=pos_label)
+
+
+def recall(pos_label: object = 1) -> Metric:
+    """The share of the rows of a class that are predicted as one."""
+    parts = partial(_both, pos_label, (True, True)), partial(_both, pos_label, (False, True))
+    return Metric("recall", None, exact=True, wants="labels", parts=parts, label=pos_label)
+
+
+def f1(pos_label: object = 1) -> Metric:
+    """2TP/(2TP + FP + FN) of a class."""
+    parts = partial(_both, pos_label, (True, True)), partial(_half_where_one, pos_label)
+    return Metric("f1", None, exact=True, wants="labels", parts=parts, label=pos_label)
+
+
+def auc(bins: int = 10, *, low: float = 0.0, high: float = 1.0) -> Metric:
+    """The area under the ROC curve of scores declared to be from low to high; four looks, gaussian noise only."""
+    table = AreaUnderCurve(bins_of(bins, 1000), *score_range(low, high))
+    return Metric("auc", None, wants="scores", table=table)
+
+
+def calibration_error(bins: int = 10) -> Metric:
+    """The expected calibration error of the chance of label 1; four looks, gaussian noise only."""
+    table = CalibrationError(bins_of(bins, 100))
+    return Metric("calibration-error", None, greater_is_better=False, wants="chances", table=table)
+
+
+def top_k(k: int) -> Metric:
+    """The share of rows whose class is among the k with the highest chances; ties count against it."""
+    count = integer("k", k)
+    return Metric(f"top-{count}", partial(_top, count), exact=True, wants="scores")
+
+
+def ndcg(k: int = 10) -> Metric:
+    """The mean NDCG at k. A row of the labels is a query: relevances, and -1 where it has no further document."""
+    return Metric(f"ndcg-{integer('k', k)}", partial(_gain, k), wants="rankings")
+
+
 def row_loss(function: RowValues, name: str = "loss", *, greater_is_better: bool = False) -> Metric:
     """Any function (predictions, labels) -> one number in [0,1] for each row; clipped to that range."""
     if not callable(function):
@@ -165,14 +285,16 @@ METRICS: dict[str, Metric] = {
         log_loss(),
         squared_error(1.0),
         Metric("value", _given, wants="numbers"),
-        Metric(
-            "precision", None, exact=True, wants="numbers",
-            parts=(partial(_both, (True, True)), partial(_both, (True, False))),
-        ),
-        Metric(
-            "recall", None, exact=True, wants="numbers",
-            parts=(partial(_both, (True, True)), partial(_both, (False, True))),
-        ),
+        precision(),
+        recall(),
+        f1(),
+        absolute_error(1.0),
+        rmse(1.0),
+        auc(),
+        calibration_error(),
+        Metric("balanced-accuracy", None, wants="labels", table=BalancedAccuracy()),
+        Metric("macro-f1", None, wants="labels", table=MacroF1()),
+        ndcg(),
     )
 }  # fmt: skip
 

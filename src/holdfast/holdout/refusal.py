@@ -25,6 +25,8 @@ def exhausted(plan: Design, looks: int, failures: int, left: int) -> BudgetError
     if plan.mode == "thresholdout":
         hits = plan.thresholds.hits if plan.thresholds else 0
         text = f"the holdout disagreed {hits} times, as often as was planned"
+    elif plan.guesses is not None:
+        text = f"all {plan.guesses.alarms} alarms and {plan.guesses.answers} answers of the plan are used"
     else:
         text = f"{failures} guesses failed, and {looks} more looks can't be certified within {plan.width:.4g}"
     if left >= 1 and looks > 1:
@@ -32,6 +34,15 @@ def exhausted(plan: Design, looks: int, failures: int, left: int) -> BudgetError
     else:
         more = "go on with a fresh holdout, or plan the next one wider or for more failures"
     return BudgetError(f"{text}; {more}", requested=looks, remaining=left)
+
+
+def used_up(plan: Design, looks: int, left: int) -> BudgetError:
+    """Comparisons of models that differ on more rows than expected told more than their looks were planned to."""
+    text = (
+        f"this takes {looks} of the looks that can be certified within {plan.width:.4g}, and {left} are left"
+    )
+    why = f"comparisons of models that differ on more than {plan.expect:.0%} of the rows took more than one each"
+    return BudgetError(f"{text}: {why}; go on with a fresh holdout", requested=looks, remaining=left)
 
 
 def forgotten(mode: str) -> LedgerError:

@@ -3,35 +3,46 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 from numpy.typing import ArrayLike, NDArray
 
-from holdfast.check import between
+from holdfast.check import between, positive
 from holdfast.errors import InputError
-from holdfast.holdout import guess as guessing
-from holdfast.holdout import thresholdout
 from holdfast.holdout.design import Design, design, not_private
-from holdfast.holdout.label_release import Rows, mean, total
+from holdfast.holdout.guesser import Guesser, Read, first_state
+from holdfast.holdout.label_release import Rows, noisy_mean, rounded_mean
 from holdfast.holdout.labels import Labels
 from holdfast.holdout.left import Left
-from holdfast.holdout.looks import Looks, Place, Transcript
-from holdfast.holdout.metric import GRID, METRICS, Metric, RowValues, metric_named
+from holdfast.holdout.look_meter import Charges, Means, Meter
+from holdfast.holdout.look_meter import Place as Seat
+from holdfast.holdout.looks import Looks, Place
+from holdfast.holdout.measured import Reading
+from holdfast.holdout.metric import METRICS, Metric, RowValues, metric_named
 from holdfast.holdout.outcome import Outcome
-from holdfast.holdout.predictions import Predictions, half_difference, refuse_labels, row_values
-from holdfast.holdout.refusal import exhausted, forgotten
-from holdfast.holdout.scores import difference, ratio, single
+from holdfast.holdout.paired_difference import Comparison, compared
+from holdfast.holdout.predictions import (
+    Predictions,
+    cells_of,
+    half_difference,
+    known_disagreement,
+    refuse_labels,
+    row_values,
+    weighted,
+)
+from holdfast.holdout.refusal import forgotten, used_up
+from holdfast.holdout.scores import as_planned, difference, ratio, single
+from holdfast.holdout.table_score import tabled
 from holdfast.ledger import Ledger
-from holdfast.privacy.rounding import up
 from holdfast.session.answer import Answer
 
 AnyMetric = str | Metric | RowValues
-_NOISY = ("votes", "gaussian", "discretised")
+COMPARED = 2
+"""With how many others a submission is compared: the next above, and the next below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +65,7 @@ class ReusableHoldout:
     Requires: independent rows; nobody learns about the labels in any other way. A function of row numbers is
     called with the rows drawn, which must stay secret from the analyst: use it on your own machine only.
     Cost: one look for a score, a check or a comparison, two for precision and recall. Charged before the
-    labels are read, never refunded. With votes a look reads no more rows of 1e7 than of 1e5.
+    labels are read, never refunded. With votes a score reads no more rows of 1e7 than of 1e5; a comparison reads all.
     Answers are differentially private for the labels, unless a mode that is not was named or private=False said;
     those say "not private". Which classes the labels have is public, and so is their number.
 
@@ -79,6 +90,9 @@ class ReusableHoldout:
         threshold: float | None = None,
         tolerance: float | None = None,
         hits: int | None = None,
+        expect: float | None = None,
+        alarms: int | None = None,
+        answers: int | None = None,
         features: Any = None,
         ledger: Place = None,
         anchors: Path | str | None = None,
@@ -97,6 +111,7 @@ class ReusableHoldout:
             asked = design(
                 rows=len(self._labels), queries=queries, within=within, confidence=confidence, mode=mode,
                 private=private, failures=failures, threshold=threshold, tolerance=tolerance, hits=hits,
+                expect=expect, alarms=alarms, answers=answers,
             )  # fmt: skip
         self.looks = Looks(self._labels, ledger, anchors)
         try:
@@ -106,13 +121,15 @@ class ReusableHoldout:
             self.design = _design(found)
             if private and not self.design.private:  # as it was opened before
                 raise not_private(self.design.mode)
-            if self.looks.lost and self.design.mode not in _NOISY:
+            if self.looks.lost and not (self.design.metered or self.design.mode == "discretised"):
                 raise forgotten(self.design.mode)
         except BaseException:
             self.looks.abandon()
             raise
         self.metric = first if metric is not None else metric_named(found["note"]["metric"] or "accuracy")
-        self._asker = None if self.design.thresholds is None else thresholdout.Asker(self.design.thresholds)
+        if self.design.metered:
+            self.looks.count_on(Meter(self.design))
+        self._guesser = Guesser(self.design)
 
     @property
     def rows(self) -> int:
@@ -148,12 +165,19 @@ class ReusableHoldout:
     def left(self) -> Left:
         """What is left: looks, and where they depend on guesses, how many of those may fail."""
         plan, left = self.design, self.looks.left
-        if plan.mode in _NOISY:
+        if plan.mode == "discretised":
             return Left(left, left)
-        seen = self.looks.transcript()
-        if plan.mode == "thresholdout":
-            return thresholdout.left(str(seen.state), left)
-        return guessing.left(plan, plan.queries - left, seen.looks, seen.failures)
+        seen, meter = self.looks.transcript(), self.looks.meter
+        if meter is not None:
+            if not self.looks.lost:  # else they go on with wider intervals
+                left = min(left, meter.left(seen.charged))
+            return Left(left, left)
+        return self._guesser.left(left, seen)
+
+    @property
+    def alarms_left(self) -> int | None:
+        """How many guesses may still fail with all looks answered; None where looks do not depend on guesses."""
+        return self.left.failures
 
     @property
     def looks_left(self) -> int:
@@ -169,24 +193,34 @@ class ReusableHoldout:
         *,
         metric: AnyMetric | None = None,
         guess: float | None = None,
+        sample_weight: ArrayLike | None = None,
+        most_weight: float = 1.0,
         key: str | None = None,
         team: str = "",
         team_most: int | None = None,
     ) -> Answer:
         """The metric on the population, with its interval.
 
-        `guess` is your own estimate (from training data, say): Guess-and-Check and Thresholdout answer it
-        back while the holdout agrees, and take the middle of the range if none is given. A repeated `key`
-        returns the stored answer at no cost, whatever the predictions.
+        `guess` is your own estimate (from training data, say): the modes of guesses answer it back while the holdout
+        agrees. Without one, mode="guesses" takes the last value told, the others the middle of the range. A repeated
+        `key` returns the stored answer at no cost, whatever the predictions. `sample_weight` has a weight from 0 to
+        `most_weight` for each row: the weighted mean takes two looks.
         """
-        kind = self._kind(metric)
+        kind = self._kind(metric, plain_for=None if sample_weight is None else "weights")
+        if kind.table is not None:
+            return self._tabled(kind, predictions, key, team, team_most)
         sides = row_values(predictions, self._labels, kind)
-        guessed = None if guess is None else _unit(kind, "guess", guess)
+        if sample_weight is not None:
+            sides = weighted(sides[0], sample_weight, positive("most_weight", most_weight), self.rows)
+        guessed = self._last(kind) if guess is None else kind.as_mean(between("guess", guess))
 
-        def read(means: list[float]) -> Answer:
-            return ratio(self.design, kind, means) if kind.parts else single(self.design, kind, means[0])
+        def read(means: list[float], told: Reading) -> Answer:
+            if len(means) == 2:
+                return ratio(self.design, kind, means, told)
+            return single(self.design, kind, means[0], told)
 
-        return self._ask(kind.terms, sides, guessed, read, key, team, team_most).answer
+        question = kind.terms if sample_weight is None else f"weighted {kind.terms}"
+        return self._ask(question, sides, guessed, read, key, team, team_most).answer
 
     def check(
         self,
@@ -203,11 +237,12 @@ class ReusableHoldout:
         and call fine what lies inside the interval.
         """
         kind = self._kind(metric, plain_for="check")
-        guess = _unit(kind, "train_score", train_score)
+        guess = kind.as_mean(between("train_score", train_score))
         sides = row_values(predictions, self._labels, kind)
         told = self._ask(
-            f"check {kind.terms}", sides, guess, lambda means: single(self.design, kind, means[0]), key, team
-        )
+            f"check {kind.terms}", sides, guess,
+            lambda means, told: single(self.design, kind, means[0], told), key, team,
+        )  # fmt: skip
         inside = told.answer.low <= train_score <= told.answer.high
         return Verdict(inside if told.failed is None else not told.failed, told.answer)
 
@@ -217,16 +252,68 @@ class ReusableHoldout:
         second: Predictions,
         *,
         metric: AnyMetric | None = None,
+        expect: float | None = None,
         key: str | None = None,
         team: str = "",
+        team_most: int | None = None,
     ) -> Answer:
-        """By how much the first score exceeds the second, in one look. Its interval is twice as wide."""
+        """By how much the first score exceeds the second, in one look; narrow where they agree on most rows.
+
+        With votes and gaussian noise the interval is by the variance of the difference. Two arrays of classes or
+        chances: on how many rows they differ is known, and the interval is for the law of the labels of these rows.
+        Otherwise, or if you give `expect`, the disagreement is told with noise as well; `expect` is your guess of it
+        from before (the design's unless you say more). Models that differ on more rows than expected tell more, and
+        cost more than one of the looks left. The other modes answer half the difference, twice as wide as a score.
+        """
         kind = self._kind(metric, plain_for="compare")
         (a,), (b,) = (row_values(side, self._labels, kind) for side in (first, second))
-        return self._ask(
-            f"compare {kind.terms}", [half_difference(a, b)], None,
-            lambda means: difference(self.design, kind, means[0]), key, team,
-        ).answer  # fmt: skip
+        question, plan, meter = f"compare {kind.terms}", self.design, self.looks.meter
+        if meter is None:
+            return self._ask(
+                question, [half_difference(a, b)], None,
+                lambda means, told: difference(plan, kind, means[0], told), key, team, team_most,
+            ).answer  # fmt: skip
+        known = known_disagreement(first, second, self._labels, kind) if expect is None else None
+        share = plan.expect if expect is None else between("expect", expect, plan.expect, 0.5)
+        asked = Comparison(kind, a, b, known, share)
+        return self._on_meter(
+            meter, question, 1,
+            lambda place, charged: compared(meter, asked, place, charged), key, team, team_most,
+        )[1].answer  # fmt: skip
+
+    def submit(
+        self,
+        predictions: Predictions,
+        rivals: Callable[[Answer], Sequence[tuple[int, Predictions]]],
+        *,
+        key: str | None = None,
+        team: str = "",
+        team_most: int | None = None,
+    ) -> tuple[int, Outcome]:
+        """(the number of this look, its outcome): a score, and by how much it exceeds those of its rivals.
+
+        `rivals` is asked once the score is known, for at most two others with their numbers. Three looks.
+        """
+        kind, meter, labels = self._kind(None, plain_for="submit"), self.looks.meter, self._labels
+        assert meter is not None
+        (own,) = row_values(predictions, labels, kind)
+
+        def release(place: Seat, charged: Charges) -> Outcome:
+            found = self._scored(
+                meter, [own], lambda means, told: single(self.design, kind, means[0], told), place, charged
+            )
+            against = {}
+            for number, other in rivals(found.answer)[:COMPARED]:
+                charged = meter.after(charged, found.told[-1])
+                (rival,) = row_values(other, labels, kind)
+                known = known_disagreement(predictions, other, labels, kind)
+                asked = Comparison(kind, own, rival, known, self.design.expect)
+                difference = compared(meter, asked, meter.place_or_last(charged), charged)
+                against[number] = difference.answer
+                found = replace(found, told=(*found.told, *difference.told))
+            return replace(found, against=against)
+
+        return self._on_meter(meter, kind.terms, 1 + COMPARED, release, key, team, team_most)
 
     def scorer(
         self, metric: AnyMetric | None = None, *, features: Any = None, method: str = "predict"
@@ -238,7 +325,7 @@ class ReusableHoldout:
 
     def history(self) -> list[tuple[str, Answer]]:
         """(team, answer) of every answer, in the order given."""
-        return [(team, outcome.answer) for _, team, outcome in self.looks.outcomes()]
+        return [(team, outcome.answer) for _, _, team, outcome in self.looks.outcomes()]
 
     def close(self) -> None:
         """Let go of the ledger."""
@@ -262,94 +349,115 @@ class ReusableHoldout:
 
     def _kind(self, metric: AnyMetric | None, plain_for: str | None = None) -> Metric:
         kind = self.metric if metric is None else metric_named(metric)
-        if plain_for is not None and kind.parts:
+        if plain_for is not None and not kind.plain:
             raise InputError(
-                f"expected a mean over rows for {plain_for}, got {kind.name}, a ratio; use score"
+                f"expected a mean over rows for {plain_for}, got {kind.name}; use score, without weights"
             )
-        return kind
+        # Several outputs are averaged, which is no longer 0 or 1.
+        return replace(kind, exact=False) if self._labels.columns else kind
 
     def _ask(
         self,
         question: str,
         sides: list[Rows],
         guess: float | None,
-        read: Callable[[list[float]], Answer],
+        read: Read,
         key: str | None,
         team: str,
         team_most: int | None = None,
     ) -> Outcome:
         """Charge, release, settle."""
-        looks = self.looks
-        if self.design.mode in _NOISY:
+        looks, plan, meter = self.looks, self.design, self.looks.meter
+        if meter is not None:
+            return self._on_meter(
+                meter, question, len(sides),
+                lambda place, charged: self._scored(meter, sides, read, place, charged), key, team, team_most,
+            )[1]  # fmt: skip
+        if plan.mode == "discretised":
             look = looks.charge(team, question, len(sides), team_most=team_most, key=key)
             if look.answer is not None:
                 return Outcome.from_json(look.answer, repeated=True)
-            return looks.settle(look, Outcome(read([mean(self.design, side) for side in sides])))
+            means = [rounded_mean(plan, side) for side in sides]
+            return looks.settle(look, Outcome(read(means, as_planned(plan, len(sides)))))
         # The next look depends on which guesses failed, so looks are taken one at a time.
         with looks.ledger.turn():
             known = None if key is None else looks.find(team, key)
             if known is None or known.answer is None:
-                self._refuse_beyond(len(sides), looks.transcript())
+                self._guesser.refuse_beyond(len(sides), looks.transcript())
             look = looks.charge(team, question, len(sides), team_most=team_most, key=key)
             if look.answer is not None:
                 return Outcome.from_json(look.answer, repeated=True)
-            guessed = 0.5 if guess is None else guess
-            return looks.settle_in_turn(look, lambda seen: self._guessed(sides, guessed, read, seen))
+            return looks.settle_in_turn(look, lambda seen: self._guesser.release(sides, guess, read, seen))
 
-    def _guessed(
-        self, sides: list[Rows], guess: float, read: Callable[[list[float]], Answer], seen: Transcript
-    ) -> Outcome:
-        """What a guess comes to, after what was answered before."""
-        self._refuse_beyond(len(sides), seen)
-        plan, state, failed, means = self.design, seen.state, 0, []
-        scale = plan.rows * GRID
-        # Places count answers: a look that crashed released nothing, so it has none until it is resumed.
-        for place, side in enumerate(sides, seen.looks + 1):
-            if self._asker is not None:
-                state, noisy = self._asker.ask(str(state), total(side), round(guess * scale))
-                value = None if noisy is None else noisy / scale
-            else:
-                value = guessing.check_guess(plan, place, seen.failures + failed, total(side), guess)
-            failed += value is not None
-            means.append(guess if value is None else value)
-        answer = read(means)
-        told = "the holdout spoke" if failed else "the guess stands"
-        return Outcome(
-            replace(answer, explanation=f"{told}; {answer.explanation}"), failed=failed, state=state
-        )
+    def _on_meter(
+        self,
+        meter: Meter,
+        question: str,
+        looks: int,
+        release: Callable[[Seat, Charges], Outcome],
+        key: str | None,
+        team: str,
+        team_most: int | None,
+    ) -> tuple[int, Outcome]:
+        """Charge, release in the next place, settle; with the number of the look.
 
-    def _refuse_beyond(self, looks: int, seen: Transcript) -> None:
-        """Before the charge, from public facts only: which guesses failed is in the answers."""
-        plan = self.design
-        if plan.mode == "thresholdout":
-            left = thresholdout.hits_left(str(seen.state))
-            if left < looks:
-                raise exhausted(plan, looks, 0, left)
-        elif not guessing.answerable(plan, seen.looks, seen.failures, looks):
-            raise exhausted(plan, looks, seen.failures, self.looks_left)
+        What was told is read after the charge: all that this question can depend on, also of a look that is resumed.
+        """
+        record = self.looks
+        known = None if key is None else record.find(team, key)
+        if known is None:
+            left = meter.left(record.transcript().charged)
+            if left < looks <= record.left and not record.lost:
+                raise used_up(self.design, looks, left)
+        look = record.charge(team, question, looks, team_most=team_most, key=key)
+        if look.answer is not None:
+            return look.id, Outcome.from_json(look.answer, repeated=True)
+        charged = record.transcript().charged
+        return look.id, record.settle(look, release(meter.place_or_last(charged), charged))
+
+    def _last(self, kind: Metric) -> float | None:
+        """The last value that was told of this metric, as a guess for mode="guesses"."""
+        if self.design.guesses is None:
+            return None
+        value = self.looks.transcript().last.get(kind.terms)
+        return None if value is None else kind.as_mean(value)
+
+    def _tabled(
+        self, kind: Metric, predictions: Predictions, key: str | None, team: str, team_most: int | None
+    ) -> Answer:
+        """A function of a table that is told at once."""
+        meter, plan, classes = self.looks.meter, self.design, len(self._labels.classes)
+        if meter is None or plan.mode != "gaussian":
+            raise InputError(
+                f"expected a holdout with mode='gaussian' for {kind.name}, got mode={plan.mode!r}"
+            )
+        rows = cells_of(predictions, self._labels, kind)
+        return self._on_meter(
+            meter, kind.terms, kind.looks,
+            lambda place, charged: tabled(meter, kind, rows, classes, place, charged), key, team, team_most,
+        )[1].answer  # fmt: skip
+
+    def _scored(self, meter: Meter, sides: list[Rows], read: Read, place: Seat, charged: Charges) -> Outcome:
+        """Means with the noise of a place, told together."""
+        plan, count = self.design, len(sides)
+        read_rows = int(place.epoch.noise) if plan.mode == "votes" else plan.rows
+        told = Reading(meter.half_width(charged, place), count * meter.rho(place), count * read_rows)
+        means = [noisy_mean(plan, place.epoch, side) for side in sides]
+        return Outcome(read(means, told), told=(Means(count, place.index),))
 
 
 def _terms(plan: Design) -> dict[str, Any]:
     """What is promised, as JSON: the design, and what all looks together cost in zCDP; null where not private."""
-    rho = up(plan.queries * plan.rho) if plan.private else None
     return {
         "queries": plan.queries,
-        "rho": rho,
-        "design": asdict(plan) | {"rho": plan.rho if plan.private else None},
+        "rho": plan.compared_rho if plan.private else None,
+        "design": plan.facts(),
     }
 
 
 def _design(terms: dict[str, Any]) -> Design:
-    parts = terms["design"]
-    return Design.from_json(json.dumps(parts | {"rho": math.inf if parts["rho"] is None else parts["rho"]}))
+    return Design.from_json(json.dumps(terms["design"]))
 
 
 def _first_state(terms: dict[str, Any]) -> str | None:
-    """The secret state before the first look: where there is a sparse vector, its noisy threshold."""
-    found = _design(terms).thresholds
-    return None if found is None else thresholdout.open_vector(found)
-
-
-def _unit(kind: Metric, name: str, value: object) -> float:
-    """A score on the metric's scale as a number of [0,1], clipped."""
-    return min(1.0, max(0.0, (between(name, value) - kind.low) / (kind.high - kind.low)))
+    return first_state(_design(terms))

@@ -22,16 +22,37 @@ class MetricLog(Protocol):
 
 def log_answer(log: MetricLog, answer: Answer, *, name: str | None = None, step: int | None = None) -> None:
     """Log value, low and high as three metrics, so that every chart carries the interval."""
-    stem = name or "holdout_" + answer.question.replace(" ", "_").replace("-", "_")
+    stem = _stem(answer, name)
     for part in ("value", "low", "high"):
         log.log_metric(stem if part == "value" else f"{stem}_{part}", float(getattr(answer, part)), step=step)
+
+
+class RunLog(Protocol):
+    """What a run of `wandb` can do."""
+
+    def log(self, data: dict[str, Any], step: int | None = None) -> Any:
+        """Keep some numbers."""
+
+
+def log_to_wandb(run: RunLog, answer: Answer, *, name: str | None = None, step: int | None = None) -> None:
+    """Log value, low and high of an answer to a run of Weights & Biases."""
+    stem = _stem(answer, name)
+    run.log(
+        {stem: float(answer.value), f"{stem}_low": float(answer.low), f"{stem}_high": float(answer.high)},
+        step=step,
+    )
+
+
+def _stem(answer: Answer, name: str | None) -> str:
+    return name or "holdout_" + answer.question.replace(" ", "_").replace("-", "_")
 
 
 class OptunaCallback:
     """Checks each new best trial of a study on the holdout; `callbacks=[OptunaCallback(...)]` in optimize.
 
     `predict(trial)` gives the holdout predictions of a finished trial. The trial's own value is the guess, so
-    with Guess-and-Check or Thresholdout a truthful study costs nearly nothing. Results go to the study's user
+    the modes of guesses a truthful study costs nearly nothing. In a study of several objectives it is each new trial on
+    the Pareto front, and the guess is its value of the objective number `objective`. Results go to the study's user
     attributes under "holdout". When no looks are left it stops the study, or (stop=False) only goes silent.
     """
 
@@ -41,17 +62,22 @@ class OptunaCallback:
         predict: Callable[[Any], Predictions],
         *,
         metric: AnyMetric | None = None,
+        objective: int = 0,
         stop: bool = True,
     ) -> None:
         self.holdout, self.predict, self.metric, self.stop = holdout, predict, metric, stop
+        self.objective = objective
         self.verdicts: dict[int, Any] = {}
         self.refused = False
 
     def __call__(self, study: Any, trial: Any) -> None:
-        if self.refused or trial.value is None or study.best_trial.number != trial.number:
+        if self.refused or trial.values is None:
             return
+        if trial.number not in [best.number for best in study.best_trials]:
+            return
+        value = float(trial.values[self.objective])
         try:
-            verdict = self.holdout.check(float(trial.value), self.predict(trial), metric=self.metric)
+            verdict = self.holdout.check(value, self.predict(trial), metric=self.metric)
         except BudgetError:
             self.refused = True
             if self.stop:

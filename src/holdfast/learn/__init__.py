@@ -25,7 +25,11 @@ from holdfast.learn.thresholds import Thresholds
 from holdfast.optimize import DescentPlan, Minimum, minimize, plan_minimize
 
 if TYPE_CHECKING:
-    from holdfast.learn.estimators import PrivateLinearRegression, PrivateLogisticRegression
+    from holdfast.learn.estimators import (
+        PrivateLinearRegression,
+        PrivateLogisticRegression,
+        PrivateScaler,
+    )
 
 __all__ = [
     "Ball",
@@ -47,6 +51,7 @@ __all__ = [
     "OwnLoss",
     "PrivateLinearRegression",
     "PrivateLogisticRegression",
+    "PrivateScaler",
     "Stumps",
     "Thresholds",
     "Verdict",
@@ -71,7 +76,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """The estimators, imported when first used: they need scikit-learn."""
-    if name not in ("PrivateLinearRegression", "PrivateLogisticRegression"):
+    if name not in ("PrivateLinearRegression", "PrivateLogisticRegression", "PrivateScaler"):
         raise AttributeError(f"module 'holdfast.learn' has no attribute {name!r}")
     from holdfast.learn import estimators
 

@@ -44,7 +44,7 @@ def adaboost(stumps: Stumps, rows: ArrayLike, truth: ArrayLike, *, rounds: int =
     """Boost: choose the stump with the least weighted error e, give it the weight ln((1-e)/e)/2, and raise the
     weights of the rows that it gets wrong; stop early if no stump beats chance.
 
-    Reference: Freund and Schapire 1997; the lecture's AdaBoost.
+    Reference: Freund and Schapire 1997.
     Cost: a round takes O(d (rows + thresholds)), in a few array passes.
     """
     table = matrix(rows)

@@ -17,14 +17,17 @@ from holdfast.check import exact_positive, probability
 from holdfast.errors import InputError
 from holdfast.learn.labelled_rows import Labels, Matrix, decode, known_columns, labels, matrix
 from holdfast.learn.sample_size import excess_by_union, realisable_error
-from holdfast.ledger import Stale
-from holdfast.mechanisms.accuracy import laplace_reach
+from holdfast.ledger import UNCOVERED, Stale
+from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach
+from holdfast.mechanisms.gaussian import add_gaussian
 from holdfast.mechanisms.laplace import add_laplace
 from holdfast.mechanisms.selection import exponential, selection_loss
 from holdfast.mechanisms.values import ROUND_UP, round_down
-from holdfast.privacy.event import BoundedRange, Event, Laplace
+from holdfast.planning.recipe_information import units_told
+from holdfast.privacy.event import BoundedRange, Event, Gaussian, Laplace
 from holdfast.privacy.event import Sequence as Events
 from holdfast.session.footing import Footing, footing_after, is_fresh
+from holdfast.validity.told import gaussian_told, selection_told
 
 if TYPE_CHECKING:
     from holdfast.desk import Paid
@@ -139,7 +142,7 @@ class FiniteClass:
         some hypothesis of the class is never wrong on the population.
         Requires: the class was fixed without looking at these rows, or at anything computed from them; the rows
         are independent draws from the population; replacing one changes each number of mistakes by at most 1.
-        Reference: Kasiviswanathan et al. 2008; the lecture's Algorithm 3 and Theorem 0.3, theory 1.4; error:
+        Reference: Kasiviswanathan et al. 2008, Theorem 3.4, with alpha/4 as the slack; error:
         the transfer term tanh(epsilon/4) or uniform convergence, whichever is less.
         Cost: `events.BoundedRange(4/5 epsilon)`, `events.Laplace(1, 5/epsilon)`.
         """
@@ -149,7 +152,7 @@ class FiniteClass:
         index, measured = _release(wrong, eps, bits)
         n = len(table)
         each = beta / 2
-        error_width = min(_error_by_union(self.size, n, n, eps, each), _error_by_transfer(n, eps, each))
+        error_width = min(_error_by_union(self.size, n, eps, each), _error_by_transfer(n, eps, each))
         excess = min(
             excess_by_union(self.size, n, n, float(_choosing(eps)), each),
             _excess_by_transfer(self.size, n, eps, each),
@@ -176,8 +179,10 @@ class FiniteClass:
         together with the session's confidence, whatever else was asked: class and target may have been chosen by
         earlier answers. If there is none, of any session, uniform convergence over the class may be narrower.
         Requires: hypotheses that stay as they are from the call on.
-        Reference: docs/theorems.md, Theorem 21.
-        Cost: as `learn`, and two of the session's queries. All rows are read once.
+        Reference: docs/theorems.md, Theorem 43 where the leave-out theorem covers all that was told, else Theorem 21.
+        Cost: in a pure session as `learn`; in others the mistakes are measured with Gaussian noise of the same zCDP,
+        which the leave-out theorem covers, so the choice alone is pure. Two of the session's queries. All rows are
+        read once.
         """
         from holdfast.query.evaluate import compile_predicate
         from holdfast.query.parse import parse_predicate
@@ -188,13 +193,16 @@ class FiniteClass:
         condition = parse_predicate(target, schema)
         test, needed = compile_predicate(condition, schema), {*names, *predicate_columns(condition)}
         eps = exact_positive("epsilon", epsilon)
-        event = Events((BoundedRange(_choosing(eps)), Laplace(1, _scale(eps))))
-        paid, footing = _charged(session, f"learn {target} from {', '.join(names)}", event)
+        normal = session.currency != "pure"
+        measuring = Gaussian(1, _scale(eps) ** 2) if normal else Laplace(1, _scale(eps))
+        event = Events((BoundedRange(_choosing(eps)), measuring))
+        tells = _told(session._terms.rows, eps) if normal else UNCOVERED
+        paid, footing = _charged(session, f"learn {target} from {', '.join(names)}", event, tells)
         wrong = np.zeros(self.size, dtype=np.int64)
-        for block in paid.scan([name for name in schema if name in needed]):
+        for block in paid.scan(schema.ordered(needed)):
             wrong += self.hypotheses.mistakes(matrix(decode(block, schema, names)), test(block))
-        index, measured = _release(wrong, eps)
-        width, excess = _claims(self.size, eps, footing)
+        index, measured = _release(wrong, eps, normal=normal)
+        width, excess = _claims(self.size, eps, footing, normal)
         n, confidence = footing.rows, session.confidence
         bound = min(1.0, max(0.0, measured / n + width))
         found = self._learned(index, measured, n, bound, excess, confidence, eps, footing.promise.target)
@@ -227,40 +235,63 @@ class FiniteClass:
         )
 
 
-def _charged(session: Session, words: str, event: Event) -> tuple[Paid, Footing]:
+def _charged(session: Session, words: str, event: Event, tells: int) -> tuple[Paid, Footing]:
     """Charge two claims; and what they stand on, which is looked up again if somebody was charged first."""
     while True:
         fresh = is_fresh(session._terms, session._moment())
         with suppress(Stale):
-            return session.pay("learn", words, event, queries=2, fresh=fresh), footing_after(session, fresh)
+            paid = session.pay("learn", words, event, queries=2, fresh=fresh, tells=tells)
+            return paid, footing_after(session, fresh)
 
 
-def _claims(size: int, eps: Fraction, footing: Footing) -> tuple[float, float]:
-    """(what to add to the measured error, the excess) that a session may claim: docs/theorems.md, Theorem 21.
+def _told(rows: int, eps: Fraction) -> int:
+    """What choosing and measuring tell of the rows, in the ledger's units; docs/theorems.md, Theorem 24."""
+    chosen = units_told(selection_told(rows, float(_choosing(eps))), rows)
+    return min(UNCOVERED, chosen + units_told(gaussian_told(0.25, float(_scale(eps)) / rows), rows))
 
-    By transfer: h wrong is one query of range 1, h* wrong minus h wrong one of range 2, where h* is the best of
-    the class on the population; both were chosen by the answers. The noise enters by its overshoot, a bad choice
-    by its chance times one half, its greatest excess over that range. On a fresh table also by a union over the
-    class, if that is less.
+
+def _claims(size: int, eps: Fraction, footing: Footing, normal: bool = False) -> tuple[float, float]:
+    """(what to add to the measured error, the excess) that a session may claim.
+
+    h wrong is one query of range 1, h* wrong minus h wrong one of range 2, where h* is the best of the class on the
+    population; both were chosen by what was told. Where the leave-out theorem covers that, each claim gives one half
+    of its chance to it, and one half to the noise or the choice (docs/theorems.md, Theorem 43). Else by transfer
+    (Theorem 21): the noise enters by its overshoot, a bad choice by its chance times one half, its greatest
+    excess over that range. On a fresh table also by a union over the class, if that is less.
     """
     promise, n = footing.promise, footing.rows
+
+    def noise(allowance: float, overshoot: bool) -> float:
+        if normal:
+            return gaussian_reach(_scale(eps) ** 2, allowance, overshoot) / n
+        return laplace_reach(_scale(eps), allowance, overshoot) / n
+
     if promise.target == "table":
-        beta = promise.allowance
-        return laplace_reach(_scale(eps), beta, overshoot=False) / n, _selection(size, n, eps, beta)
-    noise = laplace_reach(_scale(eps), promise.allowance * n, overshoot=True) / n
-    error = (footing.transfer + noise) * ROUND_UP
-    excess = (2 * footing.transfer + _selection(size, n, eps, 2 * promise.allowance)) * ROUND_UP
+        return noise(promise.allowance, False), _selection(size, n, eps, promise.allowance)
+    if footing.covered:
+        half = footing.covered_chance / 2
+        beyond = footing.beyond(half)
+        error = (beyond + noise(2 * half, False)) * ROUND_UP  # of the noise, too, only one side matters
+        excess = (2 * beyond + _selection(size, n, eps, half)) * ROUND_UP
+    else:
+        error = (footing.transfer + noise(promise.allowance * n, True)) * ROUND_UP
+        excess = (2 * footing.transfer + _selection(size, n, eps, 2 * promise.allowance)) * ROUND_UP
     if footing.fresh:
         units, chance = footing.units, footing.outright
-        error = min(error, _error_by_union(size, n, units, eps, chance))
+        error = min(error, noise(chance / 2, False) + _uniform(size, units, chance))
         excess = min(excess, excess_by_union(size, n, units, float(_choosing(eps)), chance))
     return error, min(1.0, excess)
 
 
-def _release(wrong: NDArray[np.int64], eps: Fraction, bits: Bits | None = None) -> tuple[int, int]:
+def _release(
+    wrong: NDArray[np.int64], eps: Fraction, bits: Bits | None = None, *, normal: bool = False
+) -> tuple[int, int]:
     """The index of a hypothesis, and its number of mistakes plus noise."""
     index = exponential(-wrong, sensitivity=1, epsilon=_choosing(eps), bits=bits)
-    return index, int(add_laplace(int(wrong[index]), _scale(eps), bits))
+    mistakes = int(wrong[index])
+    if normal:
+        return index, int(add_gaussian(mistakes, _scale(eps) ** 2, bits))
+    return index, int(add_laplace(mistakes, _scale(eps), bits))
 
 
 def _choosing(eps: Fraction) -> Fraction:
@@ -275,10 +306,14 @@ def _selection(size: int, n: int, eps: Fraction, beta: float) -> float:
     return selection_loss(size, sensitivity=1, epsilon=_choosing(eps), beta=beta) / n
 
 
-def _error_by_union(size: int, n: int, units: float, eps: Fraction, beta: float) -> float:
-    """err_P - measured error: noise at beta/2, all hypotheses at beta/2 (one-sided Hoeffding over the units)."""
-    uniform = math.sqrt((math.log(2 * size) - math.log(beta)) / (2 * units)) * ROUND_UP
-    return laplace_reach(_scale(eps), beta / 2, overshoot=False) / n + uniform
+def _error_by_union(size: int, n: int, eps: Fraction, beta: float) -> float:
+    """err_P - measured error: noise at beta/2, all hypotheses at beta/2."""
+    return laplace_reach(_scale(eps), beta / 2, overshoot=False) / n + _uniform(size, n, beta)
+
+
+def _uniform(size: int, units: float, beta: float) -> float:
+    """One-sided Hoeffding over the units for all hypotheses, at beta/2."""
+    return math.sqrt((math.log(2 * size) - math.log(beta)) / (2 * units)) * ROUND_UP
 
 
 def _error_by_transfer(n: int, eps: Fraction, beta: float) -> float:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,7 @@ from holdfast.query.calling import fitting
 from holdfast.query.evaluate import compile_predicate
 from holdfast.query.parse import parse_predicate
 from holdfast.query.predicate import columns as predicate_columns
-
-if TYPE_CHECKING:
-    from holdfast.query.schema import Schema
+from holdfast.query.schema import Schema, Text
 
 Vector = NDArray[np.float64]
 
@@ -69,7 +67,7 @@ class LinearLoss:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         needed = {*self.features, *(self._condition[1] if self.condition else (self.target,))}
-        return tuple(name for name in self.schema if name in needed)
+        return self.schema.ordered(needed)
 
     @property
     def dimension(self) -> int:
@@ -109,7 +107,7 @@ class LinearLoss:
 
     def prepare(self, block: Mapping[str, NDArray[Any]]) -> Design:
         table = decode(block, self.schema, self.features)
-        low, high = np.array([_bounds(self.schema, name) for name in self.features]).T
+        low, high = np.array([bounds_of(self.schema, name) for name in self.features]).T
         table = (table - low) * (2.0 / (high - low)) - 1.0
         truth, known = self._truth(block)
         known &= ~np.isnan(table).any(axis=1)
@@ -146,12 +144,12 @@ class LinearLoss:
 
         For a number the prediction is on the scale of the target, for a condition it is the link's argument.
         """
-        low, high = np.array([_bounds(self.schema, name) for name in self.features]).T
+        low, high = np.array([bounds_of(self.schema, name) for name in self.features]).T
         slopes = theta[:-1] / self.clip * 2.0 / (high - low)
         intercept = theta[-1] / self.clip - float(theta[:-1] / self.clip @ ((high + low) / (high - low)))
         if self.condition:
             return slopes, intercept
-        bottom, top = _bounds(self.schema, self.target)
+        bottom, top = bounds_of(self.schema, self.target)
         half = (top - bottom) / 2
         return slopes * half, (intercept + 1) * half + bottom
 
@@ -169,7 +167,7 @@ class LinearLoss:
         if self.condition:
             truth = np.where(self._condition[0](block), 1.0, -1.0)
             return truth, np.ones(len(truth), dtype=np.bool_)
-        low, high = _bounds(self.schema, self.target)
+        low, high = bounds_of(self.schema, self.target)
         number = decode(block, self.schema, (self.target,))[:, 0]
         known = ~np.isnan(number)
         scaled = np.clip((number - low) * (2.0 / (high - low)) - 1.0, -1.0, 1.0)
@@ -248,7 +246,7 @@ def linear(
     default sqrt(features + 1), which cuts none. A smaller one costs less noise where long rows are rare."""
     names = known_columns(schema, features)
     for name in names if condition else (*names, *known_columns(schema, [target])):
-        low, high = _bounds(schema, name)
+        low, high = bounds_of(schema, name)
         if not low < high:
             raise InputError(f"expected column {name!r} with two different bounds, got equal ones")
     if condition:
@@ -260,8 +258,19 @@ def linear(
     return LinearLoss(schema, names, target, link, positive("radius", radius), penalty, clip, condition)
 
 
-def _bounds(schema: Schema, name: str) -> tuple[float, float]:
+def bounds_of(schema: Schema, name: str) -> tuple[float, float]:
+    """The declared ends of a column, as `decode` gives its numbers."""
     column = schema[name]
+    if isinstance(column, Text):
+        raise InputError(f"expected a column of numbers, categories or dates, got the text column {name!r}")
     if column.kind == "date":
         return 0.0, float(column.hi - column.lo)  # decoded as days from the first
     return float(column.lo), float(column.hi)
+
+
+def scales(schema: Schema, names: Sequence[str], intercept: bool) -> tuple[Vector, Vector]:
+    """(middle, length): (number - middle)/length is in [-1, 1]. Without an intercept nothing may be moved."""
+    low, high = np.array([bounds_of(schema, name) for name in names]).T
+    if intercept:
+        return (high + low) / 2, (high - low) / 2
+    return np.zeros(len(names)), np.maximum(np.abs(low), np.abs(high))

@@ -22,7 +22,7 @@ _MOST_DRAWS = 1 << 22
 def schapire_bound(margins: Vector, log_hypotheses: float, delta: float) -> float:
     """inf over N and theta of P_S[yf <= theta] + 2 e^{-N theta^2/8} + sqrt(ln(N (N+1)^2 |H|^N/delta)/(2n)).
 
-    Reference: Schapire, Freund, Bartlett, Lee 1998, Theorem 1, with its constants; theory 1.3.
+    Reference: Schapire, Freund, Bartlett, Lee 1998, Theorem 1, with its constants.
     """
     ranked, share = _levels(margins)
     best = 1.0
@@ -65,7 +65,7 @@ def breiman_bound(smallest: float, rows: int, log_hypotheses: float, delta: floa
 
     Requires: the smallest margin theta is above 4 sqrt(2/|H|), and R <= 2n; otherwise the bound is 1.
     It is no evidence that the smallest margin drives generalisation (Reyzin and Schapire 2006).
-    Reference: Breiman 1999, Theorem 2, as in the lecture's Theorem 13.9.
+    Reference: Breiman 1999, Theorem 2.
     """
     if smallest <= 0 or math.log(smallest) <= math.log(4 * math.sqrt(2)) - log_hypotheses / 2:
         return 1.0, "needs a smallest margin above 4 sqrt(2/|H|)"

@@ -1,4 +1,4 @@
-"""The monitor of the lecture: it runs a mechanism on many samples and shows its worst case.
+"""The monitor: it runs a mechanism on many samples and shows its worst case.
 
 A mechanism that looks fine on average may still overfit now and then. T independent runs, the worst of them
 chosen privately, turn a rare failure into a frequent one, and privacy forbids it even then: this is how the

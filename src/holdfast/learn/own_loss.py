@@ -53,7 +53,7 @@ class OwnLoss:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tuple(name for name in self._schema if name in self._names)
+        return self._schema.ordered(self._names)
 
     @property
     def dimension(self) -> int:

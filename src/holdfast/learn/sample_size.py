@@ -16,7 +16,7 @@ def agnostic_rows(hypotheses: int, *, within: float, epsilon: float, confidence:
     takes alpha/4 twice, the exponential mechanism alpha/2.
     Requires: independent rows; a class that was fixed without looking at them; the hypothesis is chosen by the
     exponential mechanism on empirical error.
-    Reference: the lecture's Theorem 0.3, with alpha/4 instead of alpha/2 as the slack; theory 1.4.
+    Reference: Kasiviswanathan et al. 2008, Theorem 3.4, with alpha/4 instead of alpha/2 as the slack.
     """
     H, alpha, eps, beta = _checked(hypotheses, within, epsilon, confidence)
     sampling = 8 * (math.log(4 * H) - math.log(beta)) / alpha**2
@@ -28,7 +28,7 @@ def realisable_rows(hypotheses: int, *, within: float, epsilon: float, confidenc
 
     Guarantee: m >= max{8 ln(2|H|/beta)/alpha, 4 (ln|H| + ln(2/beta))/(alpha epsilon)}. The chosen one errs on
     at most alpha/2 of the rows; one with err_P > alpha does that with probability at most e^{-m alpha/8}.
-    Reference: the lecture's Theorem 0.3; multiplicative Chernoff bound.
+    Reference: Kasiviswanathan et al. 2008, Theorem 3.4; multiplicative Chernoff bound.
     """
     H, alpha, eps, beta = _checked(hypotheses, within, epsilon, confidence)
     sampling = 8 * (math.log(2 * H) - math.log(beta)) / alpha

@@ -28,6 +28,7 @@ from holdfast.ledger.move import copy_ledger, move_ledger
 from holdfast.ledger.open import LEDGER_FILE, acknowledge, open_ledger
 from holdfast.ledger.postgres import PostgresLedger
 from holdfast.ledger.protocol import Ledger
+from holdfast.ledger.shares import given_away, most_of_all
 from holdfast.ledger.sqlite import SqliteLedger
 
 __all__ = [
@@ -56,6 +57,8 @@ __all__ = [
     "acknowledge",
     "copy_ledger",
     "export",
+    "given_away",
+    "most_of_all",
     "move_ledger",
     "open_ledger",
     "outcome",

@@ -76,7 +76,7 @@ class Anchor:
         try:
             own = Anchor(self.path)
         except OSError as error:
-            raise LedgerError(f"the anchor {self.path} cannot be opened: {error.strerror}") from None
+            raise LedgerError(f"the anchor {self.path} cannot be opened: {error.strerror}; free it") from None
         with own.held():
             return own.read()
 
@@ -109,7 +109,9 @@ class Anchor:
             if time.monotonic() - self._synced > _SYNC_SECONDS:
                 self._sync()
         except OSError as error:
-            raise LedgerError(f"the anchor {self.path} cannot be written: {error.strerror}") from None
+            raise LedgerError(
+                f"the anchor {self.path} cannot be written: {error.strerror}; free it"
+            ) from None
 
     def renew(self, mark: Mark) -> None:
         """Write a mark over whatever is there, of whatever length. Call it while `held`."""

@@ -8,10 +8,22 @@ from typing import NoReturn
 
 from holdfast.errors import HoldfastError, LedgerError
 from holdfast.ledger.anchor import Mark
-from holdfast.ledger.entry import LOOKS, LOST, Account, Totals, is_replayed, refuse_mixture
+from holdfast.ledger.entry import (
+    LOOKS,
+    LOST,
+    UNCOVERED,
+    Account,
+    Charge,
+    Totals,
+    is_replayed,
+    refuse_mixture,
+)
 from holdfast.ledger.fact import FIELDS, Fact, Value, digest, genesis, is_hex, link
-from holdfast.ledger.memory import check_account, check_limit
+from holdfast.ledger.memory import check_account, check_limit, running
 from holdfast.ledger.protocol import Ledger
+from holdfast.ledger.shares import check_share, check_told
+
+CHARGED = ("session_units", "table_units", "queries", "information", "delta")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +60,7 @@ def verify(ledger: Ledger) -> Verified:
     the charges; no cap was passed at any step; each answer belongs to a reservation, one at most to each.
     """
     mark = ledger.anchored()  # before the snapshot: the ledger may only be further than its anchor
+    _ = ledger.secret  # refused if it is damaged
     return audit(ledger.history(), mark)
 
 
@@ -64,7 +77,7 @@ def audit(history: Iterable[Fact], mark: Mark | None = None) -> Verified:
         if fact.kind == "tip":
             return walk.ended(fact)
         walk.step(fact)
-    raise LedgerError(f"the history ends after place {walk.place} without a tip: it was cut off")
+    raise LedgerError(f"the history ends after place {walk.place} without a tip; find the copy that has one")
 
 
 class Walk:
@@ -78,13 +91,15 @@ class Walk:
         self._spent: dict[str, Totals] = {}
         self._total = Totals()
         self._keys: set[tuple[str, str]] = set()
-        self._pending: set[int] = set()
+        self._pending: dict[int, tuple[str, int]] = {}
         self._answered = self._secret = self._replayed = 0
         self._moved: str | None = None
         self._check_mark()
 
     def refuse(self, fact: Fact, why: str) -> NoReturn:
-        raise LedgerError(f"the ledger was changed: {fact.kind} at place {fact.place}: {why}")
+        raise LedgerError(
+            f"the ledger was changed: {fact.kind} at place {fact.place}: {why}; find the right copy"
+        )
 
     def step(self, fact: Fact) -> None:
         """The next fact. Its hash is checked before its meaning."""
@@ -110,7 +125,7 @@ class Walk:
         if self.mark is not None and self.mark.place > self.place:
             raise LedgerError(
                 f"the ledger is an older copy: its anchor has seen place {self.mark.place}, the tip is at "
-                f"place {self.place}"
+                f"place {self.place}; find the right copy, or acknowledge what was lost"
             )
         return Verified(
             self.ledger, self.place, self.head, len(self._accounts), self._answered, self._secret, self._total,
@@ -122,6 +137,7 @@ class Walk:
         if self.mark is not None and self.mark.place == self.place and self.mark.head != self.head:
             raise LedgerError(
                 f"the ledger went another way than its anchor: at place {self.place} the anchor saw another head"
+                "; find the right copy, or acknowledge what was lost"
             )
 
     def _check_digest(self, fact: Fact) -> None:
@@ -150,17 +166,20 @@ class Walk:
 
     def _limit(self, fact: Fact) -> None:
         try:
-            wanted = _account(fact.fields, "")
-            check_limit(self._cap, wanted, self._total.units)
+            wanted = account_of(fact.fields)
+            check_limit(self._cap, wanted, self._total)
         except HoldfastError as error:
             self.refuse(fact, str(error))
         self._cap = wanted
 
     def _account(self, fact: Fact) -> None:
         try:
-            wanted = _account(fact.fields, str(fact.fields["terms"]))
+            wanted = account_of(fact.fields)
             spent = self._spent.get(wanted.name, Totals())
-            check_account(self._accounts.get(wanted.name), wanted, spent.units, self._cap)
+            standing = self._accounts.get(wanted.name)
+            check_account(standing, wanted, spent, self._cap)
+            if standing is None:
+                check_share(wanted, self._shares(), self._told_by, self._total.information)
         except HoldfastError as error:
             self.refuse(fact, str(error))
         self._accounts[wanted.name] = wanted
@@ -173,45 +192,54 @@ class Walk:
         key = (session, str(fields["key"]))
         if key in self._keys:
             self.refuse(fact, "its key was reserved before")
-        charge = [int(fields[name]) for name in ("session_units", "table_units", "queries", "information")]
-        if min(charge) < 0:
+        numbers = [int(fields[name]) for name in CHARGED]
+        if min(numbers) < 0:
             self.refuse(fact, "it charges less than nothing")
-        mine = self._spent.get(session, Totals()).plus(charge[2], charge[0])
-        self._total = all_ = self._total.plus(charge[2], charge[1], charge[3])
-        said = [fields[f"session_{name}"] for name in ("entries", "answers", "total")]
-        said += [fields[f"table_{name}"] for name in ("entries", "answers", "total", "information")]
-        if said != [
-            mine.entries,
-            mine.answers,
-            mine.units,
-            all_.entries,
-            all_.answers,
-            all_.units,
-            all_.information,
-        ]:
+        charge, before = Charge(*numbers), self._total
+        mine = self._spent.get(session, Totals()).of_session(charge)
+        self._total = all_ = before.of_table(charge)
+        totals = running(mine, all_)
+        if tuple(fields[name] for name in FIELDS["reserved"][-len(totals) :]) != totals:
             self.refuse(fact, "its running totals are not the sums of the charges")
         try:
             refuse_mixture(account, self._cap)
-        except LedgerError as error:
+            if fields["plan"] != LOST:
+                check_told(
+                    account, self._shares(), self._told_by, mine, before.information, charge.information
+                )
+        except HoldfastError as error:
             self.refuse(fact, str(error))
-        if mine.units > account.limit:
+        if mine.units > account.limit or mine.delta > account.delta:
             self.refuse(fact, "it passes its session's limit")
         # What was lost with an older copy is charged in any case; nobody gains by it.
-        if self._cap is not None and all_.units > self._cap.limit and session != LOST:
+        passed = self._cap is not None and (all_.units > self._cap.limit or all_.delta > self._cap.delta)
+        if passed and fields["plan"] != LOST:
             self.refuse(fact, "it passes the table's limit")
         self._spent[session] = mine
         self._keys.add(key)
-        self._pending.add(fact.place)
+        self._pending[fact.place] = (session, charge.information)
         self._replayed += is_replayed(str(fields["plan"]))
+
+    def _shares(self) -> list[Account]:
+        return [account for account in self._accounts.values() if account.is_share]
+
+    def _told_by(self, name: str) -> int:
+        return self._spent.get(name, Totals()).information
 
     def _answer(self, fact: Fact) -> None:
         entry = int(fact.fields["entry"])
         if entry not in self._pending:
             self.refuse(fact, "it answers no reservation, or one that was answered before")
-        self._pending.remove(entry)
+        (session, reserved), spared = self._pending.pop(entry), int(fact.fields["spared"])
+        if spared != self._total.sparing(reserved, reserved - spared) or spared > reserved:
+            self.refuse(fact, "it gives back more than was reserved for it")
+        self._total, self._spent[session] = self._total.spared(spared), self._spent[session].spared(spared)
         self._answered += 1
         self._secret += bool(fact.fields["secret"])
 
 
-def _account(fields: Mapping[str, Value], terms: str) -> Account:
-    return Account(str(fields["name"]), str(fields["currency"]), int(fields["units"]), terms)
+def account_of(fields: Mapping[str, Value]) -> Account:
+    """The account, or the limit, that a fact tells of."""
+    most, of_all = (int(fields.get(name, UNCOVERED)) for name in ("information", "table_information"))
+    known = str(fields["name"]), str(fields["currency"]), int(fields["units"]), str(fields.get("terms", ""))
+    return Account(*known, most, of_all, int(fields["delta"]))

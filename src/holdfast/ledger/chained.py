@@ -17,6 +17,7 @@ from holdfast.ledger.database import Database
 from holdfast.ledger.entry import (
     ALWAYS,
     LOST,
+    MOST,
     UNCOVERED,
     Account,
     Charge,
@@ -80,6 +81,10 @@ class ChainedLedger:
         """The folder of its anchor."""
         return self._anchor.path.parent
 
+    @property
+    def secret(self) -> bytes:
+        return self._reader.secret()
+
     def limit(self) -> Account | None:
         return self._reader.limit()
 
@@ -98,8 +103,16 @@ class ChainedLedger:
         reached("before reserve")
         return self._write(lambda writer: writer.reserve(session, key, plan, event, charge, holds))
 
-    def record(self, entry: int, answer: str, *, secret: bool = False, after: int | None = None) -> str:
-        return self._write(lambda writer: writer.record(entry, answer, secret, after))
+    def record(
+        self,
+        entry: int,
+        answer: str,
+        *,
+        secret: bool = False,
+        after: int | None = None,
+        told: int | None = None,
+    ) -> str:
+        return self._write(lambda writer: writer.record(entry, answer, secret, after, told))
 
     def later(self, commit: Commit, threads: Executor) -> Future[Outcome]:
         self._home.check()
@@ -311,7 +324,9 @@ def _charge_what_was_lost(writer: Writer, mark: Mark | None) -> None:
     key = f"restored {writer.place}"
     for account in standing:
         if account.name != LOST:
-            left = account.limit - writer.totals(account.name).units
-            writer.charge(account.name, key, LOST, "{}", Charge(max(0, left), 0, 0, UNCOVERED))
-    writer.open(Account(LOST, "zcdp" if cap is None else cap.currency, 0))
-    writer.charge(LOST, key, LOST, "{}", Charge(0, max(0, units), max(0, queries), UNCOVERED))
+            spent = writer.totals(account.name)
+            left, delta = max(0, account.limit - spent.units), max(0, account.delta - spent.delta)
+            writer.charge(account.name, key, LOST, "{}", Charge(left, 0, 0, UNCOVERED, delta))
+    delta = 0 if cap is None else max(0, cap.delta - writer.total.delta)
+    writer.open(Account(LOST, "zcdp" if cap is None else cap.currency, 0, delta=MOST))
+    writer.charge(LOST, key, LOST, "{}", Charge(0, max(0, units), max(0, queries), UNCOVERED, delta))

@@ -34,9 +34,10 @@ class Record:
     entry: int
     answer: str
     secret: bool = False
+    told: int | None = None
 
     def put(self, ledger: Ledger | Writer) -> str:
-        return ledger.record(self.entry, self.answer, secret=self.secret)
+        return ledger.record(self.entry, self.answer, secret=self.secret, told=self.told)
 
 
 Commit = Reserve | Record

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.errors import BudgetError, HoldfastError, InputError, LedgerError
 
 UNIT = 1e-9
 """One unit of a charge: a billionth in the currency of its account."""
+
+DELTA_UNIT = 1e-18
+"""One unit of delta."""
 
 UNCOVERED = MOST = 2**63 - 1
 """The most that a ledger can count; as information: more than any, because no bound of it is known."""
@@ -41,16 +44,27 @@ class Account:
     """A budget that charges are made against: a session's, or the whole table's.
 
     `currency` names what the units count: a notion of privacy ("pure", "zcdp", "gdp") or LOOKS; `limit` is in units.
-    `terms` is what else was promised when it was opened (JSON text); it cannot change afterwards.
+    `terms` is what else was promised when it was opened (JSON text); it cannot change afterwards. Nor can what a share
+    of the meter says: `information` is the most that the account may tell of the rows, `table_information` the most
+    that all together may, this account's maximum included, for its plan to hold. `delta` is how much of delta releases
+    with a delta of their own may use up, in units of 1e-18.
     """
 
     name: str
     currency: str
     limit: int
     terms: str = ""
+    information: int = UNCOVERED
+    table_information: int = UNCOVERED
+    delta: int = 0
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it has a maximum of information."""
+        return self.information < UNCOVERED
 
     def __post_init__(self) -> None:
-        if not _is_count(self.limit) or self.limit > MOST:
+        if not _is_count(self.limit) or not _is_count(self.delta) or max(self.limit, self.delta) > MOST:
             raise InputError(
                 f"expected a budget of 0 to {MOST * UNIT:.3g}, in whole billionths, got another number; "
                 "give a smaller budget"
@@ -61,16 +75,20 @@ class Account:
 class Charge:
     """What one answer costs: in the session's own currency, and in the table's; how many numbers with an interval it
     promises (`queries`), which the intervals of all answers have to share; and how much it tells of the rows
-    (`information`, see `holdfast.validity.told`), which later intervals for the population pay for."""
+    (`information`, see `holdfast.validity.told`), which later intervals for the population pay for; and a delta of its
+    own (`delta`, in units of 1e-18), which both count alike."""
 
     session: int
     table: int
     queries: int = 1
     information: int = 0
+    delta: int = 0
 
     def __post_init__(self) -> None:
-        four = self.session, self.table, self.queries, self.information
-        if not (all(type(number) is int for number in four) and min(four) >= 0 and four[3] <= UNCOVERED):
+        five = self.session, self.table, self.queries, self.information, self.delta
+        if not (
+            all(type(number) is int for number in five) and min(five) >= 0 and max(five[3:]) <= UNCOVERED
+        ):
             raise InputError(
                 "expected a charge in whole units, none below 0, got another number; round it up"
             )
@@ -79,16 +97,36 @@ class Charge:
 @dataclass(frozen=True, slots=True)
 class Totals:
     """How many reservations a session (or the whole table) has, how many numbers they promised, what they cost, and
-    (of the table) how much they told."""
+    how much they told; and the deltas of their own."""
 
     entries: int = 0
     answers: int = 0
     units: int = 0
     information: int = 0
+    delta: int = 0
 
-    def plus(self, queries: int, units: int, information: int = 0) -> Totals:
-        told = min(self.information + information, UNCOVERED)
-        return Totals(self.entries + 1, self.answers + queries, self.units + units, told)
+    def of_session(self, charge: Charge) -> Totals:
+        """After one more charge, as its session counts."""
+        return self._plus(charge, charge.session)
+
+    def of_table(self, charge: Charge) -> Totals:
+        """After one more charge, as the table counts."""
+        return self._plus(charge, charge.table)
+
+    def _plus(self, charge: Charge, units: int) -> Totals:
+        told, delta = (
+            min(self.information + charge.information, UNCOVERED),
+            min(self.delta + charge.delta, MOST),
+        )
+        return Totals(self.entries + 1, self.answers + charge.queries, self.units + units, told, delta)
+
+    def spared(self, information: int) -> Totals:
+        """After an answer that told so much less than was reserved for it. What is uncovered stays so."""
+        return self if not information else replace(self, information=self.information - information)
+
+    def sparing(self, reserved: int, told: int | None) -> int:
+        """How much less an answer told than was reserved for it; nothing where no bound of it is known."""
+        return 0 if told is None or self.information >= UNCOVERED else max(0, reserved - told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +175,8 @@ class Moment:
     def after(self, charge: Charge) -> Moment:
         """Where it will stand after a charge of this session's."""
         return Moment(
-            self.session.plus(charge.queries, charge.session),
-            self.table.plus(charge.queries, charge.table, charge.information),
+            self.session.of_session(charge),
+            self.table.of_table(charge),
             self.cap,
         )
 
@@ -147,7 +185,8 @@ class Moment:
 class Entry:
     """One reservation. `plan` is the JSON text that suffices to compute the answer once more; `answer` is
     the JSON text of the one answer, or None while it is paid for and not yet computed. `secret` says that
-    the answer holds what must not leave (a noisy threshold)."""
+    the answer holds what must not leave (a noisy threshold). `spared` is how much less the answer told of the rows than
+    was reserved for it."""
 
     id: int
     session: str
@@ -157,6 +196,7 @@ class Entry:
     charge: Charge
     answer: str | None
     secret: bool = False
+    spared: int = 0
 
     @property
     def kind(self) -> str:
@@ -190,6 +230,18 @@ def refuse_overspending(account: Account | None, after: int, cost: int) -> None:
             f"(in {account.currency}); ask for a wider answer or raise the limit",
             requested=requested,
             remaining=remaining,
+        )
+
+
+def refuse_delta(account: Account | None, after: Totals, cost: int) -> None:
+    """Raise BudgetError if a charge with a delta of its own would pass what the account keeps for such charges."""
+    if cost and account is not None and after.delta > account.delta:
+        left = (account.delta - after.delta + cost) * DELTA_UNIT
+        raise BudgetError(
+            f"this release has a delta of {cost * DELTA_UNIT:.3g} of its own, and {account.name} keeps "
+            f"{left:.3g} for such releases; open it with delta= and a larger keys_delta=",
+            requested=cost * DELTA_UNIT,
+            remaining=left,
         )
 
 

@@ -14,17 +14,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from holdfast.errors import LedgerError
+
 Value = str | int
 
 FIELDS: dict[str, tuple[str, ...]] = {
-    "limit": ("name", "currency", "units"),
-    "account": ("name", "currency", "units", "terms"),
+    "limit": ("name", "currency", "units", "delta"),
+    "account": ("name", "currency", "units", "terms", "information", "table_information", "delta"),
     "reserved": (
-        "session", "key", "plan", "event", "session_units", "table_units", "queries", "information",
-        "session_entries", "session_answers", "session_total", "table_entries", "table_answers", "table_total",
-        "table_information",
+        "session", "key", "plan", "event", "session_units", "table_units", "queries", "information", "delta",
+        "session_entries", "session_answers", "session_total", "session_information", "session_delta",
+        "table_entries", "table_answers", "table_total", "table_information", "table_delta",
     ),
-    "answered": ("entry", "secret", "digest"),
+    "answered": ("entry", "secret", "spared", "digest"),
     "arriving": ("source",),
     "arrived": ("source", "source_head"),
     "moved": ("target",),
@@ -73,3 +75,22 @@ def is_hex(text: object) -> bool:
 def canonical(fields: Mapping[str, Value]) -> str:
     """JSON in which equal facts have equal text."""
     return json.dumps(fields, sort_keys=True, separators=(",", ":"), default=repr)
+
+
+_SEAL = 16
+
+
+def sealed(secret: bytes) -> str:
+    """A secret as text, with a digest of it behind: no fact tells of it, so it vouches for itself."""
+    return secret.hex() + hashlib.sha256(secret).hexdigest()[:_SEAL]
+
+
+def unsealed(text: str) -> bytes:
+    """The secret in a text that `sealed` made."""
+    try:
+        secret = bytes.fromhex(text[:-_SEAL])
+    except ValueError:
+        secret = b""
+    if sealed(secret) != text:
+        raise LedgerError("the ledger's secret, at the place of its tip, is damaged; restore it from a copy")
+    return secret

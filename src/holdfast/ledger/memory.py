@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import astuple, replace
 from itertools import accumulate, islice
 from threading import Lock
 
@@ -25,13 +25,16 @@ from holdfast.ledger.entry import (
     Precondition,
     Stale,
     Totals,
+    refuse_delta,
     refuse_mixture,
     refuse_overspending,
 )
 from holdfast.ledger.fact import FIELDS, Fact, Value, digest, genesis, link
+from holdfast.ledger.shares import check_share, check_told
 from holdfast.process import Home
 
 _NOTHING = Totals()
+SECRET_BYTES = 16
 
 
 class MemoryLedger:
@@ -48,6 +51,7 @@ class MemoryLedger:
         )
         self._limit: Account | None = None
         self._accounts: dict[str, Account] = {}
+        self._shares: list[Account] = []
         self._totals: dict[str | None, Totals] = {}
         self._entries: list[Entry] = []
         self._answered: list[int] = []
@@ -56,6 +60,7 @@ class MemoryLedger:
         self._retired = False
         self._log: list[tuple[str, Account | int]] = []
         self.id, self._salts = uuid.uuid4().hex, secrets.token_bytes(32)
+        self.secret = secrets.token_bytes(SECRET_BYTES)
 
     @property
     def tally(self) -> Mapping[str | None, Totals]:
@@ -69,7 +74,7 @@ class MemoryLedger:
     def set_limit(self, account: Account) -> None:
         self._home.check()
         with self._lock:
-            check_limit(self._limit, account, self.totals().units)
+            check_limit(self._limit, account, self.totals())
             self._limit = account
             self._log.append(("limit", account))
 
@@ -77,14 +82,21 @@ class MemoryLedger:
         self._home.check()
         with self._lock:
             standing = self._accounts.get(account.name)
-            check_account(standing, account, self.totals(account.name).units, self._limit)
+            check_account(standing, account, self.totals(account.name), self._limit)
+            if standing is None:
+                check_share(account, self._shares, self._told_by, self.totals().information)
             if standing != account:
                 self._accounts[account.name] = account
+                self._shares = [share for share in self._shares if share.name != account.name]
+                self._shares += [account] if account.is_share else []
                 self._log.append(("account", account))
             return account
 
     def accounts(self) -> Iterator[Account]:
         return iter(list(self._accounts.values()))
+
+    def _told_by(self, name: str) -> int:
+        return self.totals(name).information
 
     def reserve(
         self, session: str, key: str, plan: str, event: str, charge: Charge, holds: Precondition = ALWAYS
@@ -92,12 +104,13 @@ class MemoryLedger:
         self._home.check()
         with self._lock:
             self._refuse_retired()
-            mine = self.totals(session).plus(charge.queries, charge.session)
-            all_ = self.totals().plus(charge.queries, charge.table, charge.information)
-            holds.check(mine, all_, self._limit, self.totals().information)
+            before = self.totals().information
+            mine, all_ = self.totals(session).of_session(charge), self.totals().of_table(charge)
+            holds.check(mine, all_, self._limit, before)
             if (session, key) in self._keys:
                 raise Stale("this was reserved meanwhile")
-            check_charge(session, self._accounts.get(session), self._limit, charge, mine, all_)
+            account = check_charge(session, self._accounts.get(session), self._limit, charge, mine, all_)
+            check_told(account, self._shares, self._told_by, mine, before, charge.information)
             entry = Entry(len(self._entries), session, key, plan, event, charge, None)
             self._entries.append(entry)
             self._keys[session, key] = entry.id
@@ -108,7 +121,15 @@ class MemoryLedger:
             self._totals[session], self._totals[None] = mine, all_
             return entry
 
-    def record(self, entry: int, answer: str, *, secret: bool = False, after: int | None = None) -> str:
+    def record(
+        self,
+        entry: int,
+        answer: str,
+        *,
+        secret: bool = False,
+        after: int | None = None,
+        told: int | None = None,
+    ) -> str:
         self._home.check()
         with self._lock:
             if not 0 <= entry < len(self._entries):
@@ -122,7 +143,11 @@ class MemoryLedger:
             self._refuse_retired()
             if after not in (None, len(self._answered)):
                 raise Stale("another was answered meanwhile")
-            self._entries[entry] = replace(self._entries[entry], answer=answer, secret=secret)
+            all_ = self.totals()
+            spared = all_.sparing(self._entries[entry].charge.information, told)
+            self._entries[entry] = replace(self._entries[entry], answer=answer, secret=secret, spared=spared)
+            for whose in (None, self._entries[entry].session):
+                self._totals[whose] = self.totals(whose).spared(spared)
             self._answered.append(entry)
             self._log.append(("answered", entry))
             return answer
@@ -187,7 +212,10 @@ class MemoryLedger:
                 fields = _entry_fields(entries[what], spent)
             else:
                 answer, salt = str(entries[what].answer), self._salt(place)
-                fields = {"entry": places[what], "secret": int(entries[what].secret)}
+                spared, secret = entries[what].spared, int(entries[what].secret)
+                fields = {"entry": places[what], "secret": secret, "spared": spared}
+                for whose in (None, entries[what].session):
+                    spent[whose] = spent[whose].spared(spared)
                 fields["digest"] = digest(salt, answer)
             head = link(head, place, kind, fields)
             yield Fact(place, kind, fields, head, answer, salt)
@@ -218,37 +246,45 @@ class MemoryLedger:
 
 def _account_fields(kind: str, account: Account) -> dict[str, Value]:
     fields: dict[str, Value] = {"name": account.name, "currency": account.currency, "units": account.limit}
-    return fields if kind == "limit" else {**fields, "terms": account.terms}
+    fields["delta"] = account.delta
+    if kind == "limit":
+        return fields
+    share: dict[str, Value] = {name: getattr(account, name) for name in ("information", "table_information")}
+    return {**fields, "terms": account.terms, **share}
 
 
 def _entry_fields(entry: Entry, spent: dict[str | None, Totals]) -> dict[str, Value]:
     """A reservation with the running totals after it; `spent` goes along."""
     charge = entry.charge
-    mine = spent[entry.session] = spent.get(entry.session, _NOTHING).plus(charge.queries, charge.session)
-    all_ = spent[None] = spent.get(None, _NOTHING).plus(charge.queries, charge.table, charge.information)
-    values = (
+    mine = spent[entry.session] = spent.get(entry.session, _NOTHING).of_session(charge)
+    all_ = spent[None] = spent.get(None, _NOTHING).of_table(charge)
+    values: tuple[Value, ...] = (
         entry.session, entry.key, entry.plan, entry.event, charge.session, charge.table, charge.queries,
-        charge.information, mine.entries, mine.answers, mine.units, all_.entries, all_.answers, all_.units,
-        all_.information,
+        charge.information, charge.delta, *running(mine, all_),
     )  # fmt: skip
     return dict(zip(FIELDS["reserved"], values, strict=True))
 
 
-def check_limit(standing: Account | None, wanted: Account, spent: int) -> None:
+def running(mine: Totals, all_: Totals) -> tuple[int, ...]:
+    """The running totals that stand in a reservation."""
+    return *astuple(mine), *astuple(all_)
+
+
+def check_limit(standing: Account | None, wanted: Account, spent: Totals) -> None:
     """Refuse a table cap in another currency than the charges already made, or below them; and to count looks
     where privacy was to be counted, or the other way round."""
     currency = "zcdp" if standing is None else standing.currency
     mixed = standing is not None and LOOKS in (currency, wanted.currency)
-    if currency != wanted.currency and (spent or mixed):
+    if currency != wanted.currency and (spent.units or mixed):
         raise LedgerError(
             f"the table's charges are counted in {currency}; a limit in {wanted.currency} cannot be compared "
             f"with them. Set the limit in {currency}, or set it before the first answer."
         )
-    if spent > wanted.limit:
+    if spent.units > wanted.limit or spent.delta > wanted.delta:
         raise BudgetError("the table was already charged more than this limit; set a higher one")
 
 
-def check_account(standing: Account | None, wanted: Account, spent: int, cap: Account | None) -> None:
+def check_account(standing: Account | None, wanted: Account, spent: Totals, cap: Account | None) -> None:
     """Refuse to come back to a session on other terms, or to open one that the table's cap cannot count."""
     if cap is not None:
         refuse_mixture(wanted, cap)
@@ -262,7 +298,12 @@ def check_account(standing: Account | None, wanted: Account, spent: int, cap: Ac
             f"session {wanted.name!r} exists and promised {standing.terms}, not {wanted.terms}; open it on the "
             "same terms, or choose another name"
         )
-    if spent > wanted.limit:
+    if standing is not None and _share(standing) != _share(wanted):
+        raise LedgerError(
+            f"session {wanted.name!r} exists and has another share of the meter; open it on the same terms, or choose "
+            "another name"
+        )
+    if spent.units > wanted.limit or spent.delta > wanted.delta:
         raise BudgetError(
             f"session {wanted.name!r} was already charged more than this limit; open it with a larger budget"
         )
@@ -270,11 +311,18 @@ def check_account(standing: Account | None, wanted: Account, spent: int, cap: Ac
 
 def check_charge(
     session: str, account: Account | None, cap: Account | None, charge: Charge, mine: Totals, all_: Totals
-) -> None:
-    """Refuse a charge to a session without an account, or one after which a limit is passed; `mine` and `all_` are
-    the totals with it."""
+) -> Account:
+    """The account that is charged. Refuse a charge to a session without one, or one after which a limit is passed;
+    `mine` and `all_` are the totals with it."""
     if account is None:
-        raise LedgerError(f"session {session!r} has no account in this ledger")
+        raise LedgerError(f"session {session!r} has no account in this ledger; open it first")
     refuse_mixture(account, cap)
     refuse_overspending(account, mine.units, charge.session)
     refuse_overspending(cap, all_.units, charge.table)
+    refuse_delta(account, mine, charge.delta)
+    refuse_delta(cap, all_, charge.delta)
+    return account
+
+
+def _share(account: Account) -> tuple[int, int]:
+    return account.information, account.table_information

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from holdfast.errors import LedgerError
+from holdfast.ledger.audit import CHARGED, account_of
 from holdfast.ledger.chained import ChainedLedger
+from holdfast.ledger.entry import Charge
 from holdfast.ledger.protocol import Ledger
 from holdfast.ledger.writer import Writer
 
@@ -42,15 +44,23 @@ def _arrive(source: ChainedLedger, writer: Writer) -> None:
 def _write(source: Ledger, writer: Writer) -> None:
     if writer.total.entries:
         raise LedgerError("expected an empty ledger to copy to, got one with charges; choose another")
-    cap = source.limit()
-    if cap is not None:
-        writer.set_limit(cap)
-    for account in source.accounts():
-        writer.open(account)
-    copied = {
-        entry.id: writer.charge(entry.session, entry.key, entry.plan, entry.event, entry.charge).id
-        for entry in source.entries()
-    }
-    for _, entry in source.answered():
-        assert entry.answer is not None
-        writer.record(copied[entry.id], entry.answer, entry.secret)
+    writer.keep_secret(source.secret)
+    copied: dict[int, tuple[int, int]] = {}
+    for fact in source.history():
+        fields = fact.fields
+        match fact.kind:
+            case "limit":
+                writer.set_limit(account_of(fields))
+            case "account":
+                writer.open(account_of(fields))
+            case "reserved":
+                session, key, plan, event = (
+                    str(fields[name]) for name in ("session", "key", "plan", "event")
+                )
+                charge = Charge(*(int(fields[name]) for name in CHARGED))
+                copied[fact.place] = writer.charge(session, key, plan, event, charge).id, charge.information
+            case "answered":
+                entry, reserved = copied[int(fields["entry"])]
+                spared = int(fields["spared"])
+                told = reserved - spared if spared else None
+                writer.record(entry, str(fact.answer), bool(fields["secret"]), told=told)

@@ -288,4 +288,4 @@ def _failure(error: Exception) -> LedgerError:
             )
         case "55P03":
             return LedgerError("the ledger was busy for a minute; ask again")
-    return LedgerError(f"the ledger cannot be used: PostgreSQL says {state}")
+    return LedgerError(f"the ledger cannot be used: PostgreSQL says {state}; see to the database")

@@ -20,6 +20,11 @@ class Ledger(Protocol):
     the sum of charges pass a limit. What `record` stored first for a reservation is what everybody gets.
     """
 
+    @property
+    def secret(self) -> bytes:
+        """Random bytes, made with the ledger and carried with it: by them the rows are chosen that are left out where
+        a unit has more than its bound. They leave it in no export and no answer."""
+
     def limit(self) -> Account | None:
         """The cap over the whole table, or None while the owner has not set one."""
 
@@ -38,10 +43,19 @@ class Ledger(Protocol):
     ) -> Entry:
         """Commit a charge, if the plan still holds and the key is new; Stale otherwise."""
 
-    def record(self, entry: int, answer: str, *, secret: bool = False, after: int | None = None) -> str:
+    def record(
+        self,
+        entry: int,
+        answer: str,
+        *,
+        secret: bool = False,
+        after: int | None = None,
+        told: int | None = None,
+    ) -> str:
         """Commit the answer of a reservation, once; returns the answer that stands. A `secret` one (a noisy
         threshold) is left out of exports. With `after`, Stale unless the ledger's last answer stands at this place,
-        as `answered` tells it: for answers that depend on all before."""
+        as `answered` tells it: for answers that depend on all before. `told` is how much the answer tells of the rows,
+        where that is read off the answer: what was reserved above it is free again, in the same transaction."""
 
     def later(self, commit: Commit, threads: Executor) -> Future[Outcome]:
         """Commit without waiting for it: what `reserve` or `record` will have returned or raised. Those that come

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from holdfast.errors import LedgerError
-from holdfast.ledger.entry import Account, Charge, Entry, Moment, Totals
-from holdfast.ledger.fact import FIELDS, NOTES, Fact, Value, canonical, digest, genesis, is_hex
+from holdfast.ledger.entry import UNCOVERED, Account, Charge, Entry, Moment, Totals
+from holdfast.ledger.fact import FIELDS, NOTES, Fact, Value, canonical, digest, genesis, is_hex, unsealed
 
 Rows = Callable[..., list[Any]]
 """Runs a statement with `?` for each value that follows it, and returns all rows."""
@@ -20,13 +20,15 @@ Stream = Callable[[str], Iterator[Any]]
 Note = tuple[str, dict[str, Value]]
 """The kind and the fields of a note."""
 
+_ACCOUNT = "name, currency, units, terms, information, table_information, delta"
+
 _LEAST = "(SELECT key FROM entries WHERE session = ? AND key >= ? AND key < ? ORDER BY key LIMIT 1)"
 
 _AT_A_TIME = 1000
 
 _FIELDS = (
-    "e.place, e.session, e.key, e.plan, e.event, e.session_units, e.table_units, e.queries, e.information,"
-    " a.answer, a.secret"
+    "e.place, e.session, e.key, e.plan, e.event, e.session_units, e.table_units, e.queries, e.information, e.delta,"
+    " a.answer, a.secret, a.spared"
 )
 _ENTRY = f"SELECT {_FIELDS} FROM entries e LEFT JOIN answers a ON a.entry = e.place "
 _ANSWERED = (
@@ -39,10 +41,23 @@ _HEAD = " UNION ALL ".join(
     for table in ("limits", "accounts", "entries", "answers", "notes")
 )
 
-_MOMENT = """SELECT s.session_entries, s.session_answers, s.session_total, t.table_entries, t.table_answers,
-t.table_total, t.table_information, l.name, l.currency, l.units FROM tip
-LEFT JOIN (SELECT * FROM entries WHERE session = ? ORDER BY session_entries DESC LIMIT 1) s ON TRUE
-LEFT JOIN (SELECT * FROM entries ORDER BY table_entries DESC LIMIT 1) t ON TRUE
+_SPARED = (
+    "(SELECT CAST(COALESCE(sum(a.spared), 0) AS BIGINT) FROM answers a WHERE a.place > e.place) AS spared"
+)
+"""What was told less than reserved by the answers since a reservation, whose running total does not know of it."""
+
+_SPARED_OF_ITS_OWN = (
+    "(SELECT CAST(COALESCE(sum(a.spared), 0) AS BIGINT) FROM answers a JOIN entries o ON a.entry = o.place"
+    " WHERE a.place > e.place AND o.session = e.session) AS spared"
+)
+"""The same by its session's own answers."""
+
+_MOMENT = f"""SELECT s.session_entries, s.session_answers, s.session_total, s.session_information, s.session_delta,
+s.spared, t.table_entries, t.table_answers, t.table_total, t.table_information, t.table_delta, t.spared,
+l.name, l.currency, l.units, l.delta FROM tip
+LEFT JOIN (SELECT e.*, {_SPARED_OF_ITS_OWN} FROM entries e WHERE session = ?
+ ORDER BY session_entries DESC LIMIT 1) s ON TRUE
+LEFT JOIN (SELECT e.*, {_SPARED} FROM entries e ORDER BY table_entries DESC LIMIT 1) t ON TRUE
 LEFT JOIN (SELECT * FROM limits ORDER BY place DESC LIMIT 1) l ON TRUE"""
 
 
@@ -57,6 +72,10 @@ class Reader:
         ledger, place, head = self._rows("SELECT ledger, place, head FROM tip")[0]
         return ledger, place, head
 
+    def secret(self) -> bytes:
+        """What decides by chance, always in the same way, and is told to nobody."""
+        return unsealed(str(self._rows("SELECT secret FROM tip")[0][0]))
+
     def head(self, ledger: str, place: int) -> str | None:
         """The head at a place; None if there is no fact."""
         if not place:
@@ -65,22 +84,27 @@ class Reader:
         return str(rows[0][0]) if rows else None
 
     def limit(self) -> Account | None:
-        rows = self._rows("SELECT name, currency, units FROM limits ORDER BY place DESC LIMIT 1")
-        return Account(*rows[0]) if rows else None
+        rows = self._rows("SELECT name, currency, units, delta FROM limits ORDER BY place DESC LIMIT 1")
+        return _cap(rows[0]) if rows else None
 
     def account(self, name: str) -> Account | None:
         rows = self._rows(
-            "SELECT name, currency, units, terms FROM accounts WHERE name = ? ORDER BY place DESC LIMIT 1",
+            f"SELECT {_ACCOUNT} FROM accounts WHERE name = ? ORDER BY place DESC LIMIT 1",
             name,
         )
         return Account(*rows[0]) if rows else None
 
     def accounts(self) -> Iterator[Account]:
         rows = self._rows(
-            "SELECT name, currency, units, terms FROM accounts"
+            f"SELECT {_ACCOUNT} FROM accounts"
             " WHERE place IN (SELECT max(place) FROM accounts GROUP BY name) ORDER BY place"
         )
         return (Account(*row) for row in rows)
+
+    def shares(self) -> list[Account]:
+        """The accounts that have a maximum of information."""
+        rows = self._rows(f"SELECT {_ACCOUNT} FROM accounts WHERE information < ? ORDER BY place", UNCOVERED)
+        return list({row[0]: Account(*row) for row in rows}.values())
 
     def find(self, session: str, key: str) -> Entry | None:
         rows = self._rows(_ENTRY + "WHERE e.session = ? AND e.key = ?", session, key)
@@ -104,27 +128,31 @@ class Reader:
             )
         return None if rows[0][0] is None else str(rows[0][0])
 
+    def reserved(self, entry: int) -> int:
+        """How much a reservation may tell of the rows."""
+        return int(self._rows("SELECT information FROM entries WHERE place = ?", entry)[0][0])
+
     def totals(self, session: str | None = None) -> Totals:
         if session is None:
             rows = self._rows(
-                "SELECT table_entries, table_answers, table_total, table_information FROM entries"
-                " ORDER BY table_entries DESC LIMIT 1"
+                "SELECT table_entries, table_answers, table_total, table_information, table_delta,"
+                f" {_SPARED} FROM entries e ORDER BY table_entries DESC LIMIT 1"
             )
-        else:
-            rows = self._rows(
-                "SELECT session_entries, session_answers, session_total FROM entries WHERE session = ?"
-                " ORDER BY session_entries DESC LIMIT 1",
-                session,
-            )
-        return Totals(*rows[0]) if rows else Totals()
+            return _net_totals(rows[0]) if rows else Totals()
+        rows = self._rows(
+            "SELECT session_entries, session_answers, session_total, session_information, session_delta,"
+            f" {_SPARED_OF_ITS_OWN} FROM entries e WHERE session = ? ORDER BY session_entries DESC LIMIT 1",
+            session,
+        )
+        return _net_totals(rows[0]) if rows else Totals()
 
     def moment(self, session: str) -> Moment:
         row = self._rows(_MOMENT, session)[0]
-        mine, all_, cap = row[0:3], row[3:7], row[7:10]
+        mine, all_, cap = row[0:6], row[6:12], row[12:16]
         return Moment(
-            Totals() if mine[0] is None else Totals(*mine),
-            Totals() if all_[0] is None else Totals(*all_),
-            None if cap[0] is None else Account(*cap),
+            Totals() if mine[0] is None else _net_totals(mine),
+            Totals() if all_[0] is None else _net_totals(all_),
+            None if cap[0] is None else _cap(cap),
         )
 
     def entries(self, session: str | None = None, *, last: int | None = None) -> Iterator[Entry]:
@@ -169,7 +197,10 @@ def history(stream: Stream) -> Iterator[Fact]:
         _plain(stream, "limits", "limit"),
         _plain(stream, "accounts", "account"),
         _plain(stream, "entries", "reserved"),
-        map(_answered, stream("SELECT place, entry, answer, salt, secret, head FROM answers ORDER BY place")),
+        map(
+            _answered,
+            stream("SELECT place, entry, answer, salt, secret, spared, head FROM answers ORDER BY place"),
+        ),
         map(_noted, stream("SELECT place, kind, body, head FROM notes ORDER BY place")),
         key=lambda fact: fact.place,
     )
@@ -183,9 +214,10 @@ def _plain(stream: Stream, table: str, kind: str) -> Iterator[Fact]:
 
 
 def _answered(row: Any) -> Fact:
-    place, entry, answer, salt, secret, head = row
+    place, entry, answer, salt, secret, spared, head = row
     known = digest(salt, answer) if is_hex(salt) and isinstance(answer, str) else ""
-    return Fact(place, "answered", {"entry": entry, "secret": secret, "digest": known}, head, answer, salt)
+    fields = {"entry": entry, "secret": secret, "spared": spared, "digest": known}
+    return Fact(place, "answered", fields, head, answer, salt)
 
 
 def _noted(row: Any) -> Fact:
@@ -199,7 +231,16 @@ def _noted(row: Any) -> Fact:
     return Fact(place, kind if kind in NOTES else "note", fields, head)
 
 
+def _cap(row: Any) -> Account:
+    name, currency, units, delta = row
+    return Account(name, currency, units, delta=delta)
+
+
+def _net_totals(row: Any) -> Totals:
+    *running, spared = row
+    return Totals(*running).spared(spared)
+
+
 def _entry(row: Any) -> Entry:
-    place, session, key, plan, event, session_units, table_units, queries, information, answer, secret = row
-    charge = Charge(session_units, table_units, queries, information)
-    return Entry(place, session, key, plan, event, charge, answer, bool(secret))
+    place, session, key, plan, event, *charged, answer, secret, spared = row
+    return Entry(place, session, key, plan, event, Charge(*charged), answer, bool(secret), spared or 0)

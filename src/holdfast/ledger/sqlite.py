@@ -53,13 +53,13 @@ class SqliteDatabase:
                 self._writer.close()
                 raise
         except sqlite3.Error as error:
-            raise LedgerError(f"the ledger {path.name} cannot be opened: {error}") from None
+            raise LedgerError(f"the ledger {path.name} cannot be opened: {error}; see to the file") from None
 
     def read(self, sql: str, *values: object) -> list[Any]:
         try:
             return self._readers.rows(sql, values)
         except _FAILURES as error:
-            raise LedgerError(f"the ledger cannot be read: {error}") from None
+            raise LedgerError(f"the ledger cannot be read: {error}; see to the file") from None
 
     def begin(self) -> Rows:
         self._write(self.BEGIN)
@@ -82,7 +82,7 @@ class SqliteDatabase:
             connection.execute("BEGIN")
             yield connection.execute
         except sqlite3.Error as error:
-            raise LedgerError(f"the ledger cannot be read: {error}") from None
+            raise LedgerError(f"the ledger cannot be read: {error}; see to the file") from None
         finally:
             connection.close()
 
@@ -99,7 +99,7 @@ class SqliteDatabase:
         try:
             return self._writer.execute(sql, values).fetchall()
         except _FAILURES as error:
-            raise LedgerError(f"the ledger cannot be written: {error}") from None
+            raise LedgerError(f"the ledger cannot be written: {error}; see to the file") from None
 
     def _is_made(self) -> bool:
         """Whether the tables are there; LedgerError for a file with others, which is left as it is."""

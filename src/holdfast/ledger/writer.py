@@ -6,9 +6,10 @@ import secrets
 
 from holdfast.errors import LedgerError
 from holdfast.ledger.entry import Account, Charge, Entry, Precondition, Stale, Totals
-from holdfast.ledger.fact import FIELDS, Value, canonical, digest, link
-from holdfast.ledger.memory import check_account, check_charge, check_limit
+from holdfast.ledger.fact import FIELDS, Value, canonical, digest, link, sealed
+from holdfast.ledger.memory import check_account, check_charge, check_limit, running
 from holdfast.ledger.reader import Reader, Rows
+from holdfast.ledger.shares import check_share, check_told
 
 _TABLES = {"limit": "limits", "account": "accounts", "reserved": "entries"}
 _INSERT = {
@@ -35,11 +36,16 @@ class Writer(Reader):
         self.total, self.cap, self.last_note = super().totals(), self.limit(), self.note()
         self._totals: dict[str, Totals] = {}
         self._accounts: dict[str, Account] = {}
+        self._shares: list[Account] | None = None
 
     def goes_on(self) -> bool:
         """At the start of another transaction: whether nobody else has written since the last."""
         self.begun = self.place
         return self.tip() == (self.ledger, self.place, self._head)
+
+    def keep_secret(self, secret: bytes) -> None:
+        """Take over the secret of the ledger that is copied."""
+        self._rows("UPDATE tip SET secret = ?", sealed(secret))
 
     def totals(self, session: str | None = None) -> Totals:
         if session is None:
@@ -58,6 +64,14 @@ class Writer(Reader):
                 self._make_room()
                 self._accounts[name] = known
         return known
+
+    def shares(self) -> list[Account]:
+        if self._shares is None:
+            self._shares = super().shares()
+        return self._shares
+
+    def _told_by(self, name: str) -> int:
+        return self.totals(name).information
 
     def _make_room(self) -> None:
         """Sessions come and go; only some are remembered."""
@@ -88,56 +102,70 @@ class Writer(Reader):
                 )
 
     def set_limit(self, account: Account) -> None:
-        check_limit(self.cap, account, self.total.units)
-        self._append("limit", account.name, account.currency, account.limit)
-        self.cap = Account(account.name, account.currency, account.limit)
+        check_limit(self.cap, account, self.total)
+        self._append("limit", account.name, account.currency, account.limit, account.delta)
+        self.cap = Account(account.name, account.currency, account.limit, delta=account.delta)
 
     def open(self, account: Account) -> Account:
         standing = self.account(account.name)
-        check_account(standing, account, self.totals(account.name).units, self.cap)
+        check_account(standing, account, self.totals(account.name), self.cap)
+        if standing is None:
+            check_share(account, self.shares(), self._told_by, self.total.information)
         if standing != account:
-            self._append("account", account.name, account.currency, account.limit, account.terms)
+            self._append(
+                "account", account.name, account.currency, account.limit, account.terms,
+                account.information, account.table_information, account.delta,
+            )  # fmt: skip
             self._accounts[account.name] = account
+            self._shares = None
         return account
 
     def reserve(
         self, session: str, key: str, plan: str, event: str, charge: Charge, holds: Precondition
     ) -> Entry:
-        mine = self.totals(session).plus(charge.queries, charge.session)
-        all_ = self.total.plus(charge.queries, charge.table, charge.information)
+        mine, all_ = self.totals(session).of_session(charge), self.total.of_table(charge)
         holds.check(mine, all_, self.cap, self.total.information)
         if self.find(session, key) is not None:
             raise Stale("this was reserved meanwhile")
-        check_charge(session, self.account(session), self.cap, charge, mine, all_)
+        account = check_charge(session, self.account(session), self.cap, charge, mine, all_)
+        check_told(account, self.shares(), self._told_by, mine, self.total.information, charge.information)
         return self._charge(session, key, plan, event, charge, mine)
 
     def charge(self, session: str, key: str, plan: str, event: str, charge: Charge) -> Entry:
         """Append a reservation without asking whether it fits: it was made before, or was lost."""
-        mine = self.totals(session).plus(charge.queries, charge.session)
+        mine = self.totals(session).of_session(charge)
         return self._charge(session, key, plan, event, charge, mine)
 
     def _charge(self, session: str, key: str, plan: str, event: str, charge: Charge, mine: Totals) -> Entry:
-        all_ = self.total.plus(charge.queries, charge.table, charge.information)
+        all_ = self.total.of_table(charge)
         self._append(
             "reserved", session, key, plan, event, charge.session, charge.table, charge.queries, charge.information,
-            mine.entries, mine.answers, mine.units, all_.entries, all_.answers, all_.units, all_.information,
+            charge.delta, *running(mine, all_),
         )  # fmt: skip
         self.total, self._totals[session] = all_, mine
         return Entry(self.place, session, key, plan, event, charge, None)
 
-    def record(self, entry: int, answer: str, secret: bool, after: int | None = None) -> str:
+    def record(
+        self, entry: int, answer: str, secret: bool, after: int | None = None, told: int | None = None
+    ) -> str:
         standing = self.answer(entry)
         if standing is not None:
             return standing
         if after is not None and self._rows("SELECT max(place) FROM answers")[0][0] != (after or None):
             raise Stale("another was answered meanwhile")
+        spared = 0 if told is None else self.total.sparing(self.reserved(entry), told)
         salt = secrets.token_hex(16)
-        fields: dict[str, Value] = {"entry": entry, "secret": int(secret), "digest": digest(salt, answer)}
-        self._bind("answered", fields)
+        fields: dict[str, Value] = {"entry": entry, "secret": int(secret), "spared": spared}
+        self._bind("answered", fields | {"digest": digest(salt, answer)})
         self._rows(
-            "INSERT INTO answers (place, entry, answer, salt, secret, head) VALUES (?, ?, ?, ?, ?, ?)",
-            self.place, entry, answer, salt, int(secret), self._head,
+            "INSERT INTO answers (place, entry, answer, salt, secret, spared, head) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            self.place, entry, answer, salt, int(secret), spared, self._head,
         )  # fmt: skip
+        self.total = self.total.spared(spared)
+        if spared:
+            (session,) = self._rows("SELECT session FROM entries WHERE place = ?", entry)[0]
+            if session in self._totals:
+                self._totals[session] = self._totals[session].spared(spared)
         return answer
 
     def write_note(self, kind: str, **fields: Value) -> None:

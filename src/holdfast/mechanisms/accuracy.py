@@ -42,6 +42,11 @@ def laplace_reach(scale: Fraction, allowance: float, overshoot: bool) -> int:
     return max(0, math.ceil((log_tail - math.log(allowance)) / rate * ROUND_UP))
 
 
+def logistic_reach(scale: Fraction, allowance: float) -> int:
+    """For logistic noise, in counts: Pr[|L| > h] = 2/(1 + e^{h/scale})."""
+    return max(0, math.ceil(float(scale) * math.log(2 / allowance - 1) * ROUND_UP)) if allowance < 1 else 0
+
+
 def votes_reach(count: int, flip: Fraction, allowance: float, overshoot: bool) -> float:
     """For the mean of `count` votes, on the scale of the mean, sampling included.
 

@@ -8,7 +8,7 @@ D and the noise of each hit by 2D (by D if the questions are monotone), which ar
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -27,13 +27,14 @@ _MOST_HITS_SUMMED = 1 << 12
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """Noise parameters in grid units: scales of Laplace noise, or variances of Gaussian noise.
+    """Noise parameters in grid units: scales of Laplace noise, or variances of Gaussian noise. With "logistic" noise
+    the questions' is logistic of that scale, the threshold's is Laplace noise.
 
     `redraw` says that every hit starts again with a fresh threshold. `questions` is the most questions that
     may be asked, None for any number. `value` is the noise of a numeric answer, if there are any.
     """
 
-    noise: Literal["laplace", "gaussian"]
+    noise: Literal["laplace", "gaussian", "logistic"]
     threshold: Fraction
     question: Fraction
     value: Fraction | None
@@ -46,7 +47,7 @@ def pure(D: int, epsilon: Fraction, c: int, *, monotone: bool, numeric: bool) ->
     """One noisy threshold for all hits; epsilon_2/epsilon_1 = (2c)^(2/3), or c^(2/3) for monotone questions.
 
     Guarantee: epsilon-DP for any number of questions with at most c hits.
-    Reference: Lyu, Su and Li 2017, Algorithm 7, Theorems 4 and 5 (numeric: epsilon_3); theory 3(c).
+    Reference: Lyu, Su and Li 2017, Algorithm 7, Theorems 4 and 5 (numeric: epsilon_3).
     """
     value = epsilon * VALUE_SHARE if numeric else Fraction(0)
     first, second = _split(epsilon - value, c, monotone)
@@ -97,11 +98,24 @@ def approximate(
 def concentrated(D: int, rho: Fraction, c: int, *, monotone: bool, numeric: bool) -> Allocation:
     """The best of `pure` and `runs` under rho-zCDP: c * e tanh(e/2) <= rho for the epsilon e of a run.
 
-    Guarantee: rho-zCDP. Reference: theory 3(b), 3(c), where e = sqrt(2 rho/c) is the first-order form.
+    Guarantee: rho-zCDP. Reference: Bun and Steinke 2016, Proposition 1.4, where e = sqrt(2 rho/c) is the
+    first-order form.
     """
     restarted = runs(D, _pure_within(rho / c), c, monotone=monotone, numeric=numeric)
     single = pure(D, _pure_within(rho), c, monotone=monotone, numeric=numeric)
     return min(single, restarted, key=lambda a: a.question)
+
+
+def logistic(made: Allocation) -> Allocation:
+    """The same with logistic noise on the questions, of which only the hits tell anything of the population.
+
+    Guarantee: as `pure` and `runs`, whose event it keeps. Fix an outcome, and let the threshold's noise be D more for
+    the neighbour. A question below is then no less likely to be below, and one above, whose distance to the threshold
+    falls by 2D at most, is above with at least e^{-2D/B} of its chance: 1/(1 + e^-x) falls no faster than e^x. So
+    every hit costs 2D/B (D/B if all questions move the same way), as with Laplace noise of scale B.
+    Reference: docs/theorems.md, Theorem 32.
+    """
+    return replace(made, noise="logistic")
 
 
 def lecture(D: int, epsilon: Fraction, delta: Fraction, c: int, *, numeric: bool) -> Allocation:
@@ -110,13 +124,13 @@ def lecture(D: int, epsilon: Fraction, delta: Fraction, c: int, *, numeric: bool
     s = 2cD/epsilon for delta = 0 and sqrt(32 c ln(1/delta)) D/epsilon otherwise: c runs of epsilon_0 = 2D/s.
     Numeric answers take one ninth of the budget (the book takes less for delta > 0).
     Guarantee: epsilon-DP, or (epsilon, delta)-DP by composition of the runs, which is checked here.
-    Reference: Dwork and Roth 2014, Algorithms 2 and 3, Theorems 3.25 and 3.28; theory 1.1.
+    Reference: Dwork and Roth 2014, Algorithms 2 and 3, Theorems 3.25 and 3.28.
     """
     if delta:
         each = round_down(float(epsilon) / math.sqrt(8 * c * math.log(1 / delta)) * (1 - 2.0**-40))
         if advanced_composition(each, c, delta) > epsilon:
             raise InputError(
-                "expected an epsilon for which the lecture's theorem holds (about 4 ln(1/delta)), "
+                "expected an epsilon for which Dwork and Roth's Theorem 3.28 holds (about 4 ln(1/delta)), "
                 f"got {float(epsilon):g}; take less, or version='best'"
             )
         event: events.Event = events.Repeat(events.PureMechanism(each), c)
@@ -146,7 +160,7 @@ def gaussian(
     each outcome costs a delta of exp(-(epsilon-R)^2/(4R)); there are N = sum of C(k, j), j <= c, of them.
     With L = ln(N/delta) the largest R is (sqrt(L + epsilon) - sqrt(L))^2. The noises minimise s_1^2 + s_2^2.
     Reference: Zhu and Wang 2020, whose ln(k) for c = 1 leaves out the outcome without a hit (N = k + 1);
-    Bun and Steinke 2016, Proposition 1.3; theory 3(c).
+    Bun and Steinke 2016, Proposition 1.3.
     """
     log_outcomes = math.log(sum(math.comb(k, j) for j in range(min(c, k) + 1)))
     L = log_outcomes - math.log(delta)

@@ -38,7 +38,7 @@ def lecture_rejection_sampler(
     input: time tells nothing. The usual speed-up accepts with exp(epsilon*(score - best)/(2*sensitivity));
     then a proposal is accepted with (1/n) * sum of exp(...), which differs between neighbours, and whoever
     holds a clock sees the scores. So it is not offered.
-    Reference: the lecture's Algorithm 2; theory 1.4. A reference to compare with: `exponential` is faster.
+    Reference: rejection sampling, as it is taught. A reference to compare with: `exponential` is faster.
     Cost: `events.BoundedRange(epsilon)`. O(n) to prepare and n proposals on average, each in big integers.
     """
     secret = on_grid(scores, sensitivity)

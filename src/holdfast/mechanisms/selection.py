@@ -82,7 +82,7 @@ def selection_loss(
     monotone scores. `best` is how many candidates are known to share the best score (1 is always right);
     `rounded` adds what the grid of floats and fractions costs. Holds for `exponential` and
     `permute_and_flip`.
-    Reference: McSherry and Talwar 2007; the lecture's Theorem 0.2; theory 1.4, 3(d).
+    Reference: McSherry and Talwar 2007; Dwork and Roth 2014, Theorem 3.11.
     """
     n, beta = integer("candidates", candidates), probability("beta", beta)
     top = integer("best", best, most=n)

@@ -11,12 +11,13 @@ from typing import Any, Self
 from holdfast.check import integer, probability
 from holdfast.errors import BudgetError, InputError, MechanismError
 from holdfast.mechanisms import sparse_vector_terms as declared
-from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach
+from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach, logistic_reach
 from holdfast.mechanisms.sparse_vector_terms import Number, Terms, Version, is_int, is_number
 from holdfast.mechanisms.sparse_vector_terms import units as in_units
 from holdfast.noise.bits import Bits
 from holdfast.noise.gaussian import gaussian as draw_gaussian
 from holdfast.noise.laplace import laplace as draw_laplace
+from holdfast.noise.logistic import exceeds
 from holdfast.privacy import events
 from holdfast.process import Home
 
@@ -32,10 +33,11 @@ class SparseVector:
     between two given neighbours, all questions move the same way; false for counts where neighbours
     replace a row.
     Requires: `epsilon` (with `delta` for an approximate guarantee) or `rho`. Versions: "best" has the least
-    noise; "lecture" is the lecture's, pure or approximate; "gaussian" has Gaussian noise, and needs delta and
-    the most `questions` that will be asked. Values must be integers if threshold and sensitivity are ints;
-    otherwise they are rounded half up to multiples of sensitivity/2^20, exactly, so that the sensitivity
-    stays 2^20 steps.
+    noise; "logistic" is the same with logistic noise on the questions, whose answers below tell nothing of the
+    population (docs/theorems.md, Theorem 32); "lecture" is the lecture's, pure or approximate; "gaussian" has
+    Gaussian noise, and needs delta and the most `questions` that will be asked. Values must be integers if
+    threshold and sensitivity are ints; otherwise they are rounded half up to multiples of sensitivity/2^20, exactly,
+    so that the sensitivity stays 2^20 steps.
     Reference: `allocation`, which has the theorems.
     Cost: `event`, known before the first question; charge it then. About 2 microseconds a question.
 
@@ -148,11 +150,16 @@ class SparseVector:
         Guarantee: "above" means value >= threshold - result, "not above" means value <= threshold + result.
         Reference: Dwork and Roth 2014, Theorem 3.24, with the tail of each noise instead of its leading term.
         """
-        reach = laplace_reach if self.allocation.noise == "laplace" else gaussian_reach
+        noise = self.allocation.noise
+        reach = gaussian_reach if noise == "gaussian" else laplace_reach
         thresholds = self.terms.hits if self.allocation.redraw else 1
         k, beta = integer("questions", questions), probability("beta", beta)
         total = reach(self.allocation.threshold, beta / (2 * thresholds), False)
-        total += reach(self.allocation.question, beta / (2 * k), False)
+        question = self.allocation.question
+        if noise == "logistic":
+            total += logistic_reach(question, beta / (2 * k))
+        else:
+            total += reach(question, beta / (2 * k), False)
         # Off the integers, rounding moves the value and the threshold by half a step each.
         return total if self._on_integers else float((total + 1) * self._step)
 
@@ -184,19 +191,24 @@ class SparseVector:
                 f"{self.terms.hits - self._left} hits; open a new sparse vector"
             )
         self._asked += 1
-        if units + self._question_noise() < self._noisy_threshold:
+        if not self._reaches(units):
             return False
         self._left -= 1
         if self.allocation.redraw and self._left:
             self._draw_threshold()
         return True
 
+    def _reaches(self, units: int) -> bool:
+        if self.allocation.noise == "logistic":
+            return exceeds(units - self._noisy_threshold, self.allocation.question, self._bits)
+        return units + self._question_noise() >= self._noisy_threshold
+
     def _draw_threshold(self) -> None:
         noise = self._noise(self.allocation.threshold)()
         self._noisy_threshold = in_units(self.terms.threshold, self._step) + noise
 
     def _noise(self, parameter: Fraction) -> Callable[[], int]:
-        draw = draw_laplace if self.allocation.noise == "laplace" else draw_gaussian
+        draw = draw_gaussian if self.allocation.noise == "gaussian" else draw_laplace
         return partial(draw, parameter, self._bits)
 
     def _units(self, value: Number) -> int:

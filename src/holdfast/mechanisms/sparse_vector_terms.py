@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from numbers import Rational
 from typing import Any, Literal
@@ -14,7 +14,7 @@ from holdfast.mechanisms import allocation
 from holdfast.mechanisms.allocation import Allocation
 from holdfast.mechanisms.grid_scores import STEPS
 
-Version = Literal["best", "lecture", "gaussian"]
+Version = Literal["best", "logistic", "lecture", "gaussian"]
 Number = int | float | Fraction
 
 
@@ -41,6 +41,8 @@ class Terms:
 
     def allocate(self) -> Allocation:
         """The noise and the event, by the theorem that the version names."""
+        if self.version == "logistic":
+            return allocation.logistic(replace(self, version="best").allocate())
         D, c, delta = math.ceil(self.sensitivity / self.step), self.hits, self.delta
         match self.version, self.epsilon, self.rho, self.questions:
             case "best", None, Fraction() as rho, None if not delta:
@@ -58,7 +60,7 @@ class Terms:
                     D, epsilon, delta, c, k, monotone=self.monotone, numeric=self.numeric
                 )
         raise InputError(
-            "expected version 'best' with epsilon, with epsilon and delta, or with rho, 'lecture' with "
+            "expected version 'best' or 'logistic' with epsilon, with epsilon and delta, or with rho, 'lecture' with "
             "epsilon or epsilon and delta, not monotone, or 'gaussian' with epsilon, delta and questions, "
             "got another mixture"
         )

@@ -1,4 +1,4 @@
-"""One of many candidates, with probability proportional to exp(rate*score)."""
+"""One of many candidates, with probability proportional to exp(rate*score), or to a smoothed form of it."""
 
 from __future__ import annotations
 
@@ -39,8 +39,34 @@ def choice(
     width = integer("width", width, most=64)
     bits = source(bits)
     head = bits.below(1 << width)
-    found = _filter(distance, r, head, width)
+    # Past 64 a weight is nothing in the filter's units; without the cap subnormal numbers would take longer.
+    found = _filter(np.exp(-np.minimum(distance * _nearest(r), _FARTHEST)), head, width)
     return invert(head, width, lambda w: _cumulative(distance, r, w), bits) if found is None else found
+
+
+def smoothed_choice(
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    rate: Fraction | int,
+    bits: Bits | None = None,
+    *,
+    width: int = 64,
+) -> int:
+    """The index i with probability proportional to 1/(1 + exp(rate*first[i]) + exp(rate*second[i])).
+
+    Guarantee: exactly that law for integers below 2**62 and a rational rate. Floats only filter, with the margin of
+    `choice`: exponents beyond 64 are taken as 64, whose weights are less than the filter's unit.
+    Requires: rate >= 0; two arrays of one length, of which one entry at least is positive in neither: otherwise only
+    the time grows.
+    Cost: O(n), about twice that of `choice`.
+    """
+    r = rational("rate", rate)
+    width = integer("width", width, most=64)
+    bits = source(bits)
+    head, near = bits.below(1 << width), _nearest(r)
+    powers = (np.exp(np.clip(part * near, -_FARTHEST, _FARTHEST)) for part in (first, second))
+    found = _filter(1 / (1 + sum(powers)), head, width)
+    return invert(head, width, lambda w: _smoothed(first, second, r, w), bits) if found is None else found
 
 
 def _distances(scores: NDArray[np.signedinteger[Any]]) -> NDArray[np.uint64]:
@@ -58,18 +84,17 @@ def _distances(scores: NDArray[np.signedinteger[Any]]) -> NDArray[np.uint64]:
     return np.uint64(int(scores.max()) % (1 << 64)) - wide
 
 
-def _filter(distance: NDArray[np.uint64], rate: Fraction, head: int, width: int) -> int | None:
-    """The index if rounded weights settle it, else None.
+def _filter(chances: NDArray[np.float64], head: int, width: int) -> int | None:
+    """The index if rounded weights, of which the largest is of the order of 1, settle it, else None.
 
     Weights count units of 2**-62 and are summed as integers. With less than one unit of rounding each and a
     relative error of 2**-42, no running sum is off by more than `slack`.
     """
-    n = distance.size
+    n = chances.size
     # About as many groups as members: both are walked in Python's integers.
     members = 1 << max(5, (n.bit_length() + 1) // 2)
     weights = np.zeros(-(-n // members) * members, dtype=np.int64)
-    # Past 64 a weight is nothing in these units; without the cap subnormal numbers would take longer.
-    weights[:n] = np.exp(-np.minimum(distance * _nearest(rate), _FARTHEST)) * float(1 << _UNIT)
+    weights[:n] = chances * float(1 << _UNIT)
     groups = weights.reshape(-1, members)
     high_sums = (groups >> 31).sum(axis=1).tolist()
     low_sums = (groups & 0x7FFFFFFF).sum(axis=1).tolist()
@@ -101,3 +126,18 @@ def _cumulative(distance: NDArray[np.uint64], rate: Fraction, width: int) -> Cum
     low = list(accumulate(weights[i][0] for i in where))
     high = list(accumulate(weights[i][1] for i in where))
     return Cumulative(low, high, low[-1], high[-1])
+
+
+def _smoothed(first: NDArray[np.int64], second: NDArray[np.int64], rate: Fraction, width: int) -> Cumulative:
+    """The same for `smoothed_choice`, by e^-M/(e^-M + e^{x-M} + e^{y-M}), M the greatest of 0, x and y."""
+    precision = width + first.size.bit_length() + 8
+    pairs, where = np.unique(np.stack([first, second], axis=1), axis=0, return_inverse=True)
+    weights = []
+    for x, y in pairs.tolist():
+        most = max(0, x, y)
+        parts = [exponential(rate * (most - each), precision) for each in (0, x, y)]
+        low, high = (sum(part[end] for part in parts) for end in (0, 1))
+        weights.append(((parts[0][0] << precision) // high, -((-parts[0][1] << precision) // low)))
+    low_sums = list(accumulate(weights[i][0] for i in where.ravel()))
+    high_sums = list(accumulate(weights[i][1] for i in where.ravel()))
+    return Cumulative(low_sums, high_sums, low_sums[-1], high_sums[-1])

@@ -30,7 +30,7 @@ def table_excess(loss: Loss, rule: str, iterations: int, sigma: float, beta: flo
       smooth-strong     L/2 p_{T-1}^2 + M p_T
     for which no better expectation is claimed.
     Requires: noise of mean zero, independent over coordinates, each sub-Gaussian with `sigma` given the past.
-    Reference: docs/learn.md. Zinkevich 2003; Hazan, Agarwal, Kale 2007; theory 1.2, 2.4(5).
+    Reference: docs/learn.md. Zinkevich 2003; Hazan, Agarwal, Kale 2007.
     """
     T, d, region = iterations, loss.dimension, loss.region
     D, r, G = region.diameter, region.radius, slope(loss)
@@ -86,25 +86,31 @@ def population_part(loss: Loss, footing: Footing) -> tuple[float, float]:
 
     Guarantee: if the table's part fails with at most that chance, given the rows and everything before, then
     the excess on the population is among the claims that hold together with the session's confidence.
-    By transfer: the loss at the population's best point, minus that at theta, is a query that the answers
-    chose; a row's lies within G D of 0 on either side. So it adds 2 G D (alpha + o), and the table's part may
-    overshoot by its chance times its greatest value, G D plus what the penalty adds.
+    The loss at the population's best point, minus that at theta, is a query that was chosen by all that was told,
+    the steps of this descent included; a row's lies within G D of 0 on either side. Where the leave-out theorem
+    covers all that was told, it adds 2 G D times the one side of Corollary A, at half of the claim's chance. Else by
+    transfer: 2 G D (alpha + o), and the table's part may overshoot by its chance times its greatest value, G D plus
+    what the penalty adds.
     On a fresh table, if that is less: uniform convergence over the region, and Hoeffding's inequality at the
     best point, each with a third of the chance of an outright claim.
-    Reference: docs/theorems.md, Theorem 21.
+    Reference: docs/theorems.md, Theorems 43 and 21.
     """
     promise, region = footing.promise, loss.region
     if promise.target == "table":
         return 0.0, promise.allowance
     steep = loss.step * loss.norm + loss.rounding
     length = 2 * steep * region.diameter
-    greatest = 0.5 + loss.penalty * region.reach**2 / (2 * length)
-    transfer = length * footing.transfer * ROUND_UP, promise.allowance / greatest
+    if footing.covered:
+        half = footing.covered_chance / 2
+        chosen = length * footing.beyond(half) * ROUND_UP, half
+    else:
+        greatest = 0.5 + loss.penalty * region.reach**2 / (2 * length)
+        chosen = length * footing.transfer * ROUND_UP, promise.allowance / greatest
     if not footing.fresh:
-        return transfer
+        return chosen
     chance = footing.outright / 3
     best = 2 * steep * region.radius * math.sqrt(math.log(1 / chance) / (2 * footing.units))
-    return min(transfer, ((loss.complexity(footing.units, chance) + best) * ROUND_UP, chance))
+    return min(chosen, ((loss.complexity(footing.units, chance) + best) * ROUND_UP, chance))
 
 
 def score_unit(loss: Loss) -> float:

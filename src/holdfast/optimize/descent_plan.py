@@ -43,6 +43,8 @@ class DescentPlan:
     confidence: float
     fresh: bool
     """Whether it was planned for rows of which nothing was ever told; if something is, it is planned again."""
+    tells: int
+    """What it tells of the rows, in the ledger's units."""
 
     @property
     def rows_read(self) -> int:

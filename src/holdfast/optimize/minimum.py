@@ -58,7 +58,8 @@ def minimize(session: Session, loss: Loss, **how: Unpack[Descent]) -> Minimum:
     Requires: a loss that keeps the promises of `Loss`, and stays as it is from the call on. One query of the
     session.
     Reference: Fish, Reyzin, Rubinstein 2020, Algorithm 4 with its projection; docs/learn.md for the proofs on the
-    table, docs/theorems.md, Theorem 21, for the population.
+    table; docs/theorems.md, Theorem 43, for the population where the leave-out theorem covers all that was told,
+    else Theorem 21.
     """
     made, paid = _charged(session, loss, how)
     footing = footing_after(session, made.fresh)
@@ -77,7 +78,9 @@ def _charged(session: Session, loss: Loss, how: Descent) -> tuple[DescentPlan, P
         made = plan_minimize(session, loss, **how)
         with suppress(Stale):
             words = f"minimize {type(loss).__name__}"
-            return made, session.pay("minimize", words, made.event, queries=1, fresh=made.fresh)
+            return made, session.pay(
+                "minimize", words, made.event, queries=1, fresh=made.fresh, tells=made.tells
+            )
 
 
 @fitting
@@ -115,7 +118,9 @@ def plan_minimize(
         wanted = (one_of("mechanism", mechanism, wanted),)
     able = tuple(name for name in wanted if name in terms.mechanisms)
     if not able:
-        raise MechanismError(f"this session's budget ({currency}) cannot count {wanted[0]} steps")
+        raise MechanismError(
+            f"this session's budget ({currency}) cannot count {wanted[0]} steps; open another session"
+        )
     search = Search(session, loss, able, iterations, rows, runs)
     if within is not None:
         return search.least_cost(positive("within", within))

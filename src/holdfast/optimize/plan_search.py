@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from holdfast.check import whole
 from holdfast.errors import BudgetError, InputError
+from holdfast.ledger import UNCOVERED
 from holdfast.mechanisms.values import ROUND_UP, round_down, round_up
 from holdfast.mechanisms.votes import FLIP, votes_deviation
 from holdfast.optimize.certificate import (
@@ -21,11 +23,13 @@ from holdfast.optimize.certificate import (
 )
 from holdfast.optimize.descent_plan import DescentPlan, certified
 from holdfast.optimize.objective import Loss
-from holdfast.planning.promise import Promise, next_promises, total_rho
+from holdfast.planning.promise import Promise, answered, next_promises, total_rho
+from holdfast.planning.recipe_information import units_told
 from holdfast.privacy.event import BoundedRange, Event, Gaussian, Group, Repeat, Sequence, Votes
 from holdfast.privacy.filter import UNITS
-from holdfast.session.footing import Footing, is_fresh
+from holdfast.session.footing import Footing, footing, is_fresh
 from holdfast.validity.search import most
+from holdfast.validity.told import gaussian_told, selection_told, votes_told
 
 if TYPE_CHECKING:
     from holdfast.session.session import Session
@@ -102,25 +106,36 @@ class Search:
 
     def least_cost(self, within: float) -> DescentPlan:
         """The least cost for a certificate."""
-        for promise in next_promises(self.moment, self.terms):
-            beyond, chance = population_part(self.loss, self._footing(promise))
+        for promise, tells in self._levels():
+            beyond, chance = population_part(self.loss, self._footing(promise, tells))
             if beyond >= within:
                 break
             found = [
-                self._made(mechanism, rule, T, noise, None, promise)
+                (self._cost(event), mechanism, rule, T, noise)
                 for mechanism in self.mechanisms
                 for T in self._iterations(mechanism)
                 for rule in rules(self.loss)
                 if (noise := self._noise_within(mechanism, rule, T, within - beyond, chance)) is not None
+                and self._told(mechanism, T, noise, None) <= tells
+                and self._rho_after(event := self._event(mechanism, T, noise)) <= promise.most_rho
             ]
-            fits = [made for made in found if self._rho_after(made.event) <= promise.most_rho]
-            if fits:
-                return min(fits, key=lambda made: made.cost)
+            if found:
+                return self._made(*min(found)[1:], None, promise)
         raise InputError(
             f"cannot plan: within={within:g} cannot be certified for the {self.terms.target} with "
             f"{self.n:,} rows; ask for a "
             'greater one, give iterations=, shrink the region, or open a session with target="table"'
         )
+
+    def _levels(self) -> Iterator[tuple[Promise, int]]:
+        """What the claim may stand on, the narrowest first, with the most that the descent may tell then."""
+        promises = next_promises(self.moment, self.terms)
+        first = next(promises)
+        if self._footing(first, 0).covered:
+            yield from ((replace(first, most_rho=math.inf), 4**k) for k in range(10, 31))
+        else:
+            yield first, UNCOVERED
+            yield from ((promise, UNCOVERED) for promise in promises)
 
     def _iterations(self, mechanism: str) -> list[int]:
         if self.steps is not None:
@@ -208,12 +223,26 @@ class Search:
             self.terms.target,
             self.terms.confidence,
             self.fresh,
+            self._told(mechanism, iterations, noise, selecting),
         )
-        excess, table = certified(self.loss, self._footing(promise), made)
+        excess, table = certified(self.loss, self._footing(promise, made.tells), made)
         return replace(made, excess=excess, on_table=table)
 
-    def _footing(self, promise: Promise) -> Footing:
-        return Footing(promise, self.n, self.terms.rows_per_unit, self.fresh)
+    def _footing(self, promise: Promise, tells: int) -> Footing:
+        place = answered(self.moment, self.terms) + 1
+        return footing(self.moment, self.terms, promise, self.fresh, place=place, tells=tells)
+
+    def _told(self, mechanism: str, iterations: int, noise: Fraction, selecting: Fraction | None) -> int:
+        """What the descent tells of the rows, in the ledger's units: gradients are vectors in a ball of radius `norm`
+        (docs/theorems.md, Theorem 24), votes are votes (Theorem 27), the choice among runs is a selection."""
+        steps, n = iterations * self.runs, self.n
+        if mechanism == "gaussian":
+            told = steps * gaussian_told(float(self.loss.norm) ** 2, math.sqrt(noise) / n)
+        else:
+            told = votes_told(n, steps * int(noise) * self.loss.dimension, float(FLIP))
+        if selecting is not None:
+            told += selection_told(n, float(selecting))
+        return units_told(told, n)
 
     def _sigma(self, mechanism: str, noise: Fraction) -> float:
         if mechanism == "gaussian":

@@ -17,7 +17,8 @@ from holdfast.privacy.conversion import (
     zcdp_to_approx,
 )
 from holdfast.privacy.event import Event, Gaussian, Votes
-from holdfast.privacy.filter import UNITS, Filter
+from holdfast.privacy.filter import DELTA_UNITS, UNITS, Filter
+from holdfast.privacy.rounding import down
 
 AMOUNT = {"pure": "epsilon", "zcdp": "rho", "gdp": "mu squared"}
 """What is counted in each currency."""
@@ -32,13 +33,16 @@ class Budget:
 
     filter: Filter
     delta: float | None
+    """The whole delta; `filter.delta_limit_units` of it are kept for the discovery of keys."""
 
     @property
     def currency(self) -> str:
         return self.filter.currency
 
     def account(self, name: str, terms: str = "") -> Account:
-        return Account(name, self.currency, self.filter.limit_units, terms)
+        return Account(
+            name, self.currency, self.filter.limit_units, terms, delta=self.filter.delta_limit_units
+        )
 
     def amount(self, units: int) -> Amount:
         """This many units, readable in every notion that applies."""
@@ -49,7 +53,8 @@ class Budget:
         if self.delta is None or units <= 0:
             return Amount(value, rho=rho, epsilon=None if units > 0 else 0.0, delta=self.delta)
         if self.currency == "zcdp":
-            return Amount(value, rho=rho, epsilon=zcdp_to_approx(value, self.delta), delta=self.delta)
+            rest = self.delta - self.filter.delta_limit_units / DELTA_UNITS
+            return Amount(value, rho=rho, epsilon=zcdp_to_approx(value, rest), delta=self.delta)
         return Amount(value, rho=rho, epsilon=gdp_epsilon(value**0.5, self.delta), delta=self.delta)
 
     def __str__(self) -> str:
@@ -57,7 +62,9 @@ class Budget:
         if self.currency == "pure":
             return f"epsilon {limit.epsilon:.6g} (pure)"
         epsilon = "" if limit.epsilon is None else f"epsilon {limit.epsilon:.4g} at delta {self.delta:.2g}, "
-        return f"{epsilon}{AMOUNT[self.currency]} {float(limit):.4g}"
+        kept = self.filter.delta_limit_units / DELTA_UNITS
+        keys = f", {kept:.2g} of it for keys" if epsilon and kept else ""
+        return f"{epsilon.removesuffix(', ')}{keys}{', ' if epsilon else ''}{AMOUNT[self.currency]} {float(limit):.4g}"
 
 
 class Amount(float):
@@ -82,12 +89,14 @@ def budget(
     delta: float | None = None,
     rho: float | None = None,
     only: str | None = None,
+    keys_delta: float | None = None,
 ) -> Budget:
     """The budget meant by (epsilon), (epsilon, delta), (rho) or (rho, delta), perhaps Gaussian-only.
 
     epsilon alone is pure DP. (epsilon, delta) is the largest zCDP budget that converts to it (Canonne, Kamath,
     Steinke 2020), or with only="gaussian" the largest mu^2 by the exact Gaussian profile; both end on the
-    private side.
+    private side. `keys_delta` of delta is kept for the discovery of keys, which has a delta of its own: the sum is then
+    read at the rest of it (Bun and Steinke 2016: approximate zCDP adds up in both numbers).
     """
     if only is not None:
         one_of("only", only, ("gaussian",))
@@ -95,9 +104,14 @@ def budget(
         raise InputError("expected a budget, got none; give epsilon=, epsilon= with delta=, or rho=")
     if delta is not None:
         delta = probability("delta", delta)
+    kept = 0.0 if keys_delta in (None, 0) else probability("keys_delta", keys_delta)
+    if kept and (delta is None or kept >= delta or only is not None):
+        raise InputError(
+            "expected keys_delta= below the delta= of a session that counts rho, got another; give more delta"
+        )
     if rho is not None:
         rho = positive("rho", rho)
-        return Budget(Filter.zcdp(rho) if only is None else Filter.gdp(2 * rho), delta)
+        return Budget(Filter.zcdp(rho, kept) if only is None else Filter.gdp(2 * rho), delta)
     epsilon = positive("epsilon", epsilon)
     if delta is None:
         if only is not None:
@@ -106,7 +120,8 @@ def budget(
             )
         return Budget(Filter.pure(epsilon), None)
     if only is None:
-        return Budget(Filter.zcdp(approx_to_zcdp(epsilon, delta)), delta)
+        rest = down(delta - kept) if kept else delta
+        return Budget(Filter.zcdp(approx_to_zcdp(epsilon, rest), kept), delta)
     return Budget(Filter.gdp(approx_to_gdp(epsilon, delta) ** 2), delta)
 
 
@@ -119,10 +134,11 @@ def budget_of(account: Account) -> Budget:
     limit = Fraction(account.limit, UNITS)
     if account.currency == "pure":
         return Budget(Filter.pure(limit), None)
-    return Budget(Filter.zcdp(limit) if account.currency == "zcdp" else Filter.gdp(limit), None)
+    kept = Fraction(account.delta, DELTA_UNITS)
+    return Budget(Filter.zcdp(limit, kept) if account.currency == "zcdp" else Filter.gdp(limit), None)
 
 
-def validity_budget(fixed: Fixed, rows: int, queries: int, delta: float | None) -> Budget:
+def odds_budget(fixed: Fixed, rows: int, queries: int, delta: float | None) -> Budget:
     """What `queries` answers with a fixed noise can cost at most, as a budget of its own; rows, not units."""
     event: Event = Votes(rows, int(fixed.noise), fixed.flip)
     if fixed.mechanism == "gaussian":

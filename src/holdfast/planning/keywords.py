@@ -49,7 +49,7 @@ class Threshold(TypedDict, total=False):
     epsilon: float | None
     rho: float | None
     delta: float
-    version: Version
+    version: Version | None
     questions: int | None
 
 

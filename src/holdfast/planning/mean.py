@@ -13,8 +13,8 @@ MARGIN = 1 + 2.0**-40
 def aims(totals: Workload, rows: int) -> list[int]:
     """For how many qualifying rows a width is planned, the fewest first: for all, or (a mean by groups) for an
     equal share of them, then for twice as many, and so on. Public numbers only."""
-    by = totals.statistic.by
-    found = [rows] if totals.statistic.kind != "mean" or by is None else [math.ceil(rows / by.size)]
+    by, rows = totals.statistic.by, rows * totals.most
+    found = [rows] if not totals.is_ratio or by is None else [math.ceil(rows / by.size)]
     while found[-1] < rows:
         found.append(min(2 * found[-1], rows))
     return found
@@ -40,12 +40,20 @@ def mean_width(totals: Workload, in_units: tuple[float, ...], qualifying: int) -
 
 def least_rows(totals: Workload, in_units: tuple[float, ...], within: float, rows: int) -> int | None:
     """The fewest qualifying rows for which `mean_width` is at most `within`; None if even all rows are too few."""
+    rows *= totals.most
     few = bisect_left(range(rows + 1), True, key=lambda m: mean_width(totals, in_units, m) <= within)
     return few if few <= rows else None
 
 
 def when_it_holds(totals: Workload, rows: int, within: float | None, qualifying: int | None) -> str:
     """When the half-width of a mean holds, in words."""
+    rows *= totals.most
+    if totals.statistic.over is not None and qualifying in (None, rows):
+        over = totals.statistic.over
+        missed = "" if qualifying is not None else f" (within {within:.4g} cannot be promised)"
+        return (
+            f"if every {over.unit} has {over.most} rows that qualify{missed}; wider in proportion with fewer"
+        )
     if qualifying is None:
         return f"if every row qualifies (within {within:.4g} cannot be promised); wider in proportion when fewer do"
     if qualifying == rows:

@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 from holdfast.ledger import Moment
-from holdfast.mechanisms.values import round_up
-from holdfast.planning.plan import Recipe
+from holdfast.mechanisms.values import round_down, round_up
+from holdfast.planning.plan import DISAGREEMENT_NOISE, Recipe
+from holdfast.planning.promise import rounded
+from holdfast.planning.recipe_event import SELECTIONS
 from holdfast.planning.recipe_information import radius_squared, units_told
+from holdfast.planning.recipe_search import EXPECT
 from holdfast.planning.terms import Terms
 from holdfast.privacy.event import Event, Gaussian, Votes
 from holdfast.privacy.filter import Filter
 from holdfast.query.statistic import Workload
 from holdfast.validity.option import Epoch
 from holdfast.validity.places import Places
+from holdfast.validity.told import quantile_told
+
+QUANTILE = 16
+"""A quantile is a search among many points: it tells as much as so many numbers, where the budget allows it."""
 
 
 def plain_recipe(mechanism: str, totals: Workload, moment: Moment, terms: Terms) -> Recipe | None:
     """The recipe of the next place; None where the session has no plan.
 
     However many numbers the answer has, they tell what the place was planned to tell, and cost no more than one
-    number does there.
+    number does there; but for a quantile.
     """
     places = terms.places
-    if places is None or not places.epochs or mechanism not in ("gaussian", places.mechanism):
+    if places is None or not places.epochs or mechanism not in ("gaussian", "smoothed", places.mechanism):
         return None
     epoch, _ = places.epoch_of(moment.session.answers + 1)
+    if mechanism == "smoothed":
+        groups = 1 if totals.statistic.by is None else totals.statistic.by.size
+        one = SELECTIONS * groups * quantile_told(terms.rows, 2 / terms.rows)  # at a rate of 1
+        rate = math.sqrt(QUANTILE * places.tells(epoch) / one)
+        return Recipe(mechanism, round_down(2 * rate / terms.rows * (1 - 2.0**-40)), terms.rows)
     rounds = len(totals.measurements)
     if mechanism == "votes":
         each = int(epoch.noise) // rounds
@@ -34,16 +47,42 @@ def plain_recipe(mechanism: str, totals: Workload, moment: Moment, terms: Terms)
     if places.mechanism == "votes":
         variance = Fraction(terms.rows) ** 2 / Fraction(places.tells(epoch))
     shared = Fraction(4 * radius_squared(totals)) * rounds
+    if totals.statistic.other is not None:
+        expect = totals.statistic.expect
+        if expect is not None:
+            return Recipe(
+                mechanism, round_up(4 * variance * _of_the_place(expect, expect)), terms.rows, expect=expect
+            )
+        shared *= _of_the_place(Fraction(1), EXPECT)
     return Recipe(mechanism, round_up(variance * shared), terms.rows, per_span=True)
 
 
+def _of_the_place(disagreement: Fraction, guess: Fraction) -> Fraction:
+    """What a difference and its disagreement tell, over 4/sigma^2, if the conditions disagree on so many rows.
+
+    Where nobody guesses it is counted as if they always did: later places of the plan rely on it.
+    """
+    return disagreement + (guess**2 + (1 - 2 * guess) * disagreement) / DISAGREEMENT_NOISE
+
+
 def told_until(moment: Moment, terms: Terms) -> int:
-    """What the plan lets be told before the last answer of this epoch, in the ledger's units; 0 without a plan."""
+    """What may be told before the last answer of this epoch, in the ledger's units; 0 without a plan.
+
+    The plan counts others at their maximum; where they told less, that is what counts.
+    """
     places = terms.places
     if places is None or not places.epochs:
         return 0
-    last = places.epoch_of(moment.session.answers + 1)[1]
-    told, left = units_told(places.begun, terms.rows), last - 1
+    place = moment.session.answers + 1
+    epoch, last = places.epoch_of(place)
+    planned = units_told(places.begun, terms.rows) + told_before(places, last)
+    realised = moment.table.information + (last - place) * told_each(places, epoch)
+    return min(planned, rounded(realised))
+
+
+def told_before(places: Places, place: int) -> int:
+    """What the plan's own answers before this place tell at most, in the ledger's units."""
+    told, left = 0, place - 1
     for epoch in places.epochs:
         count = min(left, epoch.answers)
         told += count * told_each(places, epoch)

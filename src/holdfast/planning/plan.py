@@ -6,13 +6,19 @@ import json
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 from holdfast.ledger import Charge
 from holdfast.planning.promise import Promise
 from holdfast.privacy.event import Event, to_json
 from holdfast.privacy.filter import UNITS
 from holdfast.query.statistic import Statistic
-from holdfast.validity.leave_out import planned_place, recorded_grid
+from holdfast.validity.leave_out import LeaveOut, first_of, planned_place, recorded_grid
+
+DISAGREEMENT_NOISE = 4
+"""How many times the variance of a difference that of the disagreement is, which is told before it.
+
+At least 1, so that it costs no privacy: a row moves the two sums by (2, 0) or by (1, 1), and the first is worse."""
 
 PUBLIC = "public"
 """What is done for a question that needs no row: nothing."""
@@ -21,14 +27,22 @@ PUBLIC = "public"
 STATISTIC = "statistic"
 """The kind of an entry whose answer is an `Answer`."""
 
+_OLDER = "The part for the population is by Theorem 20: the leave-out theorem does not cover it, or was ended here."
+
+SELECTED = ("exponential", "smoothed")
+"""The mechanisms of a quantile: three selections by the distance to a rank, or by a smooth form of it, which the
+leave-out theorem covers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """A mechanism with its numbers: enough, with the question and the session's terms, to answer.
 
     `noise` is the variance (gaussian), the scale (laplace, subsampled-laplace), the number of votes (votes),
-    or the epsilon of each selection (exponential). `rows` is how many rows are read. With `per_span` the
-    Gaussian variance is meant for contributions in [0,1] and grows with the square of a measurement's span.
+    or the epsilon of each selection (exponential, smoothed). `rows` is how many rows are read. With `per_span` the
+    Gaussian variance is meant for contributions in [0,1] and grows with the square of a measurement's span. With
+    `expect` a difference is told after the disagreement, which has `DISAGREEMENT_NOISE` times its variance; `expect` is
+    the guess of it.
     """
 
     mechanism: str
@@ -36,6 +50,7 @@ class Recipe:
     rows: int
     flip: Fraction | None = None
     per_span: bool = False
+    expect: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +104,8 @@ class Plan:
     alternatives: tuple[Alternative, ...] = ()
     advice: str = ""
     """What would be better, in plain words."""
+    ends_theorem: bool = False
+    """Whether no theorem bounds what it tells, so that later intervals on the table are wider; `advice` says so."""
 
     @property
     def mechanism(self) -> str:
@@ -166,6 +183,7 @@ class Plan:
                     self.recipe.rows,
                     None if self.recipe.flip is None else str(self.recipe.flip),
                     self.recipe.per_span,
+                    None if self.recipe.expect is None else str(self.recipe.expect),
                 ],
                 "promise": [
                     self.promise.target,
@@ -182,11 +200,14 @@ class Plan:
         )
 
     @property
-    def _left_out(self) -> int | None:
-        """The rows that a planned place leaves out; 0 stands for the mixture over the recorded grid."""
+    def _left_out(self) -> int | list[int] | None:
+        """The rows that a planned place leaves out; 0 stands for the mixture over the recorded grid. For a rare event,
+        each number of them."""
         left_out = self.promise.left_out
         if left_out is None:
             return None
+        if self.promise.rare:
+            return [0] if left_out == recorded_grid(self.rows) else list(left_out.sizes)
         return 0 if left_out == recorded_grid(self.rows) else left_out.sizes[0]
 
     @property
@@ -211,6 +232,8 @@ class Plan:
             f"{other.mechanism} would have cost rho {other.rho:.4g} and read {other.rows:,} rows."
             for other in self.alternatives
         ]
+        if self.promise.population:
+            lines.append(_OLDER)
         lines += [self.advice] if self.advice else []
         return "\n".join(lines)
 
@@ -220,6 +243,10 @@ class Plan:
 
     def __str__(self) -> str:
         return self.explanation
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """In the terminal of IPython."""
+        printer.text(str(self))
 
     def _reading(self) -> str:
         if self.rows_read >= self.rows:
@@ -234,15 +261,21 @@ class Plan:
             "subsampled-laplace": f"discrete Laplace noise of scale {size:.4g} to the sample",
             "votes": f"a coin to each vote, which flips it with probability {self.recipe.flip}",
             "exponential": f"three private selections of epsilon {size:.4g} each",
+            "smoothed": f"three private selections, smoothed, of epsilon {size:.4g} each",
         }[self.mechanism]
 
 
 def recipe_from_text(text: str, rows: int) -> tuple[Recipe, Promise, float | None]:
     """What `Plan.text` recorded: the recipe, the promise (about so many rows), and the half-width asked for."""
     record = json.loads(text)
-    mechanism, noise, read, flip, per_span = record["recipe"]
+    mechanism, noise, read, flip, per_span, expect = record["recipe"]
     target, allowance, population, slack, most_rho, size, information = record["promise"]
-    recipe = Recipe(mechanism, Fraction(noise), read, None if flip is None else Fraction(flip), per_span)
-    left_out = None if size is None else planned_place(rows, size) if size else recorded_grid(rows)
-    promise = Promise(target, allowance, population, slack, most_rho, left_out, information)
+    shares = (None if share is None else Fraction(share) for share in (flip, expect))
+    recipe = Recipe(mechanism, Fraction(noise), read, next(shares), per_span, next(shares))
+    rare = isinstance(size, list)
+    if rare:
+        left_out: LeaveOut | None = recorded_grid(rows) if size == [0] else first_of(rows, size)
+    else:
+        left_out = None if size is None else planned_place(rows, size) if size else recorded_grid(rows)
+    promise = Promise(target, allowance, population, slack, most_rho, left_out, rare, information)
     return recipe, promise, record["within"]

@@ -61,6 +61,9 @@ class Promise:
     """The table's total loss, this answer included, up to which the promise holds."""
     left_out: LeaveOut | None = None
     """The rows that the leave-out theorem leaves out; then `allowance` is the chance of a miss of the population."""
+    rare: bool = False
+    """Whether the interval is that of rare events, each number of rows with its share; what the answer tells is then
+    read off it."""
     information: int = 0
     """What may have been told of the table before this answer, in the ledger's units."""
 
@@ -74,6 +77,16 @@ def share(queries: int | None, place: int) -> float:
         return 1 / queries
     epoch = place.bit_length() - 1
     return 1 / ((1 << epoch) * (epoch + 1) * (epoch + 2))
+
+
+def own_share(place: int) -> float:
+    """The share of one of any number of claims that stand outside the session's joint promise."""
+    return share(None, place)
+
+
+def left_out_beta(terms: Terms, place: int) -> float:
+    """How surely the answer in this place holds by the leave-out theorem: the chance that it does not."""
+    return miss(terms.confidence) * LEFT_OUT * share(terms.queries, place)
 
 
 def shares(queries: int | None, place: int, count: int) -> float:
@@ -117,20 +130,24 @@ def next_promises(
     return promises(terms.target, terms.rows, beta, weight, rho)
 
 
-def left_out_promises(moment: Moment, terms: Terms, planned: int = 0) -> Iterator[Promise]:
+def left_out_promises(
+    moment: Moment, terms: Terms, planned: int = 0, rare: bool = False
+) -> Iterator[Promise]:
     """What the next answer may promise by the leave-out theorem, if that still holds: for a while, or just now.
 
-    `planned` is what the session's own plan lets be told before this answer; it is promised for at least that.
+    `planned` is what the session's own plan lets be told before this answer; it is promised for at least that. `rare`
+    asks for an interval that is narrow near 0 and 1.
     """
     told, place = moment.table.information, moment.session.answers + 1
     if terms.places is None or told >= UNCOVERED or terms.rows_per_unit > 1:
         return
     share_of_beta = miss(terms.confidence) * LEFT_OUT * share(terms.queries, place)
-    for bound in dict.fromkeys((planned if told <= planned else _rounded(told), told)):
-        yield Promise(terms.target, share_of_beta, left_out=terms.places.left_out(place), information=bound)
+    for bound in dict.fromkeys((planned if told <= planned else rounded(told), told)):
+        left_out = terms.places.rare_left_out(place) if rare else terms.places.left_out(place)
+        yield Promise(terms.target, share_of_beta, left_out=left_out, rare=rare, information=bound)
 
 
-def _rounded(told: int) -> int:
+def rounded(told: int) -> int:
     """The next of the steps at which promises are made."""
     return told and max(
         told, math.ceil(_STEP ** math.ceil(math.log(told) / math.log(_STEP) - 1e-9) * (1 + 1e-12))

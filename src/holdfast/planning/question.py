@@ -10,16 +10,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Literal
 
-from holdfast.check import shown
+from holdfast.check import probability, shown
 from holdfast.errors import InputError, QueryError
 from holdfast.planning.request import Request
+from holdfast.query.across import parse_statement, scope
+from holdfast.query.arrangement import Arrangement
 from holdfast.query.expression import Column, Expression
-from holdfast.query.grouping import Grouping, grouping
+from holdfast.query.grouping import Groups, declared_groups, grouping
 from holdfast.query.parse import parse_expression, parse_predicate
 from holdfast.query.predicate import Always, NotNull, Predicate, conjunction
 from holdfast.query.schema import Boolean, Category, Date, Schema
-from holdfast.query.select import Aggregate, parse_select
+from holdfast.query.schema import Text as TextColumn
+from holdfast.query.select import Aggregate
 from holdfast.query.statistic import Kind, Statistic
+from holdfast.query.unit_schema import Over, RowSchema, UnitSchema
 
 MAX_CELLS = 2**24
 """How many counts a quantile by groups may need."""
@@ -82,6 +86,8 @@ class Read:
     request: Request
     question: Interval | None = None
     table: str | None = None
+    arrangement: Arrangement | None = None
+    """What a SELECT does with what was released."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,9 +104,11 @@ class Interval(Question):
     def read(self, schema: Schema) -> Read:
         """What is asked, by these columns; QueryError or InputError for what is not in the language."""
 
-    def _read(self, *statistics: Statistic, table: str | None = None) -> Read:
+    def _read(
+        self, *statistics: Statistic, table: str | None = None, arrangement: Arrangement | None = None
+    ) -> Read:
         request = Request(self.within, self.rho, self.epsilon, self.mechanism, self.rows)
-        return Read(list(statistics), request, self, table)
+        return Read(list(statistics), request, self, table, arrangement)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,9 +122,20 @@ class Grouped(Interval):
     def read(self, schema: Schema) -> Read:
         if self.edges is not None and self.by is None:
             raise InputError("expected by= with edges=, got none; name the column with by=")
-        by = None if self.by is None else grouping(schema, self.by, self.edges)
+        schema = scope(schema, [self.where, *self._texts], [self.by])
+        by = None if self.by is None else grouping(schema, _named(schema, self.by), self.edges)
         kind: Kind = self.kind  # type: ignore[assignment]
-        return self._read(Statistic(kind, _where(self.where, schema), self._number(schema), by))
+        asked = Statistic(kind, _where(self.where, schema), self._number(schema), by, over=_over(schema))
+        if kind == "fraction" and asked.over is not None and by is not None:
+            raise QueryError(
+                "the fraction of the events in each group is not told; ask for count by the same groups, or for mean"
+            )
+        return self._read(asked)
+
+    @property
+    def _texts(self) -> tuple[str, ...]:
+        """What else it is about."""
+        return ()
 
     def _number(self, schema: Schema) -> Expression | None:
         """What is added up."""
@@ -144,11 +163,32 @@ class Count(Grouped):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Difference(Interval):
+    """The fraction of rows which satisfy a condition, less the fraction which satisfy another."""
+
+    kind: Literal["difference"] = "difference"
+    where: Text
+    other: Text
+    expect: Chance | None = None
+
+    def read(self, schema: Schema) -> Read:
+        if self.where is None or self.other is None:
+            raise InputError("expected two conditions, got None; the fraction of all rows is 1")
+        expect = None if self.expect is None else fractions.Fraction(probability("expect", self.expect))
+        first, second = parse_predicate(self.where, schema), parse_predicate(self.other, schema)
+        return self._read(Statistic("difference", first, other=second, expect=expect))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Total(Grouped):
     """The sum or the mean of a number over the rows which satisfy a condition."""
 
     kind: Literal["sum", "mean"]
     column: Text
+
+    @property
+    def _texts(self) -> tuple[str, ...]:
+        return (self.column,)
 
     def _number(self, schema: Schema) -> Expression:
         value = parse_expression(self.column, schema)
@@ -167,8 +207,9 @@ class Histogram(Interval):
     where: Text | None = None
 
     def read(self, schema: Schema) -> Read:
-        by = grouping(schema, self.column, self.edges)
-        return self._read(Statistic("histogram", _where(self.where, schema), None, by))
+        schema = scope(schema, [self.where], [self.column])
+        by = grouping(schema, _named(schema, self.column), self.edges)
+        return self._read(Statistic("histogram", _where(self.where, schema), None, by, over=_over(schema)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,9 +221,10 @@ class Quantile(Grouped):
     rank: Chance = 0.5
 
     def read(self, schema: Schema) -> Read:
-        by = None if self.by is None else grouping(schema, self.by)
-        where = _where(self.where, schema)
-        return self._read(_quantile(schema, self.column, self.rank, where, by, self.edges))
+        schema = scope(schema, [self.where], [self.column, self.by])
+        by = None if self.by is None else grouping(schema, _named(schema, self.by))
+        where, column = _where(self.where, schema), _named(schema, self.column)
+        return self._read(_quantile(schema, column, self.rank, where, by, self.edges))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,10 +235,12 @@ class Sql(Interval):
     text: Text
 
     def read(self, schema: Schema) -> Read:
-        select = parse_select(self.text, schema)
+        several = isinstance(schema, UnitSchema) and not schema.is_lone
+        select, schema = parse_statement(self.text, schema)
         by = None if select.by is None else grouping(schema, select.by)
         statistics = [_aggregate(schema, each, select.where, by) for each in select.aggregates]
-        return self._read(*statistics, table=select.table)
+        called = None if several else select.table
+        return self._read(*statistics, table=called, arrangement=select.arrangement)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +279,7 @@ class OpenSparseVector(Question):
     epsilon: Amount | None = None
     rho: Amount | None = None
     delta: Annotated[float, Limits(0, math.nextafter(1, 0))] = 0.0
-    version: Word = "best"
+    version: Word | None = None
     questions: Many | None = None
 
 
@@ -273,7 +317,7 @@ class Weigh(OpenWeights):
 
 
 AnyQuestion = (
-    Fraction | Count | Total | Histogram | Quantile | Sql | Sample | Select | OpenSparseVector | Above
+    Fraction | Count | Difference | Total | Histogram | Quantile | Sql | Sample | Select | OpenSparseVector | Above
     | OpenWeights | Weigh
 )  # fmt: skip
 
@@ -282,27 +326,39 @@ def _where(text: str | None, schema: Schema) -> Predicate:
     return Always() if text is None else parse_predicate(text, schema)
 
 
-def _aggregate(schema: Schema, aggregate: Aggregate, where: Predicate, by: Grouping | None) -> Statistic:
+def _aggregate(schema: Schema, aggregate: Aggregate, where: Predicate, by: Groups | None) -> Statistic:
     value = aggregate.expression
     if aggregate.kind == "count":
         present = [NotNull(value.name)] if isinstance(value, Column) else []
-        return Statistic("count", conjunction(where, *present), None, by)
+        return Statistic("count", conjunction(where, *present), None, by, over=_over(schema))
     if aggregate.kind == "quantile":
         assert isinstance(value, Column) and aggregate.rank is not None
         return _quantile(schema, value.name, aggregate.rank, where, by, None)
-    return Statistic("mean" if aggregate.kind == "avg" else "sum", where, value, by)
+    return Statistic("mean" if aggregate.kind == "avg" else "sum", where, value, by, over=_over(schema))
 
 
 def _quantile(
-    schema: Schema, column: str, rank: float, where: Predicate, by: Grouping | None, edges: Edges | None
+    schema: Schema, column: str, rank: float, where: Predicate, by: Groups | None, edges: Edges | None
 ) -> Statistic:
     if isinstance(rank, bool) or not isinstance(rank, int | float | fractions.Fraction) or not 0 < rank < 1:
         raise InputError(f"expected a rank strictly between 0 and 1, got {shown(rank)}")
-    bins = grouping(schema, column, edges)
-    if isinstance(schema[column], Category | Boolean):
+    kind = schema.get(column) if isinstance(column, str) else None
+    if isinstance(kind, Category | Boolean | TextColumn):
         raise QueryError(f"column {column!r} has no order, so it has no quantiles; ask for a histogram")
+    bins = declared_groups(schema, column, edges)
     if by is not None and by.size * bins.size > MAX_CELLS:
         raise InputError(
             f"expected at most {MAX_CELLS:,} groups times bins, got {by.size * bins.size:,}; give fewer edges"
         )
-    return Statistic("quantile", where, None, by, fractions.Fraction(rank).limit_denominator(10**6), bins)
+    exact = fractions.Fraction(rank).limit_denominator(10**6)
+    return Statistic("quantile", where, None, by, exact, bins, over=_over(schema))
+
+
+def _over(schema: Schema) -> Over | None:
+    """The events that a question in these columns is about."""
+    return schema.over if isinstance(schema, RowSchema) else None
+
+
+def _named(schema: Schema, name: str) -> str:
+    """The declared name of a column; what is none is refused by whoever looks it up."""
+    return (schema.spelling(name) or name) if isinstance(name, str) else name

@@ -20,7 +20,7 @@ def event_of(totals: Workload, recipe: Recipe, rows: int) -> Event:
     """What a recipe does to the rows of a workload, as an event."""
     sensitivity = totals.sensitivity()
     match recipe.mechanism:
-        case "exponential":
+        case "exponential" | "smoothed":
             return Repeat(BoundedRange(recipe.noise), selections(totals))
         case "laplace":
             return Laplace(sensitivity.l1, recipe.noise)

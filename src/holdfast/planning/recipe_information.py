@@ -3,32 +3,82 @@
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 from holdfast.ledger import UNCOVERED
 from holdfast.mechanisms.votes import FLIP
-from holdfast.planning.plan import Recipe
-from holdfast.planning.width import spans
+from holdfast.planning.plan import DISAGREEMENT_NOISE, Plan, Recipe
+from holdfast.planning.recipe_event import SELECTIONS
+from holdfast.planning.width import deviation, spans
 from holdfast.privacy.filter import UNITS
 from holdfast.privacy.rounding import up
 from holdfast.query.statistic import Workload
 from holdfast.validity.leave_out_charges import groups_radius_squared
-from holdfast.validity.told import gaussian_told, votes_told
+from holdfast.validity.told import difference_told, gaussian_told, quantile_told, rare_told, votes_told
 
 
-def recipe_information(totals: Workload, recipe: Recipe, rows: int) -> int:
-    """What an answer by this recipe tells; UNCOVERED where no theorem bounds it.
+class Answer(Protocol):
+    """What is read off an answer."""
 
-    Reference: docs/theorems.md, Theorems 24 (vectors) and 27 (votes).
+    @property
+    def value(self) -> float: ...
+    @property
+    def disagreement(self) -> float | None: ...
+
+
+_FURTHEST = 16
+"""More standard deviations of noise than this are not drawn: 6e-58, which the rounding of every chance pays for."""
+
+
+def recipe_information(totals: Workload, recipe: Recipe, rows: int, rare: bool = False) -> int:
+    """What an answer by this recipe tells at most; UNCOVERED where no theorem bounds it. `rare` says that it will be
+    read off the answer (`told_by_answer`).
+
+    Reference: docs/theorems.md, Theorems 24 (vectors), 25 (rare events), 27 (votes), 33 (quantiles) and 37
+    (differences).
     """
     if recipe.mechanism == "votes":
         count = int(recipe.noise) * len(totals.measurements)
         return units_told(votes_told(rows, count, float(recipe.flip or FLIP)), rows)
+    if recipe.mechanism == "smoothed":
+        groups = 1 if totals.statistic.by is None else totals.statistic.by.size
+        return units_told(SELECTIONS * groups * quantile_told(rows, float(recipe.noise)), rows)
     if recipe.mechanism != "gaussian":
         return UNCOVERED
-    deviations = (
-        math.sqrt(recipe.noise) / (rows * (1 if recipe.per_span else span)) for span in spans(totals)
-    )
+    if recipe.expect is not None:
+        sigma = 2 * deviation(2, recipe, rows)
+        most = 1 + _FURTHEST * sigma * math.sqrt(DISAGREEMENT_NOISE)
+        return units_told(_difference_told(totals, recipe, rows, most), rows)
+    deviations = [deviation(span, recipe, rows) for span in spans(totals)]
+    if rare:
+        return units_told(rare_told(rows, deviations[0], 0.5), rows)
     return units_told(math.fsum(gaussian_told(radius_squared(totals), sigma) for sigma in deviations), rows)
+
+
+def told_by_answer(planned: Plan, answer: Answer, totals: Workload) -> int | None:
+    """What an answer turned out to tell, where that is read off it; None where it tells what was reserved.
+
+    How it is read was fixed with the plan, before the answer; never by which is less.
+    """
+    rows, recipe = planned.rows, planned.recipe
+    if recipe.expect is not None:
+        assert answer.disagreement is not None
+        return units_told(_difference_told(totals, recipe, rows, answer.disagreement), rows)
+    if planned.promise.rare:
+        span, measurement = spans(totals)[0], totals.measurements[0]
+        share = (answer.value / totals.unit / rows - measurement.low) / span
+        share += (0.5 - share) * 2.0**-40  # outward, more than the floats above can have moved it
+        return units_told(rare_told(rows, deviation(span, recipe, rows), share), rows)
+    return None
+
+
+def _difference_told(totals: Workload, recipe: Recipe, rows: int, disagreement: float) -> float:
+    (span,) = spans(totals)
+    sigma = span * deviation(span, recipe, rows)
+    assert recipe.expect is not None
+    return difference_told(
+        rows, disagreement, sigma * math.sqrt(DISAGREEMENT_NOISE), sigma, float(recipe.expect)
+    )
 
 
 def radius_squared(totals: Workload) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 from holdfast.errors import InputError
@@ -11,7 +12,7 @@ from holdfast.mechanisms.accuracy import most_noise
 from holdfast.mechanisms.values import round_up
 from holdfast.mechanisms.votes import FLIP
 from holdfast.noise.law import LARGEST_SCALE
-from holdfast.planning.plan import Recipe
+from holdfast.planning.plan import SELECTED, Recipe
 from holdfast.planning.promise import Promise
 from holdfast.planning.terms import Terms
 from holdfast.planning.width import spans, widths
@@ -21,6 +22,7 @@ from holdfast.validity.search import least
 _MOST_NOISE = {
     "gaussian": Fraction(LARGEST_SCALE**2),
     "laplace": Fraction(LARGEST_SCALE),
+    "logistic": Fraction(LARGEST_SCALE),
     "subsampled-laplace": Fraction(LARGEST_SCALE),
 }
 """The largest variance or scale that the samplers take; votes take any number."""
@@ -28,8 +30,11 @@ _MOST_NOISE = {
 _LEAST_EPSILON = Fraction(1, LARGEST_SCALE)
 """A selection with less tells nothing, and its width in rows would leave the floats."""
 
+PAYS = 32
+"""Sampling pays when it reads at most one row in this many; a scan of the rest is as quick."""
+
 LEAST_VARIANCE = 4
-"""Gaussian-only budgets count noise above this variance (theory 2.5)."""
+"""Gaussian-only budgets count noise above this variance (docs/theorems.md, Lemma 7)."""
 
 LEAST_NOISE = Fraction(1, 2**30)
 """The least variance of Gaussian noise that is drawn."""
@@ -37,7 +42,7 @@ LEAST_NOISE = Fraction(1, 2**30)
 
 def refuse_undrawable(mechanism: str, noise: Fraction) -> None:
     """InputError if the samplers do not reach so far, or a selection would tell nothing."""
-    if mechanism == "exponential" and noise < _LEAST_EPSILON:
+    if mechanism in SELECTED and noise < _LEAST_EPSILON:
         raise InputError(
             f"cannot plan: so little budget makes each selection's epsilon less than "
             f"2^-{LARGEST_SCALE.bit_length() - 1}, which tells nothing; give more"
@@ -55,6 +60,30 @@ def is_counted(mechanism: str, noise: Fraction, terms: Terms) -> bool:
     return not gaussian_only or mechanism != "gaussian" or noise > LEAST_VARIANCE
 
 
+def epsilon_of_rho(rho: float) -> float:
+    """The largest epsilon with epsilon*tanh(epsilon/2) <= rho, from below; positive where rho is.
+
+    It is at most rho + 2 sqrt(rho), since tanh(y) >= y/(1+y). That bound shrinks with rho, so that halving it
+    reaches every epsilon.
+    """
+    low, high = 0.0, rho + 2 * math.sqrt(rho)
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle * math.tanh(middle / 2) <= rho else (low, middle)
+    return low * (1 - 2.0**-40)
+
+
+EXPECT = Fraction(1, 20)
+"""On which share of the rows two conditions are guessed to disagree, where nobody says."""
+
+
+def paired(recipe: Recipe, totals: Workload, promise: Promise) -> Recipe:
+    """A difference by Gaussian noise is told after its disagreement, where the leave-out theorem covers it."""
+    if recipe.mechanism != "gaussian" or totals.statistic.other is None or promise.left_out is None:
+        return recipe
+    return replace(recipe, expect=totals.statistic.expect or EXPECT)
+
+
 def recipe_within(
     mechanism: str,
     totals: Workload,
@@ -63,11 +92,12 @@ def recipe_within(
     promise: Promise,
     terms: Terms,
     aim: int | None,
+    flip: Fraction = FLIP,
 ) -> Recipe | None:
-    """The cheapest recipe that is certain to be within; None if there is none."""
+    """The cheapest recipe that is certain to be within (by votes with this flip); None if there is none."""
 
     def wide(recipe: Recipe) -> float:
-        return widths(totals, recipe, promise, terms.rows, aim).whole
+        return widths(totals, paired(recipe, totals, promise), promise, terms.rows, aim).whole
 
     cap = terms.rows if most_rows is None else min(most_rows, terms.rows)
     if mechanism in ("gaussian", "laplace"):
@@ -85,7 +115,7 @@ def recipe_within(
         recipe = Recipe(mechanism, noise, terms.rows)
         fits = noise > 0 and wide(recipe) <= within
         return recipe if fits and is_counted(mechanism, noise, terms) else None
-    if mechanism == "exponential":
+    if mechanism in SELECTED:
         weakest = Recipe(mechanism, _LEAST_EPSILON, terms.rows)
         if wide(weakest) <= within:
             return weakest
@@ -94,8 +124,6 @@ def recipe_within(
         return recipe if wide(recipe) <= within else None
     if mechanism == "votes":
         rounds = len(totals.measurements)
-
-        flip = FLIP if promise.left_out is None or terms.places is None else terms.places.flip
 
         def voting(count: int) -> Recipe:
             return Recipe(mechanism, Fraction(count), count * rounds, flip)

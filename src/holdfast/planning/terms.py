@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from fractions import Fraction
 
+from holdfast.ledger import UNCOVERED
 from holdfast.privacy.filter import Filter
 from holdfast.query.schema import Schema
 from holdfast.validity.places import Places
@@ -43,9 +44,15 @@ class Terms:
     target: str
     fixed: Fixed | None = None
     within: float | None = None
-    """The half-width that `fixed` was planned for, on the scale of a mean of numbers in [0,1]."""
+    """The half-width that the session was opened for, on the scale of a mean of numbers in [0,1]."""
+    allow_uncovered: bool = True
+    """Whether the owner allows what ends the leave-out theorem while other sessions rest on it."""
     places: Places | None = None
     """What was fixed for the leave-out theorem; None where it cannot cover the session's answers."""
+    information: int = UNCOVERED
+    """The most that the session may tell, if it is a share of the meter, in the ledger's units."""
+    table_information: int = UNCOVERED
+    """The most that all may tell together while its plan holds."""
 
     @property
     def promised(self) -> str:
@@ -55,6 +62,7 @@ class Terms:
         answers = None if fixed is None else [fixed.mechanism, str(fixed.noise), str(fixed.flip), fixed.odds]
         schema = hashlib.sha256(json.dumps(self.schema.to_json()).encode()).hexdigest()[:16]
         promised = {"confidence": self.confidence, "queries": self.queries, "target": self.target}
+        promised |= {"within": self.within}
         places = None if self.places is None else self.places.to_json()
         return json.dumps(
             promised

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach, sample_reach, votes_reach
 from holdfast.planning.mean import MARGIN, aims, least_rows, mean_width
-from holdfast.planning.plan import Recipe, Widths
+from holdfast.planning.plan import DISAGREEMENT_NOISE, SELECTED, Recipe, Widths
 from holdfast.planning.promise import Promise
 from holdfast.planning.terms import Fixed, Terms
 from holdfast.privacy.filter import UNITS
-from holdfast.privacy.rounding import up
+from holdfast.privacy.rounding import down, miss, up
 from holdfast.query.statistic import Workload
+from holdfast.validity.leave_out_intervals import for_differences, mixed_difference_interval, rare_interval
+from holdfast.validity.leave_out_tails import quantile_half_width
 from holdfast.validity.leave_out_votes import votes_half_width
 from holdfast.validity.normal_quantile import upper_quantile
 
@@ -25,7 +28,7 @@ def wished(totals: Workload, terms: Terms) -> float | None:
     """The half-width that a session planned for validity was opened for, on the statistic's own scale."""
     if terms.within is None:
         return None
-    many = 1 if totals.statistic.kind == "mean" else terms.rows
+    many = 1 if totals.is_ratio else terms.rows
     return terms.within * many * spans(totals)[0] * totals.unit + totals.rounding
 
 
@@ -33,8 +36,8 @@ def range_length(totals: Workload, rows: int) -> float:
     """How far apart two answers can be, whatever the rows are, on the scale of `within`; of a quantile that is rank."""
     if totals.statistic.kind == "quantile":
         return 1.0
-    measurement, kind = totals.measurements[0], totals.statistic.kind
-    if kind == "mean":
+    measurement = totals.measurements[0]
+    if totals.is_ratio:
         assert measurement.grid is not None
         return (measurement.grid.high - measurement.grid.low) * totals.unit
     return rows * (measurement.high - measurement.low) * totals.unit
@@ -44,7 +47,7 @@ def widths(
     totals: Workload, recipe: Recipe, promise: Promise, rows: int, qualifying: int | None = None
 ) -> Widths:
     """The half-widths that a recipe keeps under a promise: of a mean, if so many rows qualify (None: all)."""
-    if recipe.mechanism == "exponential":
+    if recipe.mechanism in SELECTED:
         return _selection(totals, recipe, promise, rows)
     reaches = [_reach(span, totals.size, recipe, promise, rows) for span in spans(totals)]
     extra = promise.population + promise.slack
@@ -52,11 +55,11 @@ def widths(
     span = spans(totals)[0]
     reach = reaches[0] / (rows * span)
     if promise.left_out is not None:  # what the noise alone would need; the rest is for the population
-        alone = upper_quantile(promise.allowance / totals.size / 2) * _sigma(span, recipe, rows)
+        alone = upper_quantile(promise.allowance / totals.size / 2) * deviation(span, recipe, rows)
         shares = _shares(recipe, alone, reach - min(alone, reach))
     else:
         shares = _shares(recipe, reach, extra)
-    return _printed(totals, in_units, shares, rows if qualifying is None else qualifying)
+    return _printed(totals, in_units, shares, rows * totals.most if qualifying is None else qualifying)
 
 
 def fixed_widths(totals: Workload, fixed: Fixed, rows: int, qualifying: int | None = None) -> Widths:
@@ -68,7 +71,7 @@ def fixed_widths(totals: Workload, fixed: Fixed, rows: int, qualifying: int | No
     else:
         sampling = (1 - population) * (1 - 2 * float(fixed.flip)) ** 2
         shares = (1 - population - sampling, sampling, population)
-    return _printed(totals, in_units, shares, rows if qualifying is None else qualifying)
+    return _printed(totals, in_units, shares, rows * totals.most if qualifying is None else qualifying)
 
 
 def stated(
@@ -84,12 +87,12 @@ def stated(
 
     aim = aims(totals, terms.rows)[0]
     planned = at(aim)
-    if totals.statistic.kind != "mean":
+    if not totals.is_ratio:
         return planned, None
     if within is None:
         return planned, aim
     least = least_rows(totals, planned.totals, within, terms.rows)
-    return at(least or terms.rows), least
+    return at(least or terms.rows * totals.most), least
 
 
 def _reach(span: int, size: int, recipe: Recipe, promise: Promise, rows: int) -> float:
@@ -111,19 +114,65 @@ def _reach(span: int, size: int, recipe: Recipe, promise: Promise, rows: int) ->
     raise AssertionError(recipe.mechanism)
 
 
+def table_reaches(totals: Workload, recipe: Recipe, promise: Promise, terms: Terms) -> tuple[float, ...]:
+    """How far each total of an answer for the population may be from that of the rows themselves, in its units.
+
+    Guarantee: noise and sampling alone, missed with a chance of at most the answer's share of beta, so that all
+    intervals of a session for the table hold together with probability `confidence`; likewise all for the population.
+    Both together: 1 - 2 beta.
+    """
+    if terms.fixed is not None:
+        assert terms.queries is not None
+        chance = miss(terms.confidence) / terms.queries * totals.size
+    else:  # a level's allowance is an overshoot: its share of beta times the slack
+        chance = promise.allowance if promise.left_out is not None else promise.allowance / promise.slack
+    on_the_table = Promise("table", min(chance, 1.0))
+    return tuple(
+        _reach(
+            span,
+            totals.size,
+            replace(recipe, noise=recipe.noise * span**2, per_span=False) if recipe.per_span else recipe,
+            on_the_table,
+            terms.rows,
+        )
+        for span in spans(totals)
+    )
+
+
 def _left_out(span: int, size: int, recipe: Recipe, promise: Promise, rows: int) -> float:
     """The half-width of one total by Theorem 23 or 27, on the scale of a mean of numbers in [0,1]."""
     left_out = promise.left_out
     assert left_out is not None
     charged = left_out.charges(up(promise.information / UNITS * rows))
     beta = promise.allowance / size
+    sigma = deviation(span, recipe, rows)
+    if recipe.expect is not None:  # its interval is longest around 0
+        far = float(recipe.expect) + 2 * span * sigma * math.sqrt(DISAGREEMENT_NOISE)
+        return up(disagreement_interval(recipe, promise, rows, far, 0.0)[1] / span)
+    if promise.rare:  # and that of a rare event around one half
+        low, high = rare_interval(left_out, charged, sigma, 0.5, beta, 1 / (rows * span))
+        return up((high - low) / 2)
     if recipe.mechanism == "votes":
         assert recipe.flip is not None
         return votes_half_width(left_out, charged, int(recipe.noise), float(recipe.flip), beta)
-    return left_out.half_width(charged, _sigma(span, recipe, rows), beta, 1 / (rows * span))
+    return left_out.half_width(charged, sigma, beta, 1 / (rows * span))
 
 
-def _sigma(span: int, recipe: Recipe, rows: int) -> float:
+def disagreement_interval(
+    recipe: Recipe, promise: Promise, rows: int, disagreement: float, difference: float
+) -> tuple[float, float]:
+    """The interval of a difference, given the noisy disagreement and the noisy difference (Theorem 37)."""
+    assert promise.left_out is not None
+    left_out = for_differences(promise.left_out)
+    charged = left_out.charges(up(promise.information / UNITS * rows))
+    sigma = 2 * deviation(2, recipe, rows)
+    spread = sigma * math.sqrt(DISAGREEMENT_NOISE)
+    return mixed_difference_interval(
+        left_out, charged, disagreement, spread, difference, sigma, promise.allowance, 1 / rows
+    )
+
+
+def deviation(span: int, recipe: Recipe, rows: int) -> float:
     """The noise of a total, on the scale of a mean of numbers in [0,1]; of votes, that of their sum."""
     if recipe.mechanism == "votes":
         return 1 / (2 * (1 - 2 * float(recipe.flip or 0)) * math.sqrt(recipe.noise))
@@ -147,7 +196,7 @@ def _printed(
     totals: Workload, in_units: tuple[float, ...], shares: tuple[float, float, float], qualifying: int
 ) -> Widths:
     """On the statistic's own scale; a mean is read as if so many rows qualified."""
-    if totals.statistic.kind == "mean":
+    if totals.is_ratio:
         whole = mean_width(totals, in_units, qualifying)
     else:
         whole = (in_units[0] * totals.unit + totals.rounding) * MARGIN
@@ -158,17 +207,28 @@ def _printed(
 def _selection(totals: Workload, recipe: Recipe, promise: Promise, rows: int) -> Widths:
     """For a quantile: by how many rows the chosen bins may miss their rank.
 
-    Each end misses by more than d rows with chance at most bins*exp(-epsilon d/2) (Theorem 0.2 of the
-    lecture), so its expected overshoot is at most that times 2/epsilon.
+    Each end misses by more than d rows with chance at most bins*exp(-epsilon d/2) (Dwork and Roth 2014,
+    Theorem 3.11), three times that if it is smoothed, so its expected overshoot is at most that times 2/epsilon. By the
+    leave-out theorem it misses the population's with the same chance (docs/theorems.md, Theorem 33). A unit moves as
+    many rows as it may have, and all of this is so many times as much.
     """
     epsilon = float(recipe.noise)
     each = promise.allowance / 2
     groups = 1 if totals.statistic.by is None else totals.statistic.by.size
     candidates = totals.size + 2 * groups  # two outer bins for each group
+    if recipe.mechanism == "smoothed":
+        candidates *= 3
+    if promise.left_out is not None:
+        charged = promise.left_out.charges(up(promise.information / UNITS * rows))
+        rate = down(epsilon * rows / 2)
+        tau = quantile_half_width(promise.left_out, charged, rate, rate, candidates // 3, each)
+        distance = math.floor(up(min(tau, 2.0) * rows)) + 1  # the ends are beyond the rank, not at it
+        alone = min(distance, math.ceil(2 * math.log(candidates / each) / epsilon))
+        return Widths((distance * totals.most,), 2 * alone / rows, 0.0, 2 * (distance - alone) / rows)
     if promise.target == "population":
         log_tail = math.log(candidates * 2 / epsilon / (each * rows))
     else:
         log_tail = math.log(candidates / each)
     distance = math.ceil(max(1.0, 2 * log_tail / epsilon * MARGIN))
     extra = math.ceil((promise.population + promise.slack) * rows)
-    return Widths((distance + extra,), 2 * distance / rows, 0.0, 2 * extra / rows)
+    return Widths(((distance + extra) * totals.most,), 2 * distance / rows, 0.0, 2 * extra / rows)

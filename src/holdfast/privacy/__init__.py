@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from holdfast.privacy import event as events
 from holdfast.privacy.approximate import approx
-from holdfast.privacy.calibration import calibrate, gaussian_variance, gaussian_variance_gdp, laplace_scale
 from holdfast.privacy.composition import (
     advanced_composition,
     basic_composition,
@@ -22,11 +21,11 @@ from holdfast.privacy.conversion import (
 )
 from holdfast.privacy.event import Event, from_json, to_json
 from holdfast.privacy.filter import Filter
-from holdfast.privacy.group import group, group_zcdp
+from holdfast.privacy.group import group
 from holdfast.privacy.loss import Approx, Gdp, Loss, Pure, Zcdp
 from holdfast.privacy.odometer import Odometer
 from holdfast.privacy.rule import gdp, pure, zcdp
-from holdfast.privacy.subsampling import before_subsampling, subsampled, subsampled_with_replacement
+from holdfast.privacy.subsampling import subsampled, subsampled_with_replacement
 
 __all__ = [
     "Approx",
@@ -42,18 +41,12 @@ __all__ = [
     "approx_to_gdp",
     "approx_to_zcdp",
     "basic_composition",
-    "before_subsampling",
-    "calibrate",
     "events",
     "from_json",
-    "gaussian_variance",
-    "gaussian_variance_gdp",
     "gdp",
     "gdp_delta",
     "gdp_epsilon",
     "group",
-    "group_zcdp",
-    "laplace_scale",
     "lecture_composition",
     "optimal_composition",
     "pure",

@@ -78,7 +78,7 @@ def _gdp_epsilon(event: Event, delta: float) -> float | None:
 
 
 def _amplified_epsilon(event: Event, delta: float) -> float | None:
-    """(e, d)-DP inside gives (ln(1 + q(exp(e) - 1)), q d)-DP outside, q = rows/of; theory 3(a)."""
+    """(e, d)-DP inside gives (ln(1 + q(exp(e) - 1)), q d)-DP outside, q = rows/of: Balle, Barthe and Gaboardi 2018."""
     if not isinstance(event, events.Subsampled):
         return None
     inner_delta = float_down(Fraction(delta) * event.of / event.rows)

@@ -19,7 +19,8 @@ def lecture_composition(epsilon: Number, queries: int, delta: Number) -> float:
     """sqrt(2k ln(1/delta)) epsilon + 2k epsilon^2, as taught: valid, with a second term at least four times
     loose.
 
-    Reference: seed 002, Thm 13.5; theory 1.3. Not capped by basic composition: it is here to be compared
+    Reference: Dwork, Rothblum and Vadhan 2010, in the form in which it is taught.
+    Not capped by basic composition: it is here to be compared
     with.
     """
     eps, k, log_delta = _parameters(epsilon, queries, delta)
@@ -30,7 +31,7 @@ def advanced_composition(epsilon: Number, queries: int, delta: Number) -> float:
     """sqrt(2k ln(1/delta)) epsilon + k epsilon tanh(epsilon/2), or k*epsilon if that is less.
 
     Guarantee: k adaptively chosen epsilon-DP releases are (result, delta)-DP.
-    Reference: theory 1.3; Rogers et al. 2020, A.6; Whitehouse et al. 2023, eq. 2. Cost: O(1).
+    Reference: Rogers et al. 2020, A.6; Whitehouse et al. 2023, eq. 2. Cost: O(1).
     """
     eps, k, log_delta = _parameters(epsilon, queries, delta)
     tight = up(math.sqrt(2.0 * k * log_delta) * eps + k * eps * math.tanh(eps / 2))

@@ -25,7 +25,7 @@ def pure_to_zcdp(epsilon: Number) -> float:
     """The rho of any epsilon-DP mechanism.
 
     Guarantee: epsilon-DP implies rho-zCDP with rho = epsilon * tanh(epsilon/2).
-    Reference: theory 3(b); Steinke 2024, "Tight RDP and zCDP bounds from pure DP". Tight: randomized response
+    Reference: Steinke 2024, "Tight RDP and zCDP bounds from pure DP". Tight: randomized response
     attains it at order 1. Cost: O(1).
     """
     eps = float_up(exact("epsilon", epsilon))
@@ -37,7 +37,7 @@ def zcdp_to_approx(rho: Number, delta: Number) -> float:
 
     Guarantee: rho-zCDP implies (result, delta)-DP. Any order alpha gives a valid epsilon; we find the best
     one and evaluate the bound there, so that an imperfect search could only cost tightness.
-    Reference: Canonne, Kamath and Steinke 2020, section 2.3; theory 2.1. With t = alpha - 1 the bound is
+    Reference: Canonne, Kamath and Steinke 2020, section 2.3. With t = alpha - 1 the bound is
     (1+t) rho - ln(1+1/t) + (ln(1/delta) - ln(1+t))/t, and its derivative vanishes exactly once, where
     rho t^2 + ln(1+t) = ln(1/delta). Cost: some ten Newton steps.
     """

@@ -109,6 +109,59 @@ class ConcentratedMechanism:
 
 
 @dataclass(frozen=True, slots=True, init=False)
+class KeysByGaussian:
+    """Keys whose weight with discrete Gaussian noise reaches `threshold` are shown; only keys that occur get noise.
+
+    A unit has at most `keys` keys: with t of them each weighs floor(scale/sqrt(t)). Or it owns up to `rows` rows, each
+    with one key of weight `scale`. All numbers are in units of the grid.
+    """
+
+    keys: int
+    rows: int
+    scale: int
+    variance: Fraction
+    threshold: int
+
+    def __init__(self, keys: int, rows: int, scale: int, variance: Number, threshold: int) -> None:
+        _fill(
+            self,
+            keys=integer("keys", keys),
+            rows=integer("rows", rows),
+            scale=integer("scale", scale),
+            variance=exact_positive("variance", variance),
+            threshold=integer("threshold", threshold),
+        )
+        if keys > 1 and rows > 1:
+            raise refusal("1 beside several keys of a unit", "rows", rows, "count the keys of units")
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class KeysByLogistic:
+    """Keys of at least `least` units are shown with odds e^(rate (count - threshold)), each by itself; others never.
+
+    A unit has at most `keys` keys, or (rows above 1) owns up to `rows` rows with one key each.
+    """
+
+    keys: int
+    rows: int
+    least: int
+    rate: Fraction
+    threshold: int
+
+    def __init__(self, keys: int, rows: int, least: int, rate: Number, threshold: int) -> None:
+        _fill(
+            self,
+            keys=integer("keys", keys),
+            rows=integer("rows", rows),
+            least=integer("least", least),
+            rate=exact_positive("rate", rate),
+            threshold=integer("threshold", threshold),
+        )
+        if keys > 1 and rows > 1:
+            raise refusal("1 beside several keys of a unit", "rows", rows, "count the keys of units")
+
+
+@dataclass(frozen=True, slots=True, init=False)
 class Subsampled:
     """`event` run on `rows` of the `of` rows, a secret uniform subset drawn without replacement."""
 
@@ -180,6 +233,8 @@ Event = (
     | PureMechanism
     | ApproxMechanism
     | ConcentratedMechanism
+    | KeysByGaussian
+    | KeysByLogistic
     | Subsampled
     | SubsampledWithReplacement
     | Group
@@ -197,6 +252,8 @@ _TYPES: dict[str, type[Event]] = {
     "pure": PureMechanism,
     "approx": ApproxMechanism,
     "concentrated": ConcentratedMechanism,
+    "keys_by_gaussian": KeysByGaussian,
+    "keys_by_logistic": KeysByLogistic,
     "subsampled": Subsampled,
     "subsampled_with_replacement": SubsampledWithReplacement,
     "group": Group,

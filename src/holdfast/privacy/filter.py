@@ -45,7 +45,7 @@ class Filter:
     Limits are rounded down, costs up; a charge that touches rows costs at least one unit. A float limit is
     read as the decimal it prints as, so that ten charges of 1/10 fit a limit of 1.0.
     Reference: pure: Rogers et al. 2016. (epsilon, delta) and zCDP (sums of rho and of delta within their
-    limits): Whitehouse et al. 2023; theory 3(b). GDP: Smith and Thakurta 2022; Koskela et al. 2023.
+    limits): Whitehouse et al. 2023. GDP: Smith and Thakurta 2022; Koskela et al. 2023.
     Cost: a charge is O(1), the thousandth as the first.
     """
 
@@ -92,7 +92,7 @@ class Filter:
     def gdp(mu_squared: Number) -> Filter:
         """Charges of Gaussian noise only, by mu squared; the transcript is mu-GDP, the exact profile holds.
 
-        Requires: the session is Gaussian-only from its first release to its last (theory 2.5).
+        Requires: the session is Gaussian-only from its first release to its last (docs/theorems.md, Lemma 7).
         """
         limit = _limit("mu_squared", mu_squared)
         return Filter("gdp", Gdp(_printed(mu_squared)), math.floor(limit * UNITS))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import overload
 
 from holdfast.check import Number, exact, integer, probability
@@ -36,11 +35,3 @@ def group_delta(epsilon: float, size: int, delta: float) -> float:
     if total > 700.0:
         return 1.0
     return min(1.0, up(delta * math.expm1(total) / math.expm1(epsilon)))
-
-
-def group_zcdp(rho: Number, size: int) -> float:
-    """The rho of `size` rows at once: size^2 * rho.
-
-    Reference: Bun and Steinke 2016, Prop. 1.9. Cost: O(1).
-    """
-    return float_up(exact("rho", rho) * Fraction(integer("size", size)) ** 2)

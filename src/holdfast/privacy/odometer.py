@@ -27,7 +27,7 @@ class Odometer:
     range around it; "stitched" of the least order as V grows without end.
     Requires: pure charges (probabilistic DP). The realised value is not a budget: stopping when it reaches a
     target is what Filter is for.
-    Reference: Whitehouse et al. 2023; theory 3(b). `around` is the epsilon near which the curve is
+    Reference: Whitehouse et al. 2023. `around` is the epsilon near which the curve is
     tightest.
     Cost: O(1) a charge.
     """

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from holdfast.errors import NoRuleError
 from holdfast.privacy import event as events
+from holdfast.privacy import key_losses
 from holdfast.privacy.conversion import pure_to_zcdp
 from holdfast.privacy.event import Event
 from holdfast.privacy.loss import Gdp, Pure, Zcdp
@@ -107,7 +108,7 @@ def _gaussian(event: events.Gaussian) -> Fraction:
 
 @theorem(events.Gaussian, "gdp")
 def _gaussian_gdp(event: events.Gaussian) -> Fraction:
-    """Theory 2.5: mu^2 = sensitivity^2/(variance - 4).
+    """docs/theorems.md, Lemma 7: mu^2 = sensitivity^2/(variance - 4).
 
     Discrete Gaussian noise is, up to a factor 1 + 1e-33 on each probability, a continuous Gaussian of
     variance s^2 - 4 followed by a draw on the integers that sees only the sum: post-processing. The factor
@@ -125,7 +126,7 @@ def _gaussian_gdp(event: events.Gaussian) -> Fraction:
 
 @theorem(events.Votes, "pure")
 def _votes(event: events.Votes) -> Fraction:
-    """Theory 1.2, 2.3: ln(1 + (1-2a)/(a n)) a vote, exactly."""
+    """Fish, Reyzin and Rubinstein 2020, Algorithm 3, exactly: ln(1 + (1-2a)/(a n)) a vote."""
     return event.votes * Fraction(_vote(event))
 
 
@@ -137,7 +138,7 @@ def _votes_squares(event: events.Votes) -> Fraction:
 
 @theorem(events.Votes, "zcdp")
 def _votes_zcdp(event: events.Votes) -> Fraction:
-    """Theory 2.3 T4v: a vote is eta-bounded-range, eta = ln[(a+B)(1-a)/(a(1-a-B))] with B = (1-2a)/n.
+    """docs/theorems.md, Theorem 16: a vote is eta-bounded-range, eta = ln[(a+B)(1-a)/(a(1-a-B))] with B = (1-2a)/n.
 
     The ratio is 1 + B/(a(1-a-B)); with a = p/q both parts are whole numbers, so nothing cancels.
     """
@@ -203,6 +204,30 @@ def _approximate_squares(event: events.ApproxMechanism) -> Fraction:
 def _declared_failure(event: events.ApproxMechanism | events.ConcentratedMechanism) -> Fraction:
     """The declared delta."""
     return event.delta
+
+
+@theorem(events.KeysByGaussian, "zcdp")
+def _gaussian_keys(event: events.KeysByGaussian) -> Fraction:
+    """`key_losses.gaussian_keys_rho`."""
+    return key_losses.gaussian_keys_rho(event)
+
+
+@theorem(events.KeysByGaussian, "failure")
+def _gaussian_keys_failure(event: events.KeysByGaussian) -> float:
+    """`key_losses.gaussian_keys_delta`."""
+    return key_losses.gaussian_keys_delta(event)
+
+
+@theorem(events.KeysByLogistic, "zcdp")
+def _logistic_keys(event: events.KeysByLogistic) -> Fraction:
+    """`key_losses.logistic_keys_rho`."""
+    return key_losses.logistic_keys_rho(event)
+
+
+@theorem(events.KeysByLogistic, "failure")
+def _logistic_keys_failure(event: events.KeysByLogistic) -> float:
+    """`key_losses.logistic_keys_delta`."""
+    return key_losses.logistic_keys_delta(event)
 
 
 @theorem(events.Laplace, "zcdp")

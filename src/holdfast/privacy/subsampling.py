@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 
-from holdfast.check import Number, exact, exact_positive, integer
-from holdfast.privacy.rounding import down, float_up, up
+from holdfast.check import Number, exact, integer
+from holdfast.privacy.rounding import float_up, up
 
 
 def subsampled(epsilon: Number, rows: int, of: int) -> float:
     """epsilon of an epsilon-DP mechanism run on `rows` of `of` rows drawn without replacement.
 
     Guarantee: ln(1 + (rows/of)(e^epsilon - 1))-DP. Requires: the subset is uniform and stays secret.
-    Reference: Balle, Barthe and Gaboardi 2018, Thm 9; theory 3(a); tight. Cost: O(1).
+    Reference: Balle, Barthe and Gaboardi 2018, Thm 9; tight. Cost: O(1).
     """
-    ell, n = _sizes(rows, of)
+    n = integer("of", of)
+    ell = integer("rows", rows, 1, n, "draw fewer rows")
     eps = float_up(exact("epsilon", epsilon))
     return min(eps, _log_one_plus(eps, ell / n)) if eps else 0.0
 
@@ -23,7 +24,7 @@ def subsampled_with_replacement(epsilon: Number, rows: int, of: int) -> float:
     """epsilon of an epsilon-DP mechanism run on `rows` independent draws out of `of` rows.
 
     Guarantee: rows * ln(1 + (e^epsilon - 1)/of)-DP, for every epsilon-DP mechanism on tables of `rows` rows.
-    Requires: the draws stay secret. Reference: theory 3(a), with the condition "if that is <= epsilon"
+    Requires: the draws stay secret. Reference: docs/theorems.md, section 5, with the condition "if that is <= epsilon"
     dropped: change the law of one draw at a time. With the other draws fixed in law, g(u) = P(output | this
     draw is u) moves by at most e^epsilon, so swapping the replaced row inside this draw changes the average
     of g by at most the factor 1 + (e^epsilon - 1)/of; multiply over the draws. Attained by Laplace noise. The
@@ -35,32 +36,9 @@ def subsampled_with_replacement(epsilon: Number, rows: int, of: int) -> float:
     return up(ell * _log_one_plus(eps, 1.0 / n)) if eps else 0.0
 
 
-def before_subsampling(epsilon: Number, rows: int, of: int) -> float:
-    """The largest inner epsilon that `subsampled` amplifies to no more than `epsilon`, rounded down.
-
-    Guarantee: subsampled(result, rows, of) <= epsilon, checked before it is returned.
-    Reference: theory 3(a), ln(1 + (of/rows)(e^epsilon - 1)). Cost: O(1).
-    """
-    ell, n = _sizes(rows, of)
-    target = float(exact_positive("epsilon", epsilon))
-    if target < 700.0:
-        inner = math.log1p(math.expm1(target) * (n / ell))
-    else:
-        inner = target + math.log(n / ell)
-    result, shrink = max(down(inner), math.nextafter(target, 0.0)), 2.0**-44
-    while result > 0.0 and subsampled(result, ell, n) > target:
-        result, shrink = down(result * (1.0 - shrink)), 2.0 * shrink
-    return result
-
-
 def _log_one_plus(epsilon: float, share: float) -> float:
     """ln(1 + share (e^epsilon - 1)), rounded up."""
     if epsilon < 700.0:
         return up(math.log1p(share * math.expm1(epsilon)))
     terms = epsilon, math.log(share)
     return up(sum(terms) + math.exp(-epsilon) / share, sum(map(abs, terms)))
-
-
-def _sizes(rows: int, of: int) -> tuple[int, int]:
-    n = integer("of", of)
-    return integer("rows", rows, 1, n, "draw fewer rows"), n

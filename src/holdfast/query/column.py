@@ -1,8 +1,9 @@
-"""What one column may hold: five declared types, each with a fixed code for every value and for NULL.
+"""What one column may hold: six declared types, each with a code for every value and for NULL.
 
 Rows reach the evaluator as *codes*. A discrete type with `codes` values uses 0 .. codes-1 in the smallest
 unsigned dtype that also holds `null_code` = codes, so NULL is always the largest code. A Real is its own
-float64 code and NULL is NaN. Codes keep the order of the values.
+float64 code and NULL is NaN. Codes keep the order of the values. The codes of a Text are places in a dictionary of the
+texts that occur (`holdfast.query.dictionary`), which is as secret as the rows.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ Codes: TypeAlias = NDArray[Any]
 
 INTEGER_LIMIT = 2**62
 MAX_LABELS = 2**20
+MAX_LENGTH = 2**16
 MAX_STEPS = 2**32  # a sum of 2^31 rows, each at most this many steps, still fits int64
 
 
@@ -143,11 +145,11 @@ class Category(_Discrete):
         if not labels:
             raise SchemaError("a Category needs at least one label, got none; write Category('no', 'yes')")
         if len(labels) > MAX_LABELS:
-            raise SchemaError(f"a Category may have at most {MAX_LABELS} labels, got {len(labels)}")
+            raise SchemaError(f"expected at most {MAX_LABELS} labels of a Category, got {len(labels)}")
         texts = tuple(_label(label) for label in labels)
         if len(set(texts)) < len(texts):
             twice = Counter(texts).most_common(1)[0][0]
-            raise SchemaError(f"the labels of a Category must be distinct, got {twice!r} twice")
+            raise SchemaError(f"expected distinct labels of a Category, got {twice!r} twice")
         object.__setattr__(self, "labels", texts)
         object.__setattr__(self, "places", {text: code for code, text in enumerate(texts)})
 
@@ -269,7 +271,7 @@ class Real:
         step = width / 2**20 if self.step is None else _finite(self.step, "Real step")
         if not (step > 0 and 1 <= width / step <= MAX_STEPS):
             raise SchemaError(
-                f"a Real's step must be positive and fit between 1 and 2^32 times into hi - lo = {width!r}, "
+                f"expected a Real's step that fits between 1 and 2^32 times into hi - lo = {width!r}, "
                 f"got {step!r}"
             )
         object.__setattr__(self, "step", step)
@@ -291,13 +293,59 @@ class Real:
         return {"type": self.kind, "lo": self.lo, "hi": self.hi, "step": self.grid}
 
 
-ColumnType: TypeAlias = Integer | Boolean | Category | Date | Real
+@constructed
+@dataclass(frozen=True, slots=True)
+class Text(_Discrete):
+    """Texts of at most `max_length` code points in normal form NFC, without NUL; any other value becomes NULL.
+
+    Whole numbers stand for their decimal text. `keys` are texts that a session has discovered, so that they are public;
+    an owner declares none.
+    """
+
+    max_length: int
+    keys: tuple[str, ...] | None = None
+    kind: ClassVar[str] = "text"
+    lo: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        length = _whole(self.max_length, "Text max_length")
+        if not 1 <= length <= MAX_LENGTH:
+            raise SchemaError(
+                f"expected max_length= of a Text from 1 to {MAX_LENGTH}, got {length}; say how long texts may be"
+            )
+        object.__setattr__(self, "max_length", length)
+        if self.keys is not None and not isinstance(self.keys, tuple):
+            raise SchemaError(
+                "expected no keys for a Text, got some; they are discovered, and known labels are a Category"
+            )
+
+    @property
+    def codes(self) -> int:
+        return 2**32 - 1
+
+    def canonical(self, value: object) -> str | None:
+        """The text that a value stands for, or None: NULL."""
+        return reading.text_of(value, self.max_length)
+
+    def encode_array(self, values: NDArray[Any]) -> Codes:
+        """Codes of an array of texts, whole numbers or objects, with their dictionary. Total on values."""
+        from holdfast.query.dictionary import encoded
+
+        if (flat := _flat(values)).dtype.kind not in "USTOiu":
+            raise reading.impossible(flat, self.kind)
+        return encoded(flat.tolist(), self)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"type": self.kind, "max_length": self.max_length}
+
+
+ColumnType: TypeAlias = Integer | Boolean | Category | Date | Real | Text
 
 
 def column_from_json(fields: object) -> ColumnType:
     """The column type that `to_json` wrote."""
     if not isinstance(fields, dict):
-        raise SchemaError(f"a column is declared by a table of settings, got {type(fields).__name__}")
+        raise SchemaError(f"expected a table of settings for a column, got {type(fields).__name__}")
     rest = dict(fields)
     kind = rest.pop("type", None)
     try:
@@ -310,13 +358,15 @@ def column_from_json(fields: object) -> ColumnType:
                 return Real(**rest)
             case "date":
                 return Date(**rest)
+            case "text" if set(rest) == {"max_length"}:
+                return Text(**rest)
             case "category" if set(rest) == {"labels"} and isinstance(rest["labels"], list | tuple):
                 return Category(*rest["labels"])
     except TypeError:
         pass  # a setting is missing or unknown: the message below names them all
     raise SchemaError(
         "a column is type='integer' with lo, hi; 'real' with lo, hi and perhaps step; 'date' with lo, hi; "
-        f"'category' with labels; or 'boolean'; got type={kind!r} with {sorted(map(str, rest))}"
+        f"'category' with labels; 'text' with max_length; or 'boolean'; got type={kind!r} with {sorted(map(str, rest))}"
     )
 
 
@@ -342,13 +392,13 @@ def _whole(value: Any, name: str, error: type[HoldfastError] = SchemaError) -> i
 
 def _finite(value: Any, name: str) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise SchemaError(f"{name} must be a number, got {shown(value)}")
+        raise SchemaError(f"expected a number as {name}, got {shown(value)}")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise SchemaError(f"{name} must be finite, got {number!r}")
+        raise SchemaError(f"expected a finite number as {name}, got {number!r}")
     return number + 0.0  # -0.0 becomes 0.0
 
 
@@ -361,13 +411,13 @@ def _day(value: Any, name: str, error: type[HoldfastError] = SchemaError) -> int
 
 def _in_order(lo: float, hi: float, name: str) -> None:
     if lo > hi:
-        raise SchemaError(f"{name} bounds are the wrong way round: lo={lo!r} is above hi={hi!r}")
+        raise SchemaError(f"expected {name} bounds with lo <= hi, got lo={lo!r} and hi={hi!r}; swap them")
 
 
 def _label(label: object) -> str:
     if isinstance(label, bool | np.bool_) or not isinstance(label, str | int | np.integer):
-        raise SchemaError(f"a Category's labels are texts or whole numbers, got {shown(label)}")
+        raise SchemaError(f"expected texts or whole numbers as a Category's labels, got {shown(label)}")
     text = str(label)
     if "\0" in text or not reading.is_utf8(text):
-        raise SchemaError(f"a label must be valid text without NUL characters, got {text!r}")
+        raise SchemaError(f"expected labels of valid text without NUL characters, got {text!r}")
     return text

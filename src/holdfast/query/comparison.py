@@ -13,9 +13,10 @@ import numpy as np
 from holdfast.check import near
 from holdfast.errors import QueryError
 from holdfast.query import expression as arithmetic
-from holdfast.query.column import Boolean, Category, Date, Integer, Real
+from holdfast.query.column import Boolean, Category, Date, Integer, Real, Text
+from holdfast.query.dictionary import normal
 from holdfast.query.expression import Add, Column, Constant, Expression, Negate, Subtract, constant
-from holdfast.query.predicate import Compare, Never, NotNull, Predicate, among, conjunction
+from holdfast.query.predicate import Compare, Never, NotNull, Predicate, TextTest, among, conjunction
 from holdfast.query.ranges import Ranges, after, before, complement, domain, union
 from holdfast.query.reading import day_of
 from holdfast.query.schema import Schema
@@ -91,11 +92,13 @@ def _settled(op: str, left: Operand, right: Operand) -> Predicate:
     """Two literals."""
     if isinstance(left, Fraction) and isinstance(right, Fraction):
         return conjunction() if TESTS[op](left, right) else Never()
-    raise QueryError("a comparison needs a column on one side at least")
+    raise QueryError("a comparison needs a column on one side at least; name one")
 
 
 def _column(op: str, name: str, right: Fraction | str | bool, schema: Schema) -> Predicate:
     kind = schema[name]
+    if isinstance(kind, Text):
+        return _text(op, name, right, kind)
     pieces: Ranges
     number: Fraction | int
     if isinstance(kind, Real):
@@ -116,18 +119,57 @@ def _column(op: str, name: str, right: Fraction | str | bool, schema: Schema) ->
     return among(name, _whole_pieces(op, number, *domain(kind)), kind)
 
 
+def _text(op: str, name: str, right: Fraction | str | bool, kind: Text) -> Predicate:
+    if op not in ("=", "<>"):
+        raise QueryError(
+            f"{quoted(name)} is a text column and has no order; use =, <>, IN, LIKE, starts_with or length"
+        )
+    if not isinstance(right, str):
+        raise QueryError(f"{quoted(name)} is a text column; compare it with a text such as 'JFK'")
+    text = kind.canonical(right)
+    if text is None:  # no row has it
+        return Never() if op == "=" else NotNull(name)
+    return TextTest(name, op, text)
+
+
+def text_pattern(test: str, name: str, pattern: str, positive: bool) -> Predicate:
+    """name LIKE pattern, or starts_with(name, pattern), in its one form; or the rows where it is false."""
+    pattern = normal(pattern)
+    if (set(pattern) == {"%"}) if test == "LIKE" else not pattern:  # every text
+        return NotNull(name) if positive else Never()
+    if test == "LIKE" and not set("%_").intersection(pattern):
+        return TextTest(name, "=" if positive else "<>", pattern)
+    return TextTest(name, test if positive else f"NOT {test}", pattern)
+
+
+def text_length(op: str, name: str, right: Operand, kind: Text) -> Predicate:
+    """length(name) op right."""
+    number = _number(right, f"length({quoted(name)}) is a number")
+    pieces = _whole_pieces(op, number, 0, kind.max_length)
+    if not pieces:
+        return Never()
+    (first, last), *more = pieces
+    if (first, last) == (0, kind.max_length):
+        return NotNull(name)
+    if more:
+        return TextTest(name, "length <>", int(last) + 1)
+    if first == last:
+        return TextTest(name, "length =", int(first))
+    return TextTest(name, "length <=", int(last)) if first == 0 else TextTest(name, "length >=", int(first))
+
+
 def _two(op: str, left: Expression, right: Expression, schema: Schema) -> Predicate:
     """Two expressions, both with columns."""
     if op in (">", ">=") or (op in ("=", "<>") and str(right) < str(left)):
         op, left, right = FLIPPED[op], right, left
     for side in (left, right):
-        if isinstance(side, Column) and isinstance(schema[side.name], Category | Boolean):
+        if isinstance(side, Column) and isinstance(schema[side.name], Category | Boolean | Text):
             raise QueryError(
                 f"{quoted(side.name)} is a {schema[side.name].kind} column; compare it with a value"
             )
     dates = [isinstance(side, Column) and isinstance(schema[side.name], Date) for side in (left, right)]
     if any(dates) and not all(dates):
-        raise QueryError("a date can only be compared with a date")
+        raise QueryError("a date can only be compared with a date; write '2020-01-31'")
     (lo, hi), (low, high) = arithmetic.range(left, schema), arithmetic.range(right, schema)
     if isinstance(lo, float) or isinstance(low, float):  # the sides will meet as floats, after rounding
         lo, hi, low, high = map(float, (lo, hi, low, high))
@@ -243,6 +285,7 @@ def _label(right: Operand, name: str, kind: Category) -> int:
     label = str(right) if isinstance(right, str | Fraction) else ""
     if isinstance(right, bool) or label not in kind.places:
         raise QueryError(
-            f"{quoted(name)} has the labels {listed(kind.labels)}, got {label!r}{near(label, kind.labels)}"
+            f"expected one of the labels {listed(kind.labels)} of {quoted(name)}, got {label!r}"
+            f"{near(label, kind.labels)}"
         )
     return kind.places[label]

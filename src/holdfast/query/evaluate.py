@@ -17,8 +17,9 @@ from holdfast.errors import InputError
 from holdfast.query import expression as arithmetic
 from holdfast.query.column import Real
 from holdfast.query.comparison import TESTS
+from holdfast.query.dictionary import texts_of
 from holdfast.query.expression import Expression
-from holdfast.query.predicate import Always, And, Compare, In, IsNull, Never, NotNull, Or, Predicate
+from holdfast.query.predicate import Always, And, Compare, In, IsNull, Never, NotNull, Or, Predicate, TextTest
 from holdfast.query.ranges import domain
 from holdfast.query.schema import Schema
 
@@ -60,6 +61,8 @@ def _compiled(predicate: Predicate, schema: Schema) -> Test:
             return lambda block: ~null(block)
         case Compare():
             return _compare(predicate, schema)
+        case TextTest():
+            return _text(predicate, schema)
         case And(parts):
             return _joined([_compiled(part, schema) for part in parts], np.logical_and)
         case Or(parts):
@@ -112,6 +115,20 @@ def _null(name: str, schema: Schema) -> Test:
         return lambda block: np.isnan(codes(block))
     top = kind.dtype.type(kind.null_code)
     return lambda block: codes(block) >= top
+
+
+def _text(leaf: TextTest, schema: Schema) -> Test:
+    """Only blocks that know their dictionaries can be asked: those that a desk hands out."""
+    name, value = leaf.column, leaf.value
+    negated = leaf.test.startswith("NOT ") or leaf.test.endswith("<>")
+    test = leaf.test.removeprefix("NOT ").replace("<>", "=")
+    null = _null(name, schema)
+
+    def passed(block: Block) -> Mask:
+        found = texts_of(block[name]).passing(test, value)
+        return ~(found | null(block)) if negated else found
+
+    return passed
 
 
 def _in(leaf: In, schema: Schema) -> Test:

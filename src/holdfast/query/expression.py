@@ -9,16 +9,18 @@ out first, and one that comes out whole is a whole number.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from holdfast.errors import QueryError
-from holdfast.query.column import INTEGER_LIMIT, Boolean, Category, Date, Real
+from holdfast.query.column import INTEGER_LIMIT, Boolean, Category, Date, Real, Text
 from holdfast.query.schema import Schema
 from holdfast.query.wording import quoted
 
@@ -110,22 +112,28 @@ def height(expression: Expression) -> int:
     return 1 + max(map(height, below)) if below else 0
 
 
-def range(expression: Expression, schema: Schema) -> tuple[float, float]:
-    """The least and greatest value, by interval arithmetic on the declared bounds.
+def range(
+    expression: Expression,
+    schema: Schema,
+    known: Mapping[Expression, tuple[float, float]] = MappingProxyType({}),
+) -> tuple[float, float]:
+    """The least and greatest value, by interval arithmetic on the declared bounds, and on those that are `known`.
 
-    Guarantee: every value of `compute` on declared values lies within. Integers bound integers. Float
-    rounding is monotone, so bounds computed in float64 hold for values computed in float64. A Date counts
-    days.
+    Guarantee: every value of `compute` on declared values lies within, on the rows where what is known holds. Integers
+    bound integers. Float rounding is monotone, so bounds computed in float64 hold for values computed in float64. A
+    Date counts days.
     Raises QueryError if a column has no arithmetic, or an integer may leave ±2^62, or a float be infinite.
     """
     match expression:
         case Column(name):
             column = schema[name]
-            if isinstance(column, Category | Boolean):
-                raise QueryError(f"{name} is a {column.kind} column and has no arithmetic")
-            return column.lo, column.hi
+            if isinstance(column, Category | Boolean | Text):
+                raise QueryError(
+                    f"{name} is a {column.kind} column and has no arithmetic; compare it, or group by it"
+                )
+            found: tuple[float, float] = column.lo, column.hi
         case Constant(value):
-            found: tuple[float, float] = (value, value)
+            found = (value, value)
         case _:
             operands = children(expression)
             for operand in operands:
@@ -133,17 +141,21 @@ def range(expression: Expression, schema: Schema) -> tuple[float, float]:
                     raise QueryError(
                         f"{operand.name} is a date column and has no arithmetic; compare it instead"
                     )
-            parts = [range(operand, schema) for operand in operands]
+            parts = [range(operand, schema, known) for operand in operands]
             if any(isinstance(bound, float) for part in parts for bound in part):
                 parts = [(float(lo), float(hi)) for lo, hi in parts]
             found = _interval(expression, parts)
     lo, hi = found
     if isinstance(lo, int):
         if lo < -INTEGER_LIMIT or hi > INTEGER_LIMIT:
-            raise QueryError(f"{expression} may leave ±2^62, where integers are no longer exact")
+            raise QueryError(
+                f"{expression} may leave ±2^62, where integers are no longer exact; scale it down"
+            )
     elif not (math.isfinite(lo) and math.isfinite(hi)):
-        raise QueryError(f"{expression} may leave the range of floating-point numbers")
-    return lo, hi
+        raise QueryError(f"{expression} may leave the range of floating-point numbers; scale it down")
+    low, high = known.get(expression, found)
+    # What is known and what is computed exclude each other only where no row is meant.
+    return (max(lo, low), min(hi, high)) if max(lo, low) <= min(hi, high) else found
 
 
 def is_integer(expression: Expression, schema: Schema) -> bool:
@@ -217,7 +229,7 @@ def constant(value: int | float | Fraction) -> Constant:
     try:
         return Constant(float(value))
     except OverflowError:
-        raise QueryError("the number is too large for arithmetic") from None
+        raise QueryError("the number is too large for arithmetic; write a smaller one") from None
 
 
 def add(left: Expression, right: Expression) -> Expression:
@@ -317,7 +329,7 @@ def _interval(node: Expression, parts: list[tuple[float, float]]) -> tuple[float
             return lo - high, hi - low
         case Multiply():
             corners = [lo * low, lo * high, hi * low, hi * high]
-            return min(corners), max(corners)
+            return max(min(corners), lo * 0) if _is_square(node) else min(corners), max(corners)
         case Negate():
             return -hi, -lo
         case Absolute():
@@ -325,6 +337,17 @@ def _interval(node: Expression, parts: list[tuple[float, float]]) -> tuple[float
         case Least():
             return min(p[0] for p in parts), min(p[1] for p in parts)
     return max(p[0] for p in parts), max(p[1] for p in parts)
+
+
+def _is_square(product: Multiply) -> bool:
+    """Whether every factor stands in it an even number of times: then it is not negative, after rounding too."""
+    return all(count % 2 == 0 for count in Counter(_factors(product)).values())
+
+
+def _factors(expression: Expression) -> list[Expression]:
+    if isinstance(expression, Multiply):
+        return _factors(expression.left) + _factors(expression.right)
+    return [expression]
 
 
 def _factor(expression: Expression) -> str:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.check import LARGEST, between, shown, whole
-from holdfast.errors import InputError, QueryError
+from holdfast.errors import InputError, QueryError, UndiscoveredError
+from holdfast.query.dictionary import texts_of
 from holdfast.query.reading import day_of
-from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema
+from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema, Text
 
 MAX_GROUPS = 65_536
 _UNIT_BINS = 4096
@@ -76,10 +77,41 @@ class Grouping:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyGroups:
+    """The groups of a text column: one for each discovered key; NULL and every other text is in none."""
+
+    column: str
+    labels: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        return len(self.labels)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    @property
+    def bounds(self) -> tuple[str, ...]:
+        """What tells these groups from others."""
+        return self.labels
+
+    def groups(self, block: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+        """The group of each row, or -1."""
+        return texts_of(block[self.column]).places(self.labels)
+
+    def sql(self) -> str:
+        raise InputError("expected groups that an engine can tell, got those of texts; read the rows")
+
+
+Groups: TypeAlias = Grouping | KeyGroups
+
+
+@dataclass(frozen=True, slots=True)
 class Cross:
     """The groups of two columns at once, the inner one running fastest."""
 
-    outer: Grouping
+    outer: Groups
     inner: Grouping
 
     @property
@@ -100,8 +132,23 @@ class Cross:
         return f"({self.outer.sql()}) * {self.inner.size} + ({self.inner.sql()})"
 
 
-def grouping(schema: Schema, column: str, edges: Sequence[Any] | None = None) -> Grouping:
-    """The groups of a declared column.
+def grouping(schema: Schema, column: str, edges: Sequence[Any] | None = None) -> Groups:
+    """The groups of a column: those that its declaration gives (`declared_groups`), or its discovered keys.
+
+    UndiscoveredError for a text column whose keys nobody knows.
+    """
+    kind = schema.get(column) if isinstance(column, str) else None
+    if not isinstance(kind, Text):
+        return declared_groups(schema, column, edges)
+    if edges is not None:
+        raise InputError(f"expected no edges for {column!r}, got some; its groups are its keys")
+    if not kind.keys:
+        raise UndiscoveredError(column, kind.keys is not None)
+    return KeyGroups(column, kind.keys)
+
+
+def declared_groups(schema: Schema, column: str, edges: Sequence[Any] | None = None) -> Grouping:
+    """The groups of a column that is no text.
 
     Without `edges`: each category, each truth value, each integer or day of a small range, or equal bins.
     With `edges` (sorted): the bins [e0, e1), [e1, e2), ...; the last one includes its upper edge.
@@ -115,6 +162,8 @@ def grouping(schema: Schema, column: str, edges: Sequence[Any] | None = None) ->
     if column not in schema:
         raise QueryError(f"there is no column {column!r}; the columns are {', '.join(schema)}")
     kind = schema[column]
+    if isinstance(kind, Text):
+        raise QueryError(f"{column!r} is a text column, which has no bins; declare it as a Category")
     if isinstance(kind, Category | Boolean):
         if edges is not None:
             raise InputError(f"expected no edges for {column!r}, got some; it has declared categories")

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from holdfast.query import expression, predicate
 from holdfast.query.evaluate import compile_expression, compile_predicate
 from holdfast.query.expression import Expression
-from holdfast.query.grouping import Cross, Grouping
+from holdfast.query.grouping import Cross, Groups
 from holdfast.query.predicate import Predicate
 from holdfast.query.render import render_expression, render_predicate
 from holdfast.query.schema import Schema
+from holdfast.query.unit_schema import Over, RowSchema, by_unit, event_rows
 
 Block = Mapping[str, NDArray[Any]]
 
@@ -42,14 +43,19 @@ class Measurement:
 
     With `value` None each such row contributes `weight`; otherwise it contributes its value on the grid
     (0 where the value is NULL). Totals are int64 and exact.
+
+    With `over` these rows are the events of units, at most `over.most` of each, and a contribution is that of a unit:
+    the sum over its events. Guarantee (docs/theorems.md, Theorem 46): it lies in `over.most` times the convex hull of
+    0 and what one row can contribute.
     """
 
     schema: Schema
     where: Predicate
     value: Expression | None = None
     grid: Grid | None = None
-    by: Grouping | Cross | None = None
+    by: Groups | Cross | None = None
     weight: int = 1
+    over: Over | None = None
 
     @property
     def size(self) -> int:
@@ -64,20 +70,27 @@ class Measurement:
             needed |= expression.columns(self.value)
         if self.by is not None:
             needed.update(self.by.columns)
-        return tuple(name for name in self.schema if name in needed)
+        ordered = self.schema.ordered(needed)
+        return ordered if self.over is None else (*ordered, self.over.table)
 
     @property
     def low(self) -> int:
-        """The least contribution of a row; 0 is always possible."""
-        return 0 if self.grid is None else min(self.grid.low, 0)
+        """The least contribution of a row, or of all rows of a unit; 0 is always possible."""
+        return 0 if self.grid is None else min(self.grid.low, 0) * self.most
 
     @property
     def high(self) -> int:
-        """The greatest contribution of a row."""
-        return self.weight if self.grid is None else max(self.grid.high, 0)
+        """The greatest contribution of a row, or of all rows of a unit."""
+        return (self.weight if self.grid is None else max(self.grid.high, 0)) * self.most
+
+    @property
+    def most(self) -> int:
+        """How many rows of a unit are added up."""
+        return 1 if self.over is None else self.over.most
 
     def totals(self, block: Block) -> NDArray[np.int64]:
-        """The totals over a block of rows (codes by column)."""
+        """The totals over a block of rows (codes by column), or over the events of a block of units."""
+        block = self._rows(block)
         chosen = compile_predicate(self.where, self.schema)(block)
         if self.by is None and self.value is None:
             return np.array([np.count_nonzero(chosen) * self.weight], dtype=np.int64)
@@ -92,7 +105,18 @@ class Measurement:
         return _exact_bincount(groups[chosen], contributions[chosen], self.size)
 
     def contributions(self, block: Block) -> NDArray[Any]:
-        """What each row contributes, without groups: truth values if all it can be is 0 or 1."""
+        """What each row or unit contributes, without groups: truth values if all it can be is 0 or 1."""
+        if self.over is not None:
+            return by_unit(self._contributions(self._rows(block)), block[self.over.table])
+        return self._contributions(block)
+
+    def _rows(self, block: Block) -> Block:
+        if self.over is None:
+            return block
+        assert isinstance(self.schema, RowSchema)
+        return event_rows(block, self.schema)
+
+    def _contributions(self, block: Block) -> NDArray[Any]:
         chosen = compile_predicate(self.where, self.schema)(block)
         units = self._units(block)
         if units is None:
@@ -115,6 +139,7 @@ class Measurement:
 
     def sql(self, relation: str) -> str:
         """A query for (group, total) over a relation that holds the same codes; absent groups are 0."""
+        assert self.over is None, "events of units are not in one relation"
         where = render_predicate(self.where, self.schema)
         group = "0" if self.by is None else self.by.sql()
         return (

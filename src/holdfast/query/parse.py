@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from holdfast.errors import InputError, QueryError
 from holdfast.query import expression as arithmetic
-from holdfast.query.column import INTEGER_LIMIT, Boolean
-from holdfast.query.comparison import NEGATED, Operand, comparison
+from holdfast.query.column import INTEGER_LIMIT, Boolean, Text
+from holdfast.query.comparison import FLIPPED, NEGATED, Operand, comparison, text_length, text_pattern
 from holdfast.query.expression import Column, Expression, constant
 from holdfast.query.predicate import Always, IsNull, Never, NotNull, Predicate, conjunction, disjunction
 from holdfast.query.quick_parser import plain_predicate
@@ -28,12 +28,13 @@ MAX_OPERATIONS = 64
 """Arithmetic operations on top of one another; a sum of 65 terms has that many."""
 
 _CACHED_TEXT = 4096
-_COMPARISONS = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">=", "eq": "=", "neq": "<>"}
+COMPARISONS = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">=", "eq": "=", "neq": "<>"}
 _OPERATIONS: dict[str, Callable[[Expression, Expression], Expression]] = {
     "add": arithmetic.add,
     "sub": arithmetic.subtract,
     "mul": arithmetic.multiply,
 }
+_PATTERNS = {"like": "LIKE", "startswith": "starts_with"}
 _CONTENT = ("column", "name", "number", "string")
 Node = Any  # sqlglot's expression; its classes move between releases, their keys do not
 Made = TypeVar("Made")
@@ -46,6 +47,11 @@ def parse_predicate(text: str, schema: Schema) -> Predicate:
     before.
     """
     return _remembered(text, schema, _predicate_cached, _predicate)
+
+
+def condition_of(where: str | Predicate, schema: Schema) -> Predicate:
+    """A condition: a text is parsed, and what was parsed on its way, by the same columns, is taken as it is."""
+    return where if isinstance(where, Predicate) else parse_predicate(where, schema)
 
 
 def parse_expression(text: str, schema: Schema) -> Expression:
@@ -130,9 +136,9 @@ class Converter:
         except ParseError as error:
             raise self._unreadable(error) from None
         except RecursionError:
-            raise QueryError("the question is nested too deeply", self.text, 0) from None
+            raise QueryError("the question is nested too deeply; take it apart", self.text, 0) from None
         if len(trees) != 1 or trees[0] is None:
-            raise QueryError("cannot read the question", self.text, 0)
+            raise QueryError("cannot read the question; write one condition", self.text, 0)
         return trees[0]
 
     def predicate(self, node: Node, positive: bool) -> Predicate:
@@ -145,8 +151,8 @@ class Converter:
         if key in ("and", "or"):
             parts = [self.predicate(part, positive) for part in _chain(node, key)]
             return conjunction(*parts) if (key == "and") == positive else disjunction(*parts)
-        if key in _COMPARISONS:
-            return self._compared(_COMPARISONS[key], node.this, node.expression, positive)
+        if key in COMPARISONS:
+            return self._compared(COMPARISONS[key], node.this, node.expression, positive)
         if key == "between":
             low = self._compared(">=", node.this, node.args["low"], positive)
             high = self._compared("<=", node.this, node.args["high"], positive)
@@ -157,6 +163,8 @@ class Converter:
                 raise self.refusal("IN needs a list of values in parentheses", node)
             parts = [self._compared("=", node.this, choice, positive) for choice in choices]
             return disjunction(*parts) if positive else conjunction(*parts)
+        if key in _PATTERNS:
+            return self._pattern(_PATTERNS[key], node, positive)
         if key == "is":
             return self._is(node, positive)
         if key == "boolean":
@@ -181,7 +189,30 @@ class Converter:
         self._placed(lambda: arithmetic.range(found, self.schema), node)
         return found
 
+    def _pattern(self, test: str, node: Node, positive: bool) -> Predicate:
+        name, pattern = self._text_column(node.this, test), _bare(node.expression)
+        if pattern.key != "literal" or not pattern.is_string:
+            raise self.refusal(f"{test} needs a text in quotes", node)
+        # sqlglot's newer releases keep the NOT of NOT LIKE inside.
+        inverse = bool(node.args.get("negate"))
+        return text_pattern(test, name, self.token(pattern).value, positive != inverse)
+
+    def _text_column(self, node: Node, test: str) -> str:
+        node = _bare(node)
+        name = self.name(node) if node.key == "column" else None
+        if name is None or not isinstance(self.schema[name], Text):
+            raise self.refusal(f"{test} applies to a text column only", node)
+        return name
+
     def _compared(self, op: str, left: Node, right: Node, positive: bool) -> Predicate:
+        if _bare(right).key == "length":
+            op, left, right = FLIPPED[op], right, left
+        if _bare(left).key == "length":
+            name = self._text_column(_bare(left).this, "length")
+            kind, number = self.schema[name], self._operand(right)
+            assert isinstance(kind, Text)
+            wanted = op if positive else NEGATED[op]
+            return self._placed(lambda: text_length(wanted, name, number, kind), right)
         sides = self._operand(left), self._operand(right)
         op = op if positive else NEGATED[op]
         if isinstance(sides[0], Column):
@@ -244,6 +275,14 @@ class Converter:
             raise self.refusal("a whole number in arithmetic must be within ±2^62", node)
         return self._placed(lambda: constant(operand), node)
 
+    def number_literal(self, node: Node) -> Fraction | None:
+        """A number as it is written, perhaps with a minus; None for anything else."""
+        node = _bare(node)
+        if node.key == "neg":
+            inner = self.number_literal(node.this)
+            return None if inner is None else -inner
+        return self.literal(node) if node.key == "literal" and not node.is_string else None
+
     def literal(self, node: Node) -> Fraction:
         digits = self.token(node).value
         _, _, exponent = digits.lower().partition("e")
@@ -286,8 +325,12 @@ class Converter:
         place = min(details.get("col") or 0, len(self.tokens) - 1)
         token = self.tokens[place]
         if place == len(self.tokens) - 1 and not str(details.get("description")).startswith("Invalid"):
-            return QueryError("the question ends too early", self.text, len(self.text))
-        return QueryError(f"cannot read the question at {token.value!r}", self.text, token.start)
+            return QueryError("the question ends too early; write the rest", self.text, len(self.text))
+        return QueryError(
+            f"cannot read the question at {token.value!r}; look at what stands before it",
+            self.text,
+            token.start,
+        )
 
 
 def _chain(node: Node, key: str) -> Iterator[Node]:

@@ -81,6 +81,16 @@ class Compare(_Written):
 
 
 @dataclass(frozen=True, slots=True)
+class TextTest(_Written):
+    """A test of a text column, false where it is NULL: "=", "LIKE", "starts_with" (and "<>", "NOT ..."), or a length
+    ("length <=", "length >=", "length =", "length <>")."""
+
+    column: str
+    test: str
+    value: str | int
+
+
+@dataclass(frozen=True, slots=True)
 class And(_Written):
     parts: tuple[Predicate, ...]
 
@@ -90,13 +100,13 @@ class Or(_Written):
     parts: tuple[Predicate, ...]
 
 
-Predicate: TypeAlias = Always | Never | In | IsNull | NotNull | Compare | And | Or
+Predicate: TypeAlias = Always | Never | In | IsNull | NotNull | Compare | TextTest | And | Or
 Leaf: TypeAlias = In | IsNull | NotNull
 
 
 def columns(predicate: Predicate) -> frozenset[str]:
     """The names of the columns it reads."""
-    if isinstance(predicate, Leaf):
+    if isinstance(predicate, Leaf | TextTest):
         return frozenset((predicate.column,))
     if isinstance(predicate, Compare):
         return arithmetic.columns(predicate.left) | arithmetic.columns(predicate.right)
@@ -207,6 +217,8 @@ def _order(predicate: Predicate) -> tuple[Any, ...]:
             return 3, name, ranges, null
         case Compare(op, left, right):
             return 4, str(left), op, str(right)
+        case TextTest(name, test, value):
+            return 7, name, test, str(value)
         case And(parts):
             return 5, tuple(map(_order, parts))
         case Or(parts):

@@ -68,6 +68,17 @@ def plain_predicate(text: str, schema: Schema) -> Predicate | None:
     return found
 
 
+def plain_names(text: str) -> list[str] | None:
+    """The names in an everyday text; None if it is none, or calls a function."""
+    if len(text) > _LONGEST or not _PLAIN.fullmatch(text):
+        return None
+    tokens = _TOKEN.findall(text)
+    names = [token.isidentifier() and token.lower() not in _KEYWORDS for token in tokens]
+    if any(name and follower == "(" for name, follower in zip(names, tokens[1:], strict=False)):
+        return None
+    return [token for name, token in zip(names, tokens, strict=True) if name]
+
+
 class _Reader:
     """Reads tokens from left to right. `positive` says whether the number of NOTs around is even."""
 
@@ -193,6 +204,7 @@ def _operand(token: str, schema: Schema) -> Operand:
         return Fraction(token) if "." in token else Fraction(int(token))
     if token in _TRUTHS:
         return _TRUTHS[token]
-    if token in _KEYWORDS or not token.isidentifier() or token not in schema:
+    name = None if token in _KEYWORDS or not token.isidentifier() else schema.spelling(token)
+    if name is None:
         raise _NotPlain
-    return Column(token)
+    return Column(name)

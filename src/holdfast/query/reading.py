@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import unicodedata
 from collections.abc import Callable
 from decimal import ROUND_HALF_DOWN, ROUND_HALF_UP, Decimal
 from fractions import Fraction
@@ -47,7 +48,7 @@ def integers(values: NDArray[Any], lo: int, hi: int, kind: str) -> tuple[Ints, M
         case "U" | "S" | "T" | "O":
             return _each(values, lambda v: _whole_of(v, lo, hi), lo, np.dtype(np.int64))
         case _:
-            raise _impossible(values, kind)
+            raise impossible(values, kind)
     return np.clip(whole, lo, hi), null
 
 
@@ -63,7 +64,7 @@ def reals(values: NDArray[Any], lo: float, hi: float, kind: str) -> NDArray[np.f
             floats, null = _each(values, lambda v: _real_of(v, lo, hi), lo, np.dtype(np.float64))
             floats[null] = np.nan
         case _:
-            raise _impossible(values, kind)
+            raise impossible(values, kind)
     clamped: NDArray[np.float64] = np.clip(floats, lo, hi) + 0.0  # + 0.0 turns -0.0 into 0.0
     return clamped
 
@@ -79,7 +80,7 @@ def truths(values: NDArray[Any], kind: str) -> NDArray[np.uint8]:
             codes, null = _each(values, _truth_of, 2, np.dtype(np.uint8))
             codes[null] = 2
         case _:
-            raise _impossible(values, kind)
+            raise impossible(values, kind)
     return codes
 
 
@@ -103,7 +104,7 @@ def labels(values: NDArray[Any], declared: tuple[str, ...], dtype: np.dtype[Any]
             codes, missing = _each(values, lambda v: _place_of(v, place), null, dtype)
             codes[missing] = null
             return codes
-    raise _impossible(values, kind)
+    raise impossible(values, kind)
 
 
 def days(values: NDArray[Any], kind: str) -> tuple[Ints, Mask]:
@@ -122,7 +123,7 @@ def days(values: NDArray[Any], kind: str) -> tuple[Ints, Mask]:
         return day, null
     if values.dtype.kind in "USTO":
         return _each(values, day_of, 0, np.dtype(np.int64))
-    raise _impossible(values, kind)
+    raise impossible(values, kind)
 
 
 def day_of(value: object) -> int | None:
@@ -145,6 +146,25 @@ def day_of(value: object) -> int | None:
 def date_of(day: int) -> datetime.date:
     """The date that many days after 1970-01-01."""
     return datetime.date.fromordinal(day + _EPOCH)
+
+
+def text_of(value: object, longest: int) -> str | None:
+    """The text of at most so many code points that a value stands for, in NFC; None for any other value.
+
+    NFC makes a text at most four times shorter (U+1F82), so what is longer than that needs no look: a long run of marks
+    would take quadratic time.
+    """
+    if isinstance(value, bytes):
+        try:
+            value = value.decode()
+        except UnicodeDecodeError:
+            return None
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        value = str(int(value)) if -(2**64) < value < 2**64 else None
+    if not isinstance(value, str) or len(value) > 4 * longest or "\0" in value or not is_utf8(value):
+        return None
+    text = unicodedata.normalize("NFC", value)
+    return text if len(text) <= longest else None
 
 
 def is_utf8(text: str) -> bool:
@@ -261,5 +281,6 @@ def _place_of(value: object, place: dict[str, int]) -> int | None:
     return None if text is None else place.get(text)
 
 
-def _impossible(values: NDArray[Any], kind: str) -> DataError:
+def impossible(values: NDArray[Any], kind: str) -> DataError:
+    """The refusal of a dtype that can never hold the declared kind."""
     return DataError(f"a column of dtype {values.dtype} cannot be read as {kind}; convert it before opening")

@@ -17,8 +17,8 @@ from holdfast.errors import InputError, QueryError
 from holdfast.query import predicate as tree
 from holdfast.query.evaluate import compile_predicate
 from holdfast.query.grouping import Grouping
-from holdfast.query.parse import parse_predicate
-from holdfast.query.predicate import Always, And, Compare, In, IsNull, Never, NotNull, Or, Predicate
+from holdfast.query.parse import condition_of
+from holdfast.query.predicate import Always, And, Compare, In, IsNull, Never, NotNull, Or, Predicate, TextTest
 from holdfast.query.ranges import before, domain, intersection
 from holdfast.query.schema import ColumnType, Real
 from holdfast.query.universe import Universe
@@ -57,8 +57,7 @@ def region(universe: Universe, where: str | Predicate) -> Region:
     QueryError where a bin holds both rows that satisfy it and rows that do not; the message names the column.
     Cost: nothing of the size of the universe, unless the condition compares columns with one another.
     """
-    condition = parse_predicate(where, universe.schema) if isinstance(where, str) else where
-    return _region(universe, condition)
+    return _region(universe, condition_of(where, universe.schema))
 
 
 def factors(universe: Universe, values: Mapping[str, Sequence[float]]) -> Region:
@@ -123,6 +122,8 @@ def _mask(universe: Universe, condition: Predicate) -> NDArray[np.bool_]:
             return reduce(np.logical_or, [_mask(universe, part) for part in parts])
         case Compare():
             return _compared(universe, condition)
+        case TextTest(name):
+            return _along(np.empty(0, dtype=np.bool_), universe.axis(name), d)  # no universe has it: refused
 
 
 def _leaf(universe: Universe, leaf: In | IsNull | NotNull) -> NDArray[np.bool_]:

@@ -6,6 +6,7 @@ DuckDB and keeps to what PostgreSQL and Spark read alike. It agrees with the eva
 
 from __future__ import annotations
 
+from holdfast.errors import InputError
 from holdfast.query import expression as arithmetic
 from holdfast.query.column import ColumnType, Real
 from holdfast.query.expression import (
@@ -20,7 +21,7 @@ from holdfast.query.expression import (
     Negate,
     Subtract,
 )
-from holdfast.query.predicate import Always, And, Compare, In, IsNull, Never, NotNull, Or, Predicate
+from holdfast.query.predicate import Always, And, Compare, In, IsNull, Never, NotNull, Or, Predicate, TextTest
 from holdfast.query.schema import Schema
 from holdfast.query.wording import always_quoted
 
@@ -44,6 +45,8 @@ def render_predicate(predicate: Predicate, schema: Schema) -> str:
             return _joined([*pieces, _null(name, schema[name])] if null else pieces, "OR")
         case Compare(op, left, right):
             return f"{render_expression(left, schema)} {op} {render_expression(right, schema)}"
+        case TextTest():
+            raise InputError("expected codes that an engine can compare, got a test of texts; read the rows")
         case And(parts):
             return _joined([render_predicate(part, schema) for part in parts], "AND")
         case Or(parts):

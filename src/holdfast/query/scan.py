@@ -7,13 +7,16 @@ declared columns. Columns become quoted identifiers, so that no name is ever tak
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from holdfast.check import near
 from holdfast.errors import QueryError
+from holdfast.query.folding import FOLDED, Piece, folded
 from holdfast.query.schema import Schema
+from holdfast.query.unit_schema import RowSchema, UnitSchema
 
 MAX_TEXT = 65_536
 """Characters in a question."""
@@ -24,9 +27,11 @@ MAX_TERMS = 2048
 """Operators, keywords and function calls in a question."""
 
 _SIGNS = frozenset(["(", ")", ",", "+", "-", "*", "<", "<=", ">", ">=", "=", "==", "<>", "!="])
-_KEYWORDS = frozenset(["and", "or", "not", "in", "between", "is", "null", "true", "false"])
-_FUNCTIONS = frozenset(["abs", "least", "greatest"])
-_SELECT_KEYWORDS = frozenset(["select", "from", "where", "as"]) | {"group by"}
+_KEYWORDS = frozenset(["and", "or", "not", "in", "between", "is", "null", "true", "false", "like"])
+_FUNCTIONS = frozenset(["abs", "least", "greatest", "length", "starts_with"])
+_SELECT_KEYWORDS = frozenset(
+    ["select", "from", "where", "as", "having", "limit", "asc", "desc", "group by", "order by"]
+)
 _SELECT_FUNCTIONS = frozenset(["count", "sum", "avg", "median", "quantile_cont"])
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _WORD = re.compile(r"[^\W\d][\w$]*(?:\s+[^\W\d][\w$]*)*")
@@ -43,31 +48,20 @@ class Token:
     """sqlglot's own token type."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A token as sqlglot sees it."""
-
-    source: Any
-    text: str
-    start: int
-    quote: str = ""
-
-    @property
-    def word(self) -> str:
-        return " ".join(self.text.lower().split())
-
-
-_END = _Piece(None, "", 0)
+_END = Piece(None, "", 0)
 
 
 def scan(text: str, schema: Schema, *, select: bool = False) -> list[Token]:
     """The tokens of a question, each one admissible by itself; QueryError at the first that is not."""
-    if len(text) > MAX_TEXT:
-        raise QueryError(f"a question may have {MAX_TEXT} characters, got {len(text)}; ask a shorter one")
+    check_length(text)
     keywords = _KEYWORDS | _SELECT_KEYWORDS if select else _KEYWORDS
     functions = _FUNCTIONS | _SELECT_FUNCTIONS if select else _FUNCTIONS
-    pieces = _split(text)
+    pieces: Sequence[Piece] = split(text)
+    if isinstance(schema, UnitSchema | RowSchema):
+        pieces = folded(pieces, text, select=select)
     tokens: list[Token] = []
+    aliases: set[str] = set()
+    arranging = False
     for piece, follower in zip(pieces, [*pieces, _END][1:], strict=True):
         kind = _kind(piece, follower, keywords)
         if kind == "date":
@@ -78,6 +72,11 @@ def scan(text: str, schema: Schema, *, select: bool = False) -> list[Token]:
             raise QueryError(problem, text, piece.start)
         if kind == "column" and after in ("from", "as"):
             kind = "name"
+            if after == "as":
+                aliases.add(piece.text)
+        elif kind == "column" and arranging and piece.text in aliases:
+            kind = "name"  # what was selected under this name, and no column that may be called the same
+        arranging = arranging or (kind == "keyword" and piece.word in ("having", "order by"))
         if kind == "column":
             value = _column(piece, schema, text)
         else:
@@ -87,6 +86,12 @@ def scan(text: str, schema: Schema, *, select: bool = False) -> list[Token]:
         raise QueryError("the question is empty; write a condition such as age > 40", text, 0)
     check_size(tokens, text)
     return tokens
+
+
+def check_length(text: str) -> None:
+    """Refuse a text before it is split."""
+    if len(text) > MAX_TEXT:
+        raise QueryError(f"a question may have {MAX_TEXT} characters, got {len(text)}; ask a shorter one")
 
 
 def check_size(tokens: Iterable[Token], text: str) -> None:
@@ -126,7 +131,7 @@ def check_size(tokens: Iterable[Token], text: str) -> None:
             raise QueryError(f"a question may have {MAX_TERMS} terms; ask a shorter one", text, token.start)
 
 
-def _kind(piece: _Piece, follower: _Piece, keywords: frozenset[str]) -> str:
+def _kind(piece: Piece, follower: Piece, keywords: frozenset[str]) -> str:
     if piece.quote:
         return "string" if piece.quote == "'" else "column"
     if piece.text in _SIGNS:
@@ -143,7 +148,7 @@ def _kind(piece: _Piece, follower: _Piece, keywords: frozenset[str]) -> str:
 
 
 def _problem(
-    kind: str, piece: _Piece, after: str, tokens: list[Token], functions: frozenset[str]
+    kind: str, piece: Piece, after: str, tokens: list[Token], functions: frozenset[str]
 ) -> str | None:
     """What is wrong with a piece at its place, if anything."""
     if kind == "unknown":
@@ -161,7 +166,8 @@ def _problem(
     return None
 
 
-def _split(text: str) -> list[_Piece]:
+@lru_cache(maxsize=256)
+def split(text: str) -> tuple[Piece, ...]:
     """sqlglot's tokens; nothing but white space may lie between them."""
     import sqlglot
     from sqlglot.errors import TokenError
@@ -170,7 +176,7 @@ def _split(text: str) -> list[_Piece]:
         # After an opening parenthesis no word can start one of sqlglot's raw commands (SHOW, CALL, ...).
         raw = sqlglot.tokenize("(" + text)[1:]
     except TokenError:
-        raise QueryError("a quote or a comment is never closed", text, _unclosed(text)) from None
+        raise QueryError("a quote or a comment is never closed; close it", text, _unclosed(text)) from None
     pieces = []
     end = 0
     for token in raw:
@@ -178,16 +184,16 @@ def _split(text: str) -> list[_Piece]:
         _check_gap(text, end, start)
         end = token.end
         quote = text[start] if token.token_type.name in ("STRING", "IDENTIFIER") else ""
-        pieces.append(_Piece(token.token_type, token.text, start, quote))
+        pieces.append(Piece(token.token_type, token.text, start, quote))
     _check_gap(text, end, len(text))
-    return pieces
+    return tuple(pieces)
 
 
 def _check_gap(text: str, start: int, end: int) -> None:
     gap = text[start:end]
     if gap.strip():
         place = start + len(gap) - len(gap.lstrip())
-        raise QueryError("comments are not part of the language", text, place)
+        raise QueryError("comments are not part of the language; leave them out", text, place)
 
 
 def _unclosed(text: str) -> int:
@@ -201,14 +207,39 @@ def _unclosed(text: str) -> int:
     return 0
 
 
-def _column(piece: _Piece, schema: Schema, text: str) -> str:
+def _column(piece: Piece, schema: Schema, text: str) -> str:
     """The declared name; without quotes, upper and lower case are the same where only one column fits."""
     name = piece.text
+    if isinstance(schema, UnitSchema | RowSchema):
+        return _across(piece, schema, text)
     if name in schema:
         return name
     alike = [] if piece.quote else [known for known in schema if known.casefold() == name.casefold()]
     if len(alike) == 1:
         return alike[0]
     if not piece.quote and piece.source.name != "VAR":
-        raise QueryError(f"{name.upper()} is not part of the language", text, piece.start)
-    raise QueryError(f"there is no column {name!r}{near(name, schema)}", text, piece.start)
+        raise QueryError(f"{name.upper()} is not part of the language; ask without it", text, piece.start)
+    advice = near(name, schema) or "; name one that is declared"
+    raise QueryError(f"there is no column {name!r}{advice}", text, piece.start)
+
+
+def _across(piece: Piece, schema: UnitSchema | RowSchema, text: str) -> str:
+    """The one name of a column of units or their events, or of what events say of a unit."""
+    of = schema if isinstance(schema, UnitSchema) else schema.of
+    try:
+        if piece.quote == FOLDED:
+            return of.read(piece.text).name
+        found = schema.spelling(piece.text)
+    except QueryError as error:
+        raise QueryError(str(error), text, piece.start) from None
+    if found is not None:
+        return found
+    alike = [known for known in schema if known.casefold() == piece.text.casefold()]
+    if len(alike) == 1 and not piece.quote:
+        return alike[0]
+    raise QueryError(of.unknown(piece.text), text, piece.start)
+
+
+def is_word(piece: Piece) -> bool:
+    """Whether a piece may be a name."""
+    return piece.sign not in _KEYWORDS and bool(_WORD.fullmatch(piece.text))

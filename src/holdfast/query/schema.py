@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,12 @@ from holdfast.query.column import (
     Date,
     Integer,
     Real,
+    Text,
     column_from_json,
 )
 from holdfast.query.reading import is_utf8
 
-__all__ = ["Boolean", "Category", "ColumnType", "Date", "Integer", "Real", "Schema"]
+__all__ = ["Boolean", "Category", "ColumnType", "Date", "Integer", "Real", "Schema", "Text"]
 
 
 @constructed
@@ -58,7 +59,7 @@ class Schema(Mapping[str, ColumnType]):
             _check_name(name)
             if not isinstance(column, ColumnType):
                 raise SchemaError(
-                    f"column {name!r} must be Integer, Real, Category, Boolean or Date, got "
+                    f"expected Integer, Real, Category, Boolean, Date or Text as column {name!r}, got "
                     f"{column if isinstance(column, type) else type(column).__name__}"
                 )
         object.__setattr__(self, "_columns", columns)
@@ -95,6 +96,15 @@ class Schema(Mapping[str, ColumnType]):
     def __repr__(self) -> str:
         return f"Schema({', '.join(f'{name}={column!r}' for name, column in self.items())})"
 
+    def spelling(self, name: str) -> str | None:
+        """The declared name of a column, however it is written; None if there is none."""
+        return name if name in self else None
+
+    def ordered(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Names in the declared order."""
+        wanted = frozenset(names)
+        return tuple(name for name in self if name in wanted)
+
     def to_json(self) -> dict[str, Any]:
         """A JSON value; columns are a list, so that the order survives sorted keys."""
         return {"columns": [{"name": name, **column.to_json()} for name, column in self.items()]}
@@ -103,14 +113,14 @@ class Schema(Mapping[str, ColumnType]):
     def from_json(cls, value: object) -> Schema:
         """The schema that `to_json` wrote."""
         if not isinstance(value, Mapping) or not isinstance(value.get("columns"), list):
-            raise SchemaError("expected a JSON object with a list of columns")
+            raise SchemaError("expected a JSON object with a list of columns, got another value")
         columns: dict[str, ColumnType] = {}
         for entry in value["columns"]:
             fields = dict(entry) if isinstance(entry, Mapping) else {}
             name = fields.pop("name", None)
             _check_name(name)
             if name in columns:
-                raise SchemaError(f"column names must be distinct, got {name!r} twice")
+                raise SchemaError(f"expected distinct names of columns, got {name!r} twice")
             columns[name] = _named(name, fields)
         return cls.from_mapping(columns)
 
@@ -124,12 +134,12 @@ class Schema(Mapping[str, ColumnType]):
         try:
             tree = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise SchemaError(f"{path} is not a TOML file: {error}") from None
+            raise SchemaError(f"{path} is not a TOML file: {error}; write [columns.NAME] tables") from None
         except OSError as error:
-            raise SchemaError(f"{path} cannot be read: {error.strerror}") from None
+            raise SchemaError(f"{path} cannot be read: {error.strerror}; see to the file") from None
         columns = tree.get("columns")
         if not isinstance(columns, dict) or set(tree) != {"columns"}:
-            raise SchemaError(f"{path} must hold [columns.NAME] tables only, got {sorted(tree)}")
+            raise SchemaError(f"expected only [columns.NAME] tables in {path}, got {sorted(tree)}")
         return cls.from_mapping({name: _named(name, fields) for name, fields in columns.items()})
 
     def to_toml(self) -> str:
@@ -151,9 +161,9 @@ def _named(name: str, fields: object) -> ColumnType:
 
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name or not is_utf8(name):
-        raise SchemaError(f"a column name must be a non-empty text, got {name!r}")
+        raise SchemaError(f"expected a non-empty text as the name of a column, got {name!r}")
     if any(unicodedata.category(c) == "Cc" for c in name):
-        raise SchemaError(f"a column name may not hold control characters, got {name!r}")
+        raise SchemaError(f"expected the name of a column without control characters, got {name!r}")
 
 
 def _toml(value: str | float | list[Any]) -> str:

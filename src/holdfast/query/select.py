@@ -1,18 +1,21 @@
 """Whole SELECT statements: a few aggregates over one table, with at most one WHERE and one GROUP BY column.
 
-SELECT smoker, avg(income) FROM people WHERE age > 40 GROUP BY smoker
+SELECT smoker, avg(income) AS mean FROM people WHERE age > 40 GROUP BY smoker ORDER BY mean DESC LIMIT 3
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
 from holdfast.errors import InputError, QueryError
-from holdfast.query.column import Boolean, Category, Real
+from holdfast.query.arrangement import Arrangement, Combined, Compared, Having
+from holdfast.query.column import Boolean, Category, Date, Real, Text
+from holdfast.query.comparison import FLIPPED, NEGATED
 from holdfast.query.expression import Column, Expression
-from holdfast.query.parse import Converter
+from holdfast.query.parse import COMPARISONS, Converter
 from holdfast.query.predicate import Always, Predicate
 from holdfast.query.scan import scan
 from holdfast.query.schema import Schema
@@ -20,7 +23,16 @@ from holdfast.query.wording import quoted
 
 MAX_AGGREGATES = 64
 
-_ROLES = {"expressions", "from", "from_", "where", "group"}  # the clause of FROM is spelt either way
+_ROLES = {
+    "expressions",
+    "from",
+    "from_",
+    "where",
+    "group",
+    "having",
+    "order",
+    "limit",
+}  # the clause of FROM is spelt either way
 _KINDS = {"count": "count", "sum": "sum", "avg": "avg", "median": "quantile", "quantile_cont": "quantile"}
 
 
@@ -47,6 +59,8 @@ class Select:
     by: str | None
     where: Predicate
     table: str = field(default="t", compare=False)
+    arrangement: Arrangement = field(default=Arrangement(()), compare=False)
+    """What is done with the groups once they are released."""
 
 
 def parse_select(text: str, schema: Schema) -> Select:
@@ -62,10 +76,12 @@ def parse_select(text: str, schema: Schema) -> Select:
 def _parse(text: str, schema: Schema) -> Select:
     tokens = scan(text, schema, select=True)
     if tokens[0].value != "select":
-        raise QueryError("a statement starts with SELECT", text, tokens[0].start)
+        raise QueryError(
+            "a statement starts with SELECT; write it, or ask for a fraction", text, tokens[0].start
+        )
     for token in tokens[1:]:
         if token.value == "select" and token.kind == "keyword":
-            raise QueryError("a SELECT inside another is not in the language", text, token.start)
+            raise QueryError("a SELECT inside another is not in the language; ask twice", text, token.start)
     reader = Converter(text, schema, tokens)
     node = reader.parsed(statement=True)
     if node.key != "select":
@@ -80,13 +96,109 @@ def _parse(text: str, schema: Schema) -> Select:
     condition = reader.predicate(where.this, positive=True) if where else Always()
     aggregates = [found for item in node.expressions if (found := _item(reader, item, by)) is not None]
     if not 1 <= len(aggregates) <= MAX_AGGREGATES:
-        raise QueryError(f"select between 1 and {MAX_AGGREGATES} aggregates, got {len(aggregates)}", text, 0)
-    return Select(tuple(aggregates), by, condition, table)
+        raise QueryError(
+            f"expected between 1 and {MAX_AGGREGATES} aggregates, got {len(aggregates)}", text, 0
+        )
+    return Select(tuple(aggregates), by, condition, table, _arrangement(reader, node, aggregates, by))
+
+
+def _arrangement(reader: Converter, node: Any, aggregates: list[Aggregate], by: str | None) -> Arrangement:
+    """ORDER BY, HAVING and LIMIT over what is selected."""
+    having, order, limit = (node.args.get(role) for role in ("having", "order", "limit"))
+    if having is not None and by is None:
+        raise reader.refusal("HAVING chooses among groups, and there is no GROUP BY", having)
+
+    def place(item: Any) -> int | None:
+        """Which aggregate an item means; None for the groups."""
+        if item.key == "column" and reader.token(item.this).kind != "name":
+            if reader.name(item) == by:
+                return None
+        elif item.key == "literal" and not item.is_string:
+            number = reader.literal(item)
+            grouped = by is not None and len(node.expressions) > len(aggregates)
+            if number == 1 and grouped:
+                return None
+            if number.denominator == 1 and 1 <= number - grouped <= len(aggregates):
+                return int(number) - grouped - 1
+        else:
+            found = _selected(reader, item, aggregates, by)
+            if found is not None:
+                return found
+        raise reader.refusal(
+            "expected something that is selected: its alias, its place, or as it is written", item
+        )
+
+    def dated(aggregate: int) -> bool:
+        """Whether an aggregate is a date, which no number compares with."""
+        value = aggregates[aggregate].expression
+        return isinstance(value, Column) and isinstance(reader.schema[value.name], Date)
+
+    orders = []
+    for item in [] if order is None else order.expressions:
+        orders.append((place(item.this), bool(item.args.get("desc"))))
+    return Arrangement(
+        tuple(aggregate.label for aggregate in aggregates),
+        tuple(orders),
+        None if having is None else _having(reader, having.this, place, dated, positive=True),
+        None if limit is None else _limit(reader, limit),
+    )
+
+
+def _selected(reader: Converter, item: Any, aggregates: list[Aggregate], by: str | None) -> int | None:
+    """The place of an aggregate, by its alias or as it is written."""
+    if item.key == "column":
+        labels = [aggregate.label for aggregate in aggregates]
+        name = reader.token(item.this).value
+        return labels.index(name) if name in labels else None
+    wanted = _item(reader, item, by)
+    for place, aggregate in enumerate(aggregates):
+        if wanted is not None and replace(aggregate, label="") == replace(wanted, label=""):
+            return place
+    return None
+
+
+def _having(
+    reader: Converter,
+    node: Any,
+    place: Callable[[Any], int | None],
+    dated: Callable[[int], bool],
+    *,
+    positive: bool,
+) -> Having:
+    """A condition on released values: comparisons with numbers, AND, OR and NOT."""
+    key = node.key
+    if key == "paren":
+        return _having(reader, node.this, place, dated, positive=positive)
+    if key == "not":
+        return _having(reader, node.this, place, dated, positive=not positive)
+    if key in ("and", "or"):
+        parts = (
+            _having(reader, part, place, dated, positive=positive) for part in (node.this, node.expression)
+        )
+        return Combined(tuple(parts), (key == "and") == positive)
+    if key in COMPARISONS:
+        op = COMPARISONS[key]
+        left, right = node.this, node.expression
+        if left.key in ("literal", "neg"):
+            left, right, op = right, left, FLIPPED[op]
+        number = reader.number_literal(right)
+        aggregate = place(left)
+        if number is not None and aggregate is not None and not dated(aggregate):
+            return Compared(aggregate, op if positive else NEGATED[op], float(number))
+    raise reader.refusal("HAVING compares what is selected with numbers", node)
+
+
+def _limit(reader: Converter, clause: Any) -> int:
+    node = clause.expression
+    number = reader.number_literal(node)
+    if number is None or number.denominator != 1 or number < 1:
+        raise reader.refusal("LIMIT takes a whole number of at least 1", node)
+    return min(number.numerator, 2**31)
 
 
 def _table(reader: Converter, clause: Any) -> str:
     if clause is None:
-        raise QueryError("FROM and a table are missing", reader.text, len(reader.text))
+        raise QueryError("FROM and a table are missing; write FROM t", reader.text, len(reader.text))
     table = clause.this
     if (
         table.key != "table"
@@ -167,6 +279,6 @@ def _column(reader: Converter, node: Any) -> str:
 
 def _ordered(reader: Converter, node: Any) -> str:
     name = _column(reader, node)
-    if isinstance(reader.schema[name], Category | Boolean):
+    if isinstance(reader.schema[name], Category | Boolean | Text):
         raise reader.refusal(f"{quoted(name)} has no order, so it has no quantiles", node)
     return name

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.query.column import Boolean, Category, ColumnType, Date, Integer, Real
-from holdfast.query.predicate import Always, And, Compare, In, IsNull, Never, NotNull, Or, Predicate
+from holdfast.query.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
+from holdfast.query.predicate import Always, And, Compare, In, IsNull, Never, NotNull, Or, Predicate, TextTest
 from holdfast.query.ranges import Ranges, after, before, complement, domain
 from holdfast.query.wording import quoted, string
 
@@ -27,6 +27,17 @@ def spelt(predicate: Predicate) -> str:
             return f"{quoted(name)} IS NOT NULL"
         case Compare(op, left, right):
             return f"{left} {op} {right}"
+        case TextTest(name, test, value):
+            return _text(quoted(name), test, value)
+
+
+def _text(name: str, test: str, value: str | int) -> str:
+    subject, _, sign = test.rpartition(" ")
+    if subject == "length":
+        return f"length({name}) {sign} {value}"
+    if sign == "starts_with":
+        return f"{test}({name}, {string(str(value))})"
+    return f"{name} {test} {string(str(value))}"
 
 
 def _is_choice(part: Predicate) -> bool:
@@ -45,6 +56,7 @@ def _pieces(leaf: In) -> list[str]:
     elif isinstance(kind, Real):
         pieces = [_between(name, lo, hi, kind) for lo, hi in leaf.ranges]
     else:
+        assert not isinstance(kind, Text)  # its tests are no sets of codes
         pieces = _numbers(name, leaf.ranges, kind)
     return [*pieces, f"{name} IS NULL"] if leaf.null else pieces
 

@@ -8,20 +8,25 @@ from typing import Literal
 
 from holdfast.errors import QueryError
 from holdfast.query import expression
+from holdfast.query.bounds import bounds
+from holdfast.query.difference import DifferenceMeasurement
 from holdfast.query.expression import Expression
 from holdfast.query.function import FunctionMeasurement, RowFunction
-from holdfast.query.grouping import Cross, Grouping
+from holdfast.query.grouping import Cross, Grouping, Groups
 from holdfast.query.measurement import Grid, Measurement
 from holdfast.query.predicate import Always, NotNull, Predicate, conjunction
 from holdfast.query.schema import Real, Schema
+from holdfast.query.unit_schema import Over, UnitSchema
 
-Kind = Literal["fraction", "count", "sum", "mean", "histogram", "quantile"]
+Kind = Literal["fraction", "count", "sum", "mean", "histogram", "quantile", "difference"]
 Neighbours = Literal["replace-one", "add-remove"]
 
 LEVELS = 2**20
 """How finely a real number is cut for sums and means, unless its column declares a step."""
 
 _LARGEST_TOTAL = 2**60
+_TRUTHS = Grid(0, 1, 0, 1, exact=True)
+"""What a fraction of events adds up: 1 where the condition holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +41,20 @@ class Statistic:
     kind: Kind
     where: Predicate
     value: Expression | None = None
-    by: Grouping | None = None
+    by: Groups | None = None
     rank: Fraction | None = None
     bins: Grouping | None = None
     function: RowFunction | None = None
+    over: Over | None = None
+    """The events that it is about; None if it is about rows, or about units."""
+    other: Predicate | None = None
+    """Of a difference, the condition that is taken away."""
+    expect: Fraction | None = None
+    """Of a difference, on which share of the rows the conditions are guessed to disagree."""
 
     def __str__(self) -> str:
+        if self.other is not None:
+            return f"difference of (where {self.where}) and (where {self.other})"
         if self.function is not None:
             return f"mean of {self.function}"
         subject = "" if self.value is None else expression.text(self.value)
@@ -52,17 +65,21 @@ class Statistic:
             parts.append(f"where {self.where}")
         if self.by is not None:
             parts.append(f"by {self.by.column}")
+        if self.over is not None:
+            parts.append(str(self.over))
         return " ".join(parts)
 
-    @property
-    def shape(self) -> tuple[object, ...]:
-        """All of the question but which rows it chooses: what a plan depends on."""
-        return self.kind, self.value, self.by, self.rank, self.bins, self.function
+    def shape(self, schema: Schema) -> tuple[object, ...]:
+        """What a plan depends on: all of the question but which rows it chooses, and how far these can differ."""
+        ends = None if self.value is None else bounds(self.value, self.where, _columns(self, schema))
+        compared = (self.other is not None, self.other == self.where, self.expect)
+        return self.kind, self.value, self.by, self.rank, self.bins, self.function, self.over, ends, compared
 
     @property
     def identity(self) -> str:
         """A text that is equal exactly when the questions are."""
         token = "" if self.function is None else self.function.token
+        token += "" if self.expect is None else f"expect {self.expect}"
         return f"{self} {token} {[None if g is None else g.bounds for g in (self.by, self.bins)]}"
 
 
@@ -83,7 +100,7 @@ class Workload:
     """
 
     statistic: Statistic
-    measurements: tuple[Measurement | FunctionMeasurement, ...]
+    measurements: tuple[Measurement | FunctionMeasurement | DifferenceMeasurement, ...]
     unit: float
     rounding: float
 
@@ -92,12 +109,23 @@ class Workload:
         """The number of totals, over all measurements."""
         return sum(measurement.size for measurement in self.measurements)
 
+    @property
+    def most(self) -> int:
+        """How many rows of a unit are added up; 1 where the rows are the units."""
+        return 1 if self.statistic.over is None else self.statistic.over.most
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether it is a sum over a count of rows, both secret."""
+        return len(self.measurements) == 2
+
     def sensitivity(self, neighbours: Neighbours = "replace-one") -> Sensitivity:
         """How far all totals together can move.
 
         Guarantee: under replace-one a row leaves one group and enters another (both at full contribution),
         or changes its value within one group, or appears or disappears from the selection; the largest of
-        these. Under add/remove it appears or disappears.
+        these. Under add/remove it appears or disappears. A unit of `most` rows does so `most` times as far
+        (docs/theorems.md, Theorem 46).
         """
         largest = [max(-m.low, m.high) for m in self.measurements]
         one_l1, one_l2 = sum(largest), sum(size * size for size in largest)
@@ -110,45 +138,68 @@ class Workload:
         )
 
 
+def _columns(statistic: Statistic, schema: Schema) -> Schema:
+    """The columns that a question may use: of rows, of units, or of events."""
+    if statistic.over is None:
+        return schema
+    assert isinstance(schema, UnitSchema)
+    return schema.of_rows(statistic.over.table)
+
+
 def workload(statistic: Statistic, schema: Schema, rows: int) -> Workload:
     """The totals that answer a statistic; a quantile selects among bins by theirs."""
     if statistic.function is not None:
         parts = (FunctionMeasurement(schema, statistic.function, presence) for presence in (False, True))
         return Workload(statistic, tuple(parts), 1 / LEVELS, 0.5 / LEVELS)
-    count = Measurement(schema, statistic.where, by=statistic.by)
+    over, most = statistic.over, 1 if statistic.over is None else statistic.over.most
+    schema = _columns(statistic, schema)
+    count = Measurement(schema, statistic.where, by=statistic.by, over=over)
+    if statistic.other is not None:
+        difference = DifferenceMeasurement(schema, statistic.where, statistic.other)
+        return Workload(statistic, (difference,), 1 / rows, 0.0)
+    if statistic.kind == "fraction" and over is not None:
+        chosen = Measurement(schema, statistic.where, grid=_TRUTHS, by=statistic.by, over=over)
+        return Workload(
+            statistic, (chosen, Measurement(schema, Always(), by=statistic.by, over=over)), 1.0, 0.0
+        )
     if statistic.kind == "fraction":
         return Workload(statistic, (count,), 1 / rows, 0.0)
     if statistic.bins is not None:
         by = statistic.bins if statistic.by is None else Cross(statistic.by, statistic.bins)
-        return Workload(statistic, (Measurement(schema, statistic.where, by=by),), 1.0, 0.0)
+        return Workload(statistic, (Measurement(schema, statistic.where, by=by, over=over),), 1.0, 0.0)
     if statistic.kind in ("count", "histogram"):
         return Workload(statistic, (count,), 1.0, 0.0)
     value = statistic.value
     assert value is not None
     present = conjunction(statistic.where, *(NotNull(name) for name in sorted(expression.columns(value))))
     if statistic.kind == "sum":
-        grid = _grid(value, schema, rows, centred=False)
-        total = Measurement(schema, present, value, grid, statistic.by)
-        return Workload(statistic, (total,), grid.step, 0.0 if grid.exact else rows * grid.step / 2)
-    grid = _grid(value, schema, rows, centred=True)
-    total = Measurement(schema, present, value, grid, statistic.by)
+        grid = _grid(value, present, schema, rows * most, centred=False)
+        total = Measurement(schema, present, value, grid, statistic.by, over=over)
+        return Workload(statistic, (total,), grid.step, 0.0 if grid.exact else rows * most * grid.step / 2)
+    grid = _grid(value, present, schema, rows * most, centred=True)
+    total = Measurement(schema, present, value, grid, statistic.by, over=over)
     # Weighing a row's presence like the largest value costs nothing: changing a value from one end of its
     # range to the other already moves the totals at least as far.
     weight = max(grid.high, -grid.low, 1)
-    counted = Measurement(schema, present, by=statistic.by, weight=weight)
+    counted = Measurement(schema, present, by=statistic.by, weight=weight, over=over)
     return Workload(statistic, (total, counted), grid.step, 0.0 if grid.exact else grid.step / 2)
 
 
-def _grid(value: Expression, schema: Schema, rows: int, *, centred: bool) -> Grid:
-    low, high = expression.range(value, schema)
+def _grid(value: Expression, where: Predicate, schema: Schema, rows: int, *, centred: bool) -> Grid:
+    """Steps for the values that can be on the rows where the condition holds."""
+    low, high = bounds(value, where, schema)
     if expression.is_integer(value, schema):
         low, high = int(low), int(high)
         origin = (low + high) // 2 if centred else 0
         if max(high - origin, origin - low) * rows < _LARGEST_TOTAL:
             return Grid(origin, 1, low - origin, high - origin, exact=True)
+    declared = declared_step(value, schema)
     origin_real = (low + high) / 2 if centred else 0.0
+    if centred and declared is not None:  # stay on the owner's grid
+        middle = sum(expression.range(value, schema)) / 2
+        origin_real = middle + round((origin_real - middle) / declared) * declared
     reach = max(high - origin_real, origin_real - low)
-    step = declared_step(value, schema) or reach / LEVELS
+    step = declared or reach / LEVELS
     if not step > 0:
         raise QueryError(f"{expression.text(value)} is always the same number; there is nothing to ask")
     while reach / step * rows >= _LARGEST_TOTAL:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from holdfast.check import shown
 from holdfast.errors import InputError, QueryError
 from holdfast.query.column import ColumnType, Real
-from holdfast.query.grouping import Grouping, grouping, is_list
+from holdfast.query.grouping import Grouping, declared_groups, is_list
 from holdfast.query.predicate import IsNull
 from holdfast.query.ranges import before, domain
 from holdfast.query.render import render_predicate
@@ -162,4 +162,4 @@ def _axis(schema: Schema, column: str, edges: Sequence[Any] | None) -> Grouping:
     kind = schema.get(column)
     if edges is None and isinstance(kind, Real):
         edges = np.linspace(kind.lo, kind.hi, REAL_BINS + 1).tolist()
-    return grouping(schema, column, edges)
+    return declared_groups(schema, column, edges)

@@ -7,15 +7,26 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 KEYWORDS = re.compile(
-    "and|or|not|in|between|is|null|true|false|date|abs|least|greatest|select|from|where|group|by|as",
+    "and|or|not|in|between|is|null|true|false|date|abs|least|greatest|select|from|where|group|by|as|like"
+    "|starts_with|length",
     re.IGNORECASE,
 )
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-@lru_cache(maxsize=1024)
+class Spelt(str):
+    """The name of a column that is written as it is: with its table in front, or as an aggregate of events."""
+
+    __slots__ = ()
+
+
 def quoted(name: str) -> str:
     """A column name as an identifier: bare where that is unmistakable, else in double quotes."""
+    return name if isinstance(name, Spelt) else _quoted(name)
+
+
+@lru_cache(maxsize=1024)
+def _quoted(name: str) -> str:
     if _PLAIN.fullmatch(name) and not KEYWORDS.fullmatch(name):
         return name
     return always_quoted(name)

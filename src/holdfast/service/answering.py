@@ -17,6 +17,7 @@ from holdfast.query.universe import universe
 from holdfast.query.wording import quoted
 from holdfast.session import Answer, Plan, Session
 from holdfast.session.price import Price
+from holdfast.session.private_choice import conditions_of
 from holdfast.session.session import Agree, in_steps
 
 Released = dict[str, Any]
@@ -89,6 +90,8 @@ class Measuring(Answering[Interval]):
         return all(self.session.known.put(self._read))
 
     def steps(self, agree: Agree) -> Steps[Answer] | None:
+        if self._read.arrangement is not None and self._read.arrangement.changes:
+            return None
         steps = in_steps(self.session, self._read, agree)
         return steps[0] if len(steps) == 1 else None
 
@@ -106,16 +109,20 @@ class Sampling(Answering[Sample]):
 class Choosing(Answering[Select]):
     """A private choice among conditions."""
 
+    def __init__(self, asked: Select, session: Session, table: str) -> None:
+        super().__init__(asked, session, table)
+        self._choice = self._given() | {"scores": conditions_of(session.schema, asked.candidates, None)}
+
     def put(self, call: str) -> Released:
-        chosen = self.session.select(**self._given())
+        chosen = self.session.select(**self._choice)
         names = ("candidate", "index", "candidates", "loss", "confidence", "epsilon", "mechanism")
         return {"kind": "selection"} | {name: getattr(chosen, name) for name in names}
 
     def known(self) -> bool:
-        return self.session.known.select(**self._given())
+        return self.session.known.select(**self._choice)
 
     def plans(self) -> list[Plan | Price]:
-        return [self.session.estimate.select(**self._given())]
+        return [self.session.estimate.select(**self._choice)]
 
 
 class Watching(Answering[OpenSparseVector]):
@@ -125,12 +132,13 @@ class Watching(Answering[OpenSparseVector]):
         super().__init__(asked, session, table)
         printable("name", asked.name)
         if isinstance(asked, question.Above):
-            parse_predicate(asked.where, session.schema)
+            self._condition = parse_predicate(asked.where, session.schema)
 
     def put(self, call: str) -> Released:
         vector = self.session.sparse_vector(**self._given())
         if isinstance(self.asked, question.Above):
-            told: Released = {"kind": "above", "above": vector.above(self.asked.where, call=call)}
+            compared = vector.compare(self._condition, call=call)
+            told: Released = {"kind": "above", "above": compared.above, "within": compared.within}
         else:
             told = {"kind": "sparse-vector", "name": self.asked.name}
         # Where it stands: all of it follows from its answers.
@@ -151,12 +159,12 @@ class Weighing(Answering[OpenWeights]):
         printable("name", asked.name)
         over = universe(session.schema, asked.columns, asked.edges, nulls=asked.nulls, most=MOST_CELLS)
         if isinstance(asked, question.Weigh):
-            region(over, asked.where)
+            self._region = region(over, asked.where)
 
     def put(self, call: str) -> Released:
         weights = self._weights()
         if isinstance(self.asked, question.Weigh):
-            return released([weights.fraction(self.asked.where)])
+            return released([weights.fraction(self._region)])
         return {
             "kind": "multiplicative-weights", "name": self.asked.name, "within": weights.within,
             "asked": weights.asked, "updates": weights.updates, "updates_left": weights.updates_left,

@@ -17,7 +17,7 @@ from holdfast.planning.question import Amount, Chance, Many
 from holdfast.planning.question import Name as Column
 from holdfast.query.schema import Schema
 from holdfast.service.answering import brief
-from holdfast.service.boards import Board
+from holdfast.service.boards import Board, Scored
 from holdfast.service.catalog import Person, Token
 from holdfast.service.fast_route import ID, FastRoute, Sent, asker_of, body_of
 from holdfast.service.gateway import Gateway
@@ -84,6 +84,7 @@ class NewDataset(Body):
     confidence: Chance = 0.95
     queries: Many | None = None
     target: Annotated[str, Field(pattern="^(population|table)$")] = "population"
+    allow_uncovered: bool = False
 
     def register(self, guard: Gateway, asker: Person) -> Dataset:
         """Take the table in."""
@@ -91,6 +92,7 @@ class NewDataset(Body):
             asker, self.id, self.path, None if self.columns is None else Schema.from_json(self.columns),
             relation=self.relation, rows_per_unit=self.rows_per_unit, name=self.name or self.id,
             budget=self.budget.given(), confidence=self.confidence, queries=self.queries, target=self.target,
+            allow_uncovered=self.allow_uncovered,
         )  # fmt: skip
 
 
@@ -140,9 +142,14 @@ class Predictions(Body):
 
 
 class Scoring(Predictions):
-    """Predictions for a holdout; `train_score` asks only whether that score is fine."""
+    """Predictions for a holdout; `train_score` asks only whether that score is fine, `against` by how much they exceed
+    other predictions."""
 
     train_score: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    metric: Annotated[str, Field(max_length=40)] | None = None
+    guess: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    against: Annotated[list[float | Annotated[str, Field(max_length=200)]], Field(min_length=1)] | None = None
+    expect: Chance | None = None
 
 
 Told = TypeVar("Told", bound=Predictions)
@@ -156,7 +163,8 @@ def _large(model: type[BaseModel]) -> dict[str, Any]:
 
 async def _body(request: Request, board: Board) -> bytes:
     """The bytes of predictions for a board: refused unread if they are far too many for its rows."""
-    if int(request.headers.get("content-length", "0")) > 4096 + BYTES_A_ROW * board.rows:
+    arrays = 2 if board.kind == "holdout" else 1
+    if int(request.headers.get("content-length", "0")) > 4096 + arrays * BYTES_A_ROW * board.rows:
         raise Problem("too-large", f"that is far more than {board.rows:,} predictions")
     return await body_of(request)
 
@@ -169,13 +177,13 @@ def _read(text: bytes, model: type[Told]) -> Told:
         raise Problem("invalid", "body: expected JSON") from None
     if not isinstance(body, dict) or not isinstance(body.get("predictions"), list):
         raise Problem("invalid", 'body: expected {"predictions": [...]}')
-    said = body["predictions"]
+    lists = {name: body[name] for name in ("predictions", "against") if isinstance(body.get(name), list)}
     try:
-        checked = model.model_validate(body | {"predictions": [0.0]})
+        checked = model.model_validate(body | {name: [0.0] for name in lists})
     except ValidationError as error:
         first = error.errors()[0]
         raise Problem("invalid", f"body.{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    return checked.model_copy(update={"predictions": said})
+    return checked.model_copy(update=lists)
 
 
 class ProblemBody(BaseModel):
@@ -302,6 +310,12 @@ def budget(guard: Guard, asker: Asker, dataset: Id) -> dict[str, Any]:
     return guard.budget(asker, dataset)
 
 
+@router.get("/datasets/{dataset}/meter")
+def meter(guard: Guard, asker: Asker, dataset: Id) -> dict[str, Any]:
+    """What your answers were planned to be, and how many are left, each within which half-width."""
+    return guard.meter(asker, dataset)
+
+
 class Lines(StreamingResponse):
     """One JSON value in each line."""
 
@@ -394,12 +408,13 @@ def holdout(guard: Guard, asker: Asker, board: Id) -> dict[str, Any]:
 
 @router.post("/holdouts/{board}/scores", openapi_extra=_large(Scoring))
 async def score(request: Request, guard: Guard, asker: Asker, board: Id, key: Key = None) -> Response:
-    """Score predictions, or check a training score."""
+    """Score predictions, check a training score, or compare with other predictions."""
     text = await _body(request, guard.boards.board(board, "holdout"))
 
     def work() -> str:
         body = _read(text, Scoring)
-        return guard.score(asker, board, body.predictions, body.train_score, key)
+        asked = Scored(body.train_score, body.metric, body.guess, body.expect)
+        return guard.score(asker, board, body.predictions, body.against, asked, key)
 
     return await charged(request, work)
 

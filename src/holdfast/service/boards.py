@@ -17,7 +17,7 @@ from holdfast.holdout.file_column import read_column
 from holdfast.holdout.fingerprint import fingerprint
 from holdfast.holdout.labels import Labels
 from holdfast.holdout.looks import open_looks
-from holdfast.holdout.metric import metric_named
+from holdfast.holdout.metric import CLASSES, metric_named
 from holdfast.ledger import ChainedLedger, move_ledger
 from holdfast.service.catalog import Catalog
 from holdfast.service.problem import Problem
@@ -61,6 +61,16 @@ class Board:
     def record(self) -> dict[str, Any]:
         """What the catalog keeps."""
         return {name: getattr(self, name) for name in Board.__slots__ if name != "id"}
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What is asked of a holdout besides its predictions."""
+
+    train_score: float | None = None
+    metric: str | None = None
+    guess: float | None = None
+    expect: float | None = None
 
 
 class Boards:
@@ -130,13 +140,20 @@ class Boards:
         return self.leaderboard(key).submit(team, said, key=call)
 
     def score(
-        self, key: str, team: str, said: NDArray[Any], train_score: float | None, call: str
+        self, key: str, team: str, said: NDArray[Any], other: NDArray[Any] | None, asked: Scored, call: str
     ) -> dict[str, Any]:
-        """A score on a holdout; with a training score, whether that is fine."""
+        """A score on a holdout; with a training score, whether that is fine; with other predictions, the difference."""
         holdout = self.holdout(key)
-        if train_score is None:
-            return {"kind": "answers", "answers": [holdout.score(said, key=call, team=team)]}
-        verdict = holdout.check(train_score, said, key=call, team=team)
+        _fitting(Labels(holdout.classes), asked.metric or holdout.metric.name)
+        if other is not None:
+            found = holdout.compare(
+                said, other, metric=asked.metric, expect=asked.expect, key=call, team=team
+            )
+            return {"kind": "answers", "answers": [found]}
+        if asked.train_score is None:
+            found = holdout.score(said, metric=asked.metric, guess=asked.guess, key=call, team=team)
+            return {"kind": "answers", "answers": [found]}
+        verdict = holdout.check(asked.train_score, said, metric=asked.metric, key=call, team=team)
         return {"kind": "verdict", "fine": verdict.fine, "answers": [verdict.answer]}
 
     def standings(self, key: str) -> list[dict[str, Any]]:
@@ -181,7 +198,12 @@ class Boards:
             opened = (
                 ReusableHoldout(labels.values, **terms)
                 if board.kind == "holdout"
-                else Leaderboard(labels.values, per_team=board.per_team, **terms)
+                else Leaderboard(
+                    labels.values,
+                    per_team=board.per_team,
+                    predictions=self._folder / f"{board.labels.removesuffix('.npy')}.predictions",
+                    **terms,
+                )
             )
             return replace(board, private=opened.private, ledger=ledger.id), opened
         except BaseException:
@@ -214,7 +236,7 @@ def _labels(place: str, column: str | None) -> Any:
 
 def _fitting(labels: Labels, metric: str) -> NDArray[Any]:
     """The labels, if a prediction for one of them is a number or a text: no list of chances is sent."""
-    if metric_named(metric).wants == "chances" and not labels.two:
+    if metric_named(metric).wants in CLASSES and not labels.two:
         raise InputError(
             f"expected labels 0 and 1 for {metric} on a gateway, got others; use accuracy or error"
         )

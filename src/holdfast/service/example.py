@@ -29,7 +29,7 @@ def register_example(gateway: Gateway, rows: int = ROWS) -> None:
         budget = {"epsilon": 4.0, "delta": 1e-7}
         gateway.register(
             owner, "people", "people.hf", None, name="People (synthetic)", budget=budget, confidence=0.95,
-            queries=None, target="population",
+            queries=None, target="population", allow_uncovered=True,
         )  # fmt: skip
         gateway.admit(owner, "people", owner.id, {"epsilon": 2.0, "delta": 1e-7})
     if gateway.catalog.board("digits") is None:

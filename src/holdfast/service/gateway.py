@@ -8,6 +8,7 @@ import math
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from holdfast.privacy.filter import UNITS
 from holdfast.query.schema import Schema
 from holdfast.service import auth
 from holdfast.service.answering import Released, answering, released
-from holdfast.service.boards import Board, Boards, as_array
+from holdfast.service.boards import Board, Boards, Scored, as_array
 from holdfast.service.catalog import Catalog, Person, Token
 from holdfast.service.gateway_database import Database, PostgresDatabase, SqliteDatabase
 from holdfast.service.problem import Problem
@@ -234,6 +235,12 @@ class Gateway:
         }  # fmt: skip
         return own | {"table": whole}
 
+    def meter(self, asker: Person, key: str) -> dict[str, Any]:
+        """What somebody's answers were planned to be, and how many are left at which width."""
+        session = self.tables.session(key, asker)
+        left = None if (meter := session.meter) is None else asdict(meter) | {"line": str(meter)}
+        return {"queries": session.queries, "plan": session.plan, "meter": left}
+
     def last_answers(self, asker: Person, key: str, last: int) -> tuple[list[Answer], bool]:
         """The answers among somebody's last charges, newest first, and whether there were more charges before."""
         ledger, name = self.tables.ledger(key), self.tables.session(key, asker).name
@@ -304,16 +311,25 @@ class Gateway:
         return reply.kept(_json({"kind": "answers", "answers": [scored]}))
 
     def score(
-        self, asker: Person, key: str, predictions: list[Any], train_score: float | None, call: str | None
+        self,
+        asker: Person,
+        key: str,
+        predictions: list[Any],
+        against: list[Any] | None,
+        asked: Scored,
+        call: str | None,
     ) -> str:
-        """Score predictions on a holdout, or check a training score against it."""
+        """Score predictions on a holdout, check a training score against it, or compare with other predictions."""
         _only(asker, "analyst", "owner")
-        said = as_array(predictions, self.boards.board(key, "holdout").rows)
-        reply = Reply(self.catalog, asker, f"holdout {key}", f"{train_score} {_mark(said)}", call)
+        rows = self.boards.board(key, "holdout").rows
+        said = as_array(predictions, rows)
+        other = None if against is None else as_array(against, rows)
+        mark = f"{asked} {_mark(said)} {'' if other is None else _mark(other)}"
+        reply = Reply(self.catalog, asker, f"holdout {key}", mark, call)
         if reply.standing is not None:
             return reply.standing
         return reply.kept(
-            _json(self.boards.score(key, asker.team, said, train_score, f"{asker.id} {reply.name}"))
+            _json(self.boards.score(key, asker.team, said, other, asked, f"{asker.id} {reply.name}"))
         )
 
     def close(self) -> None:

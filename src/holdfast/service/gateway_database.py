@@ -44,7 +44,7 @@ class SqliteDatabase:
             self._writer.execute("PRAGMA journal_mode=WAL")
             self._writer.execute(f"PRAGMA synchronous={'NORMAL' if relaxed else 'FULL'}")
         except sqlite3.Error as error:
-            raise LedgerError(f"{path.name} cannot be opened: {error}") from None
+            raise LedgerError(f"{path.name} cannot be opened: {error}; see to the file") from None
 
     def rows(self, sql: str, *values: object) -> list[Any]:
         try:
@@ -52,7 +52,7 @@ class SqliteDatabase:
                 return self._writer.execute(sql, values).fetchall()
             return self._readers.rows(sql, values)
         except sqlite3.Error as error:
-            raise LedgerError(f"the gateway's records cannot be used: {error}") from None
+            raise LedgerError(f"the gateway's records cannot be used: {error}; see to the file") from None
 
     @contextmanager
     def write(self) -> Iterator[None]:
@@ -86,7 +86,9 @@ class PostgresDatabase:
         try:
             import psycopg
         except ImportError:
-            raise LedgerError("a PostgreSQL database needs `pip install holdfast[server]`") from None
+            raise LedgerError(
+                "a PostgreSQL database needs a driver; `pip install holdfast[server]`"
+            ) from None
         self._errors, self._connect = psycopg.Error, psycopg.connect
         self._lock, self._url, self._relaxed, self._depth = RLock(), url, relaxed, 0
         self._connection: Any = None
@@ -97,7 +99,9 @@ class PostgresDatabase:
                 cursor = self._execute(sql.replace("?", "%s"), values)
                 return cursor.fetchall() if cursor.description else []
             except self._errors as error:
-                raise LedgerError(f"the gateway's records cannot be used: {type(error).__name__}") from None
+                raise LedgerError(
+                    f"the gateway's records cannot be used: {type(error).__name__}; look at it"
+                ) from None
 
     def _execute(self, text: str, values: tuple[object, ...] = ()) -> Any:
         """Run a statement, and run it again on a new connection if the old one was lost and that is safe."""
@@ -147,7 +151,9 @@ class PostgresDatabase:
         try:
             yield
         except self._errors as error:
-            raise LedgerError(f"the gateway's records cannot be written: {type(error).__name__}") from None
+            raise LedgerError(
+                f"the gateway's records cannot be written: {type(error).__name__}; look at it"
+            ) from None
 
     def close(self) -> None:
         with self._lock:

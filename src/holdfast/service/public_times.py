@@ -20,9 +20,17 @@ class PublicTimesLedger:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
 
-    def record(self, entry: int, answer: str, *, secret: bool = False, after: int | None = None) -> str:
+    def record(
+        self,
+        entry: int,
+        answer: str,
+        *,
+        secret: bool = False,
+        after: int | None = None,
+        told: int | None = None,
+    ) -> str:
         current().wait_to_record()
-        return self._ledger.record(entry, answer, secret=secret, after=after)
+        return self._ledger.record(entry, answer, secret=secret, after=after, told=told)
 
     async def committed(self, commit: Commit, threads: Executor) -> Outcome:
         """What the ledger says to a commit; errors are outcomes too."""

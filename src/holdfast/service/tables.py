@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from holdfast.ledger import LEDGER_FILE, Account, Ledger, SqliteLedger, move_led
 from holdfast.ledger.chained import ChainedLedger
 from holdfast.planning.budget import budget
 from holdfast.query.schema import Schema
+from holdfast.query.unit_schema import schema_from_json
 from holdfast.service.catalog import Catalog, Person, same_rows
 from holdfast.service.problem import Problem
 from holdfast.service.public_times import PublicTimesLedger
@@ -46,13 +48,15 @@ class Dataset:
     target: str
     ledger: str | None
     """The id of its ledger. Another one in its place would be a fresh budget, and is refused. None until it is made."""
+    allow_uncovered: bool = False
+    """Whether an analyst may ask what ends the leave-out theorem for the others."""
 
     def public(self) -> dict[str, Any]:
         """What an analyst may know. It is a function of the declaration alone."""
         return {
             "id": self.id, "name": self.name, "schema": self.schema.to_json(), "rows": self.rows,
             "rows_per_unit": self.rows_per_unit, "budget": self.budget, "confidence": self.confidence,
-            "queries": self.queries, "target": self.target,
+            "queries": self.queries, "target": self.target, "allow_uncovered": self.allow_uncovered,
         }  # fmt: skip
 
     def record(self) -> dict[str, Any]:
@@ -66,7 +70,7 @@ class Dataset:
     @classmethod
     def of(cls, key: str, record: dict[str, Any]) -> Dataset:
         """The dataset that `record` wrote."""
-        return cls(**record | {"id": key, "schema": Schema.from_json(record["schema"])})
+        return cls(**record | {"id": key, "schema": schema_from_json(record["schema"])})
 
 
 class Tables:
@@ -93,7 +97,7 @@ class Tables:
     ) -> Dataset:
         """Take a table in: look at it once, count its rows, remember the declaration, and set its cap.
 
-        `promised` is the name, the budget, the confidence, the queries and the target.
+        `promised` is the name, the budget, the confidence, the queries, the target, and what is allowed.
         Guarantee: rows have one ledger, however many declare them at once (`marks` says which rows are the same). The
         declaration is decided in one transaction, before there is a ledger; what comes after follows from it, and is
         done by whoever opens the table next, should it be interrupted here.
@@ -174,8 +178,8 @@ class Tables:
             known = self._sessions.get((key, person.id))
             if anew or known is None or known[0] != terms:
                 session = table.session(
-                    **_budget(share), confidence=dataset.confidence, queries=dataset.queries, target=dataset.target,
-                    name=person.id,
+                    **_budget(share), **_promised(dataset, share, _standing(table, person)),
+                    confidence=dataset.confidence, target=dataset.target, name=person.id,
                 )  # fmt: skip
                 known = self._sessions[key, person.id] = (terms, session)
             return known[1], share
@@ -192,6 +196,13 @@ class Tables:
         if table.ledger.totals(person.id).units > wanted.filter.limit_units:
             raise InputError(
                 "expected a budget above what the analyst has spent, got less; give a larger one"
+            )
+        standing, most = _standing(table, person), share.get("queries")
+        promised = None if standing is None else json.loads(standing.terms)["queries"]
+        if promised is not None and most is not None and most > promised:
+            raise InputError(
+                f"expected at most {promised:,} answers, for which the share was planned when it was opened, got more; "
+                "admit another person for more"
             )
 
     def close(self) -> None:
@@ -242,7 +253,9 @@ class Tables:
 
     def _table(self, dataset: Dataset, ledger: ChainedLedger) -> Table:
         source = DeferredSource(dataset.schema, dataset.rows, dataset.path, dataset.relation)
-        return Table(source, PublicTimesLedger(ledger), dataset.rows_per_unit)
+        table = Table(source, PublicTimesLedger(ledger), dataset.rows_per_unit)
+        table.allow_uncovered = dataset.allow_uncovered
+        return table
 
     def place(self, path: str) -> str:
         """A path below one of the roots, or a database's address."""
@@ -294,6 +307,26 @@ class Tables:
 def _terms(share: dict[str, Any]) -> str:
     """Equal for equal shares."""
     return repr(sorted(share.items()))
+
+
+def _standing(table: Table, person: Person) -> Account | None:
+    """The account of an analyst who was admitted before."""
+    return next((account for account in table.ledger.accounts() if account.name == person.id), None)
+
+
+def _promised(dataset: Dataset, share: dict[str, Any], standing: Account | None) -> dict[str, Any]:
+    """How many answers an analyst's session is planned for, and which part of the meter is theirs.
+
+    Who may use up some of the table's answers has as large a part of its meter, which nobody else can touch. What was
+    promised stays as it was.
+    """
+    mine, all_ = share.get("queries"), dataset.queries
+    if standing is not None or all_ is None:
+        return {"queries": None}
+    covered = dataset.target == "population" and dataset.rows_per_unit == 1
+    if mine is None or mine >= all_ or not covered or budget(**_budget(share)).currency == "pure":
+        return {"queries": all_}
+    return {"queries": mine, "share": mine / all_}
 
 
 def _budget(share: dict[str, Any]) -> dict[str, Any]:

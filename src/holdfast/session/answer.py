@@ -7,13 +7,21 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.errors import InputError
 from holdfast.noise._replay import replaying
-from holdfast.session import display
+from holdfast.session import answer_columns, display
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+    from matplotlib.figure import Figure
 
 Value = Any
 """A number or a date; an array of them for a vector answer. Which one, the question says, and no type checker can
@@ -31,6 +39,11 @@ class Answer:
     answers of the session, with probability `confidence`. The half-width is the sum of three parts: `noise`
     (privacy), `sampling` (rows not read) and `population` (adaptivity). For a vector answer `value`, `low`,
     `high`, the parts and `too_few` are arrays, one for each of `labels`.
+
+    An answer for the population also has `table_low` and `table_high`, which cover the value on the rows themselves:
+    noise and sampling alone. All of these hold at once with probability `confidence`, and so do all of `low` and
+    `high`; both together with probability 1 - 2(1 - confidence). None for the table, where they would be `low` and
+    `high`, and for quantiles, whose ends are chosen privately for one target.
 
     `within` is the half-width that was asked for (None if none was, and for a quantile, whose width is in rank and
     always kept); `met` says whether it was kept. `too_few` says that a mean could be anywhere in its declared range:
@@ -54,6 +67,12 @@ class Answer:
     labels: tuple[str, ...] | None = None
     within: float | None = None
     too_few: Value = False
+    disagreement: float | None = None
+    """Of a difference for the population, the noisy share of the rows on which the two conditions disagree."""
+    table_low: Value = None
+    table_high: Value = None
+    ends_theorem: bool = False
+    """It was the first on its table that the leave-out theorem does not cover: later intervals are wider."""
     repeated: bool = field(default=False, compare=False)
     """This is the stored answer to a question asked before; it cost nothing."""
     replayed: bool = field(default_factory=replaying, compare=False)
@@ -92,15 +111,51 @@ class Answer:
             return iter([("", self.value, self.low, self.high)])
         return zip(self.labels, self.value, self.low, self.high, strict=True)
 
+    def __len__(self) -> int:
+        """How many groups there are; 1 without groups."""
+        return 1 if self.labels is None else len(self.labels)
+
+    def __bool__(self) -> bool:
+        """There is an answer, whatever its value is."""
+        return True
+
+    def __float__(self) -> float:
+        """The value of an answer that is one number."""
+        if self.labels is not None or isinstance(self.value, datetime.date):
+            what = f"{len(self)} groups" if self.labels is not None else "a date"
+            raise InputError(
+                f"expected an answer that is one number, got {what}; take `.value`, or one group"
+            )
+        return float(self.value)
+
     def __getitem__(self, label: object) -> Answer:
         """One group of a vector answer, as an answer of its own."""
         if self.labels is None or str(label) not in self.labels:
             raise KeyError(label)
         index = self.labels.index(str(label))
-        names = ("value", "low", "high", "noise", "sampling", "population", "too_few")
-        parts = {name: getattr(self, name) for name in names}
+        parts = {name: getattr(self, name) for name in answer_columns.PARTS}
         picked = {name: _python(part[index]) if np.ndim(part) else part for name, part in parts.items()}
         return replace(self, question=f"{self.question} = {label}", labels=None, **picked)
+
+    def to_dict(self) -> dict[str, list[object]]:
+        """Columns by name: `group` (with groups), `value`, `low`, `high`, the three parts and `too_few`."""
+        return answer_columns.columns(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The columns of `to_dict` as a pandas DataFrame, a row for each group."""
+        return answer_columns.pandas_frame(self.to_dict())
+
+    def to_polars(self) -> polars.DataFrame:
+        """The columns of `to_dict` as a Polars DataFrame."""
+        return answer_columns.polars_frame(self.to_dict())
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The columns of `to_dict` as an Arrow table."""
+        return answer_columns.arrow_table(self.to_dict())
+
+    def plot(self, path: Path | str | None = None) -> Figure:
+        """A matplotlib figure of every group with its interval; written to `path`, if one is given."""
+        return answer_columns.picture(self, path)
 
     def to_json(self) -> str:
         """The whole answer as JSON text, with what follows from it (`met`). One that is not private says so, and has

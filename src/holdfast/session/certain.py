@@ -19,6 +19,7 @@ def is_certain(statistic: Statistic) -> bool:
     return (
         isinstance(statistic.where, Always | Never)
         and statistic.kind in ("count", "fraction")
+        and (statistic.over is None or isinstance(statistic.where, Never))
         and statistic.by is None
     )
 

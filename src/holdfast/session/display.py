@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import html
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,8 @@ class Line:
     value: str
     """The value, or that there were too few rows for one."""
     interval: str
+    rows: str
+    """The interval for the rows themselves, beside one for the population; else nothing."""
     missed: str
     """"not within 2" where the half-width asked for was not kept; else nothing."""
 
@@ -54,9 +57,16 @@ def lines(answer: Answer, most: int = _SHOWN) -> list[Line]:
     kept = np.broadcast_to(True if answer.met is None else answer.met, len(groups))
     few = np.broadcast_to(answer.too_few, len(groups))
     missed = "" if answer.within is None else f"not within {number(answer.within)}"
+    both = answer.table_low is not None
+    ends = zip(*(np.atleast_1d(end) for end in (answer.table_low, answer.table_high)), strict=True)
+    rows = [interval(*end) for end in ends] if both else [""] * len(groups)
     return [
         Line(
-            label, "too few rows" if few[i] else number(value), interval(low, high), "" if kept[i] else missed
+            label,
+            "too few rows" if few[i] else number(value),
+            interval(low, high),
+            "" if few[i] else rows[i],
+            "" if kept[i] else missed,
         )
         for i, (label, value, low, high) in enumerate(groups[:most])
     ]
@@ -80,11 +90,13 @@ def answer_text(answer: Answer) -> str:
     )
     shown = lines(answer)
     if answer.labels is None:
-        return f"{answer.question}: {shown[0].value} {shown[0].interval} ({tail})"
+        rows = f", of these rows {shown[0].rows}" if shown[0].rows else ""
+        return f"{answer.question}: {shown[0].value} {shown[0].interval}{rows} ({tail})"
     texts = [f"{answer.question} ({tail})"]
     for line in shown:
         missed = f" {line.missed}" if line.missed else ""
-        texts.append(f"  {line.label}: {line.value} {line.interval}{missed}")
+        rows = f", of these rows {line.rows}" if line.rows else ""
+        texts.append(f"  {line.label}: {line.value} {line.interval}{rows}{missed}")
     if len(answer.labels) > _SHOWN:
         texts.append(f"  … and {len(answer.labels) - _SHOWN} more")
     return "\n".join(texts)
@@ -105,19 +117,21 @@ def answer_rich(answer: Answer) -> Any:
     """A table for the terminal."""
     from rich.table import Table
 
-    table = Table(
-        title=answer.question, title_justify="left", caption=_caption(answer), caption_justify="left"
-    )
+    table = Table(title=answer.question, title_justify="left")
     if answer.labels is not None:
         table.add_column("group")
     for heading in ("value", "low", "high"):
         table.add_column(heading, justify="right")
+    both = answer.table_low is not None
+    if both:
+        table.add_column("of these rows", justify="right")
     if kept(answer):
         table.add_column("")
     for line, (label, _, low, high) in zip(lines(answer), answer, strict=False):
-        row = [line.value, number(low), number(high), *([line.missed] if kept(answer) else [])]
+        row = [line.value, number(low), number(high), *([line.rows] if both else [])]
+        row += [line.missed] if kept(answer) else []
         table.add_row(*([label, *row] if answer.labels is not None else row))
-    return table
+    return _above(table, [answer])
 
 
 def _caption(answer: Answer) -> str:
@@ -134,10 +148,12 @@ def answer_html(answer: Answer) -> str:
     """A table with a bar for each interval: inline SVG, no dependency, legible on light and dark pages."""
     rows = list(answer)[:_SHOWN]
     floats = [tuple(_axis(part) for part in row[1:]) for row in rows]
-    least, most = min(row[1] for row in floats), max(row[2] for row in floats)
+    least = min((row[1] for row in floats), default=0.0)
+    most = max((row[2] for row in floats), default=0.0)
     body = "".join(
         f"<tr><td style='{_CELL}'>{html.escape(line.label)}</td><td style='{_CELL}'><b>{line.value}</b></td>"
         f"<td style='{_CELL}'>{line.interval}</td><td>{_bar(spot, least, most)}</td>"
+        f"<td style='{_CELL}'>{'of these rows ' + line.rows if line.rows else ''}</td>"
         f"<td style='{_CELL}'>{line.missed}</td></tr>"
         for line, spot in zip(lines(answer), floats, strict=True)
     )
@@ -146,6 +162,68 @@ def answer_html(answer: Answer) -> str:
         f"{html.escape(answer.question)}</caption>{body}</table>"
         f"<div style='font:11px system-ui,sans-serif;opacity:.7'>{html.escape(_caption(answer))}</div>"
     )
+
+
+def table_rich(answers: Sequence[Answer], names: Sequence[str]) -> Any:
+    """Several answers about the same groups as one table for the terminal."""
+    from rich.table import Table
+
+    table = Table()
+    for heading in _headings(answers, names):
+        table.add_column(heading, justify="left" if heading == "group" else "right")
+    for row in _rows(answers):
+        table.add_row(*row)
+    return _above(table, answers)
+
+
+def _above(table: Any, answers: Sequence[Answer]) -> Any:
+    """A table over what is to be known of its answers; a caption of its own would be as narrow as the table."""
+    from rich.console import Group
+    from rich.text import Text
+
+    return Group(table, *(Text(said, style="dim italic") for said in dict.fromkeys(map(_caption, answers))))
+
+
+def table_html(answers: Sequence[Answer], names: Sequence[str]) -> str:
+    """The same as HTML."""
+    head = "".join(f"<th style='{_CELL}'>{html.escape(name)}</th>" for name in _headings(answers, names))
+    body = "".join(
+        "<tr>" + "".join(f"<td style='{_CELL}'>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+        for row in _rows(answers)
+    )
+    captions = "".join(f"<div>{html.escape(said)}</div>" for said in dict.fromkeys(map(_caption, answers)))
+    return (
+        f"<table style='{_STYLE}'><tr>{head}</tr>{body}</table>"
+        f"<div style='font:11px system-ui,sans-serif;opacity:.7'>{captions}</div>"
+    )
+
+
+def plain_text(shown: Any) -> str:
+    """What a terminal would show, as text."""
+    from rich.console import Console
+
+    console = Console(width=120, color_system=None)
+    with console.capture() as capture:
+        console.print(shown)
+    return capture.get().rstrip("\n")
+
+
+def _headings(answers: Sequence[Answer], names: Sequence[str]) -> list[str]:
+    groups = ["group"] if answers and answers[0].labels is not None else []
+    return [*groups, *(heading for name in names for heading in (name, "interval"))]
+
+
+def _rows(answers: Sequence[Answer]) -> list[list[str]]:
+    """The cells of each group: its label, then the value and the interval of each answer."""
+    columns = [lines(answer) for answer in answers]
+    grouped = bool(answers) and answers[0].labels is not None
+    return [
+        [
+            *([group[0].label] if grouped else []),
+            *(cell for line in group for cell in (line.value, line.interval)),
+        ]
+        for group in zip(*columns, strict=True)
+    ]
 
 
 def _axis(value: Any) -> float:

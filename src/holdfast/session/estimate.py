@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.mechanisms.votes import FLIP
@@ -15,10 +15,10 @@ from holdfast.privacy.event import BoundedRange, Event, PureMechanism, Votes
 from holdfast.query.calling import fitting
 from holdfast.query.parse import parse_predicate
 from holdfast.query.schema import Schema
-from holdfast.session.above_threshold import check_terms, level_of
+from holdfast.session.above_threshold import check_terms, level_of, settled
 from holdfast.session.certain import is_certain
 from holdfast.session.price import Price, price
-from holdfast.session.private_choice import choice_of, was_chosen
+from holdfast.session.private_choice import choice_of, conditions_of, was_chosen
 from holdfast.session.questions import Questions, Result
 from holdfast.session.standing_answers import question_key, standing_entry
 
@@ -54,12 +54,13 @@ class Estimate(_Beside[Plan]):
         return price(self._session, question, "votes", event, "reads one row")
 
     @fitting
-    def select(self, candidates: Sequence[str], **how: Unpack[Choice]) -> Price:
+    def select(
+        self, candidates: Sequence[str], scores: Sequence[Any] | None = None, **how: Unpack[Choice]
+    ) -> Price:
         """What `Session.select` among conditions would cost."""
         epsilon, mechanism = choice_of(self._session.currency, candidates, **how)
         event: Event = BoundedRange(epsilon) if mechanism == "exponential" else PureMechanism(epsilon)
-        for text in candidates:
-            parse_predicate(text, self.schema)
+        conditions_of(self.schema, candidates, scores)
         question = f"select among {len(candidates)} candidates"
         return price(self._session, question, mechanism, event, "reads all rows")
 
@@ -68,7 +69,8 @@ class Estimate(_Beside[Plan]):
         """What opening `Session.sparse_vector` would cost."""
         check_terms("watch", threshold, how)
         level = level_of(threshold, self._session._terms.rows)[1]
-        event = SparseVector(level, sensitivity=1, hits=hits, **how).event
+        terms = settled(how, self._session._terms.target)
+        event = SparseVector(level, sensitivity=1, hits=hits, **terms).event
         words = f"may say 'above' {hits} times; all of it is charged at the opening"
         return price(self._session, f"sparse vector at {threshold:g}", "sparse-vector", event, words)
 
@@ -97,6 +99,8 @@ class Known(_Beside[bool]):
         ]
 
     @fitting
-    def select(self, candidates: Sequence[str], **how: Unpack[Choice]) -> bool:
+    def select(
+        self, candidates: Sequence[str], scores: Sequence[Any] | None = None, **how: Unpack[Choice]
+    ) -> bool:
         """Whether `Session.select` among conditions was asked before."""
-        return was_chosen(self._session, candidates, **how)
+        return was_chosen(self._session, candidates, scores, **how)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.privacy.event import Event, Group
-from holdfast.privacy.filter import UNITS
+from holdfast.errors import MechanismError
+from holdfast.ledger import UNCOVERED, Charge
+from holdfast.planning.terms import Terms
+from holdfast.privacy.event import Event, Group, KeysByGaussian, KeysByLogistic, Nothing, to_json
+from holdfast.privacy.filter import UNITS, Filter
 
 if TYPE_CHECKING:
     from holdfast.session.session import Session
@@ -43,3 +47,28 @@ def cost_of(session: Session, event: Event) -> float:
     if terms.rows_per_unit > 1:
         event = Group(event, terms.rows_per_unit)
     return terms.session.cost(event) / UNITS
+
+
+def priced(terms: Terms, event: Event, queries: int, tells: int | None) -> tuple[str, Charge]:
+    """What the ledger keeps of a charge, and its cost; refused where a session cannot count it."""
+    if terms.fixed is not None:
+        raise MechanismError("this session answers by its one planned mechanism only; open another for this")
+    delta = 0
+    if isinstance(event, KeysByGaussian | KeysByLogistic):  # they know how many rows a unit owns
+        delta = Filter.zcdp(1).delta_cost(event)
+    elif terms.rows_per_unit > 1 and event != Nothing():
+        event = Group(event, terms.rows_per_unit)
+    if not delta and Filter.zcdp(1).delta_cost(event) > 0:
+        raise MechanismError(
+            "this mechanism has a delta of its own, and sessions count none; use another version"
+        )
+    if tells is None:
+        tells = 0 if event == Nothing() else UNCOVERED
+    told = tells_of(terms, tells) if tells else 0
+    cost = Charge(terms.session.cost(event), terms.table.cost(event), queries, told, delta)
+    return json.dumps(to_json(event)), cost
+
+
+def tells_of(terms: Terms, told: int) -> int:
+    """What a release tells: of rows that belong to people in groups the theorem says nothing."""
+    return told if terms.rows_per_unit == 1 else UNCOVERED

@@ -14,7 +14,6 @@ import numpy as np
 
 from holdfast.check import exact_positive, one_of, positive, shown
 from holdfast.errors import InputError, MechanismError
-from holdfast.ledger import UNCOVERED
 from holdfast.mechanisms.selection import exponential, permute_and_flip, selection_loss
 from holdfast.mechanisms.values import round_down
 from holdfast.planning.keywords import Choice
@@ -23,7 +22,7 @@ from holdfast.privacy.event import BoundedRange, Event, PureMechanism
 from holdfast.query.calling import fitting
 from holdfast.query.grouping import is_list
 from holdfast.query.measurement import Measurement
-from holdfast.query.parse import parse_predicate
+from holdfast.query.parse import condition_of
 from holdfast.query.predicate import Predicate
 from holdfast.query.schema import Schema
 from holdfast.validity.told import selection_told
@@ -54,7 +53,7 @@ class Selection(Generic[Candidate]):
         return (
             f"{self.candidate} (chosen privately among {self.candidates:,} by {self.mechanism}, epsilon "
             f"{self.epsilon:.3g}; its score on the table is within {self.loss:,.4g} of the best with confidence "
-            f"{self.confidence:g}, by itself and outside the session's joint promise: Theorem 0.2 of the lecture)"
+            f"{self.confidence:g}, by itself and outside the session's joint promise: McSherry and Talwar 2007)"
         )
 
 
@@ -85,7 +84,7 @@ def select(
     numbers = None if counted else _numbers(candidates, scores)
     event: Event = BoundedRange(each) if wanted == "exponential" else PureMechanism(each)
     key = None if conditions is None else _key(conditions, candidates, each, wanted)
-    tells = UNCOVERED
+    tells = None
     if counted and wanted == "exponential":
         tells = units_told(selection_told(session._terms.rows, float(each)), session._terms.rows)
     words = f"select among {len(candidates)} candidates"
@@ -156,7 +155,9 @@ def choice_of(
     if mechanism is not None:
         wanted = one_of("mechanism", mechanism, ("exponential", "permute-and-flip"))
     if currency == "gdp":
-        raise MechanismError("a choice is not Gaussian noise, and this session is Gaussian-only")
+        raise MechanismError(
+            "a choice is not Gaussian noise, and this session is Gaussian-only; open another"
+        )
     return _epsilon(epsilon, rho, wanted), wanted
 
 
@@ -175,11 +176,11 @@ def conditions_of(schema: Schema, candidates: Sequence[Any], scores: Sequence[An
         raise InputError(f"expected a list of scores, got {shown(texts)}")
     if len(texts) != len(candidates):
         raise InputError(f"expected a score for each of {len(candidates)} candidates, got {len(texts)}")
-    if not all(isinstance(text, str) for text in texts):
+    if not all(isinstance(text, str | Predicate) for text in texts):
         raise InputError(
             "expected sensitivity= with numbers as scores, got none; say how far one row can move each of them"
         )
-    return [parse_predicate(text, schema) for text in texts]
+    return [condition_of(text, schema) for text in texts]
 
 
 def _numbers(candidates: Sequence[Any], scores: Sequence[Any] | None) -> Any:

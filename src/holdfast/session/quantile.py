@@ -8,12 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.noise.choice import choice
+from holdfast.noise.choice import choice, smoothed_choice
 from holdfast.query.grouping import Grouping
 
 
 def select_bins(
-    counts: NDArray[np.int64], rank: Fraction, epsilon: Fraction, distance: int, rows: int
+    counts: NDArray[np.int64],
+    rank: Fraction,
+    epsilon: Fraction,
+    distance: int,
+    rows: int,
+    *,
+    smoothed: bool = False,
 ) -> tuple[int, int, int]:
     """Three bins: one at the rank, one surely not above it, one surely not below it.
 
@@ -21,10 +27,14 @@ def select_bins(
     scores 0. Two outer bins hold the targets below the first row and above the last, and stand for the ends of
     the range. Replacing a row moves every score by at most one. A distance of more than all `rows` (public)
     leaves nothing to choose: the ends are those of the range.
+    `smoothed`, the score is -ln(1 + e^x + e^y) instead of -max(0, x, y), x and y being epsilon/2 times what is
+    missing below the target and what is too much.
 
     Guarantee: each selection has epsilon-bounded range. Except with chance 2*(bins+2)*exp(-epsilon*distance/2),
-    the left edge of the second bin is at most the quantile and the right edge of the third at least.
-    Reference: McSherry, Talwar 2007; utility: seed 003, Theorem 0.2.
+    three times that if it is smoothed, the left edge of the second bin is at most the quantile and the right edge of
+    the third at least.
+    Reference: McSherry, Talwar 2007; utility: Dwork and Roth 2014, Theorem 3.11; smoothed: docs/theorems.md,
+    Theorem 33.
     Cost: three `BoundedRange(epsilon)`.
     """
     a, b = rank.numerator, rank.denominator
@@ -36,9 +46,13 @@ def select_bins(
             chosen.append(0 if shift < 0 else len(counts) - 1)
             continue
         target = a * (right[-1] // b) + b * shift
-        inner = -np.maximum(0, np.maximum(left - target, target - right))
-        scores = np.concatenate([[min(0, -target)], inner, [min(0, target - right[-1])]])
-        index = choice(scores, epsilon / (2 * b)) - 1
+        # The outer bins miss on one side only; on the other they are never wrong, by as much as all rows.
+        missing = np.concatenate([[target], target - right, [-b * rows]])
+        too_many = np.concatenate([[-b * rows], left - target, [right[-1] - target]])
+        if smoothed:
+            index = smoothed_choice(missing, too_many, epsilon / (2 * b)) - 1
+        else:
+            index = choice(-np.maximum(0, np.maximum(missing, too_many)), epsilon / (2 * b)) - 1
         chosen.append(min(max(index, 0), len(counts) - 1))
     return chosen[0], chosen[1], chosen[2]
 

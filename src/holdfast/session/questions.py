@@ -16,7 +16,7 @@ from holdfast.query.calling import fitting
 from holdfast.query.function import Function, RowFunction
 from holdfast.query.grouping import is_list
 from holdfast.query.predicate import Always
-from holdfast.query.schema import Schema
+from holdfast.query.schema import Schema, Text
 from holdfast.query.statistic import Statistic
 
 Result = TypeVar("Result")
@@ -51,6 +51,18 @@ class Questions(Protocol[Result]):
     def count(self, where: str | None = None, **how: Unpack[Grouped]) -> Result:
         """The number of rows which satisfy a condition."""
         return self._one(question.Count(where=where, **how))
+
+    @fitting
+    def difference(
+        self, where: str, other: str, *, expect: float | None = None, **how: Unpack[Accuracy]
+    ) -> Result:
+        """The fraction of rows which satisfy `where`, less the fraction which satisfy `other`: from -1 to 1.
+
+        For the population it is narrow where the conditions seldom disagree, which is told first, with noise of its
+        own (`Answer.disagreement`). `expect` is a guess of that share (0.05): it is narrowest and cheapest where the
+        guess is near, and true whatever it is. `within` is met if the noisy share is at most about the guess.
+        """
+        return self._one(question.Difference(where=where, other=other, expect=expect, **how))
 
     @fitting
     def sum(self, column: str, where: str | None = None, **how: Unpack[Grouped]) -> Result:
@@ -99,6 +111,9 @@ class Questions(Protocol[Result]):
             )
         if not len(columns):
             raise QueryError("expected at least one column, got none")
+        texts = [name for name in columns if isinstance(self.schema[name], Text)]
+        if texts:
+            raise QueryError(f"expected columns of numbers and categories, got the text column {texts[0]!r}")
         if not callable(function):
             raise InputError(f"expected a function of the rows, got {type(function).__name__}")
         asked = Statistic("mean", Always(), function=RowFunction(function, tuple(columns)))
@@ -110,7 +125,7 @@ class Questions(Protocol[Result]):
 
         One result for each aggregate, all charged or none.
         """
-        return self.put(question.Sql(text=text, **how).read(self.schema))
+        return self.put(self._read(question.Sql(text=text, **how)))
 
     @fitting
     def sql_one(self, text: str, **how: Unpack[Accuracy]) -> Result:
@@ -118,9 +133,13 @@ class Questions(Protocol[Result]):
         return self._one(question.Sql(text=text, **how))
 
     def _one(self, asked: question.Interval) -> Result:
-        read = asked.read(self.schema)
+        read = self._read(asked)
         if len(read.statistics) != 1:
             raise QueryError(
                 f"expected a SELECT with one aggregate, got {len(read.statistics)}; ask with sql"
             )
         return self.put(read)[0]
+
+    def _read(self, asked: question.Interval) -> Read:
+        """What is asked, by these columns; a session discovers the keys that it needs."""
+        return asked.read(self.schema)

@@ -32,7 +32,7 @@ def read(totals: Workload, noisy: Totals, half_widths: tuple[float, ...], rows: 
 
     Guarantee: whenever that holds, [low, high] contains the statistic.
     """
-    if totals.statistic.kind == "mean":
+    if totals.is_ratio:
         return _ratio(totals, noisy, half_widths, rows)
     least, most = _extremes(totals, rows)
     value = noisy[0] * totals.unit
@@ -49,7 +49,7 @@ def read(totals: Workload, noisy: Totals, half_widths: tuple[float, ...], rows: 
 def too_few(totals: Workload, reading: Reading) -> NDArray[np.bool_]:
     """Where the interval of a mean is its whole declared range: too few rows qualified for the noise."""
     grid = totals.measurements[0].grid
-    if totals.statistic.kind != "mean" or grid is None or grid.low == grid.high:
+    if not totals.is_ratio or grid is None or grid.low == grid.high:
         return np.zeros(np.shape(reading.low), dtype=bool)
     lowest, highest = _range(grid)
     return np.asarray((reading.low <= lowest) & (reading.high >= highest))
@@ -83,7 +83,7 @@ def _ratio(totals: Workload, noisy: Totals, half_widths: tuple[float, ...], rows
     assert grid is not None
     sums, counts = noisy[0].astype(float), noisy[1] / counted.weight
     slack = half_widths[1] / counted.weight
-    fewest, most = counts - slack, np.minimum(counts + slack, rows)
+    fewest, most = counts - slack, np.minimum(counts + slack, rows * totals.most)
     lowest, highest = _range(grid)
     known = fewest > 0
     fewest, most = np.where(known, fewest, 1.0), np.where(known, np.maximum(most, fewest), 1.0)

@@ -11,20 +11,25 @@ from holdfast.mechanisms.gaussian import add_gaussian
 from holdfast.mechanisms.laplace import add_laplace
 from holdfast.mechanisms.votes import FLIP, unbiased, votes
 from holdfast.noise.subset import without_replacement
-from holdfast.planning.plan import Plan, Recipe
+from holdfast.planning.plan import DISAGREEMENT_NOISE, SELECTED, Plan, Recipe
 from holdfast.planning.terms import Terms
-from holdfast.planning.width import spans
-from holdfast.privacy.rounding import miss
+from holdfast.planning.width import deviation, disagreement_interval, spans, table_reaches
+from holdfast.privacy.filter import UNITS
+from holdfast.privacy.rounding import miss, up
+from holdfast.query.difference import DifferenceMeasurement
 from holdfast.query.function import FunctionMeasurement
 from holdfast.query.measurement import Measurement
 from holdfast.query.statistic import Workload, workload
 from holdfast.session.answer import Answer
 from holdfast.session.quantile import read_bins, select_bins
 from holdfast.session.readout import Reading, Totals, read, read_between, too_few
+from holdfast.validity.leave_out_intervals import rare_interval
 from holdfast.validity.odds import gaussian_odds, votes_odds
 
 if TYPE_CHECKING:
     from holdfast.desk import Paid
+
+Measured = Measurement | FunctionMeasurement | DifferenceMeasurement
 
 
 def release(planned: Plan, paid: Paid, terms: Terms) -> Answer:
@@ -32,18 +37,30 @@ def release(planned: Plan, paid: Paid, terms: Terms) -> Answer:
     statistic = planned.statistic
     totals = workload(statistic, terms.schema, terms.rows)
     parts: tuple[Any, ...] = (planned.noise, planned.sampling, planned.population)
-    if planned.mechanism == "exponential":
-        reading = _select(planned, _totals(paid, totals)[0])
+    disagreement = None
+    if planned.mechanism in SELECTED:
+        reading = _select(planned, _totals(paid, totals)[0], totals.most)
     else:
+        if planned.recipe.expect is not None:
+            disagreement = _disagreement(planned, paid, terms)
         noisy = _noisy(totals, planned.recipe, paid, terms)
         if terms.fixed is not None and terms.fixed.odds:
             reading = _by_odds(totals, noisy, terms)
+        elif disagreement is not None:
+            reading = _by_disagreement(totals, noisy, disagreement, planned)
+        elif planned.promise.rare:
+            reading = _as_rare(totals, noisy, planned)
         else:
             reading = read(totals, noisy, planned.widths.totals, terms.rows)
-        if statistic.kind == "mean" or (terms.fixed is not None and terms.fixed.odds):
+        own = disagreement is not None or planned.promise.rare
+        if totals.is_ratio or own or (terms.fixed is not None and terms.fixed.odds):
             half, whole = (reading.high - reading.low) / 2, planned.width
             parts = tuple(half * (part / whole if 0 < whole < np.inf else 1 / 3) for part in parts)
     ends: tuple[Any, ...] = (reading.value, reading.low, reading.high, too_few(totals, reading))
+    if planned.target == "population" and planned.mechanism not in SELECTED:
+        reaches = table_reaches(totals, planned.recipe, planned.promise, terms)
+        of_the_rows = read(totals, noisy, reaches, terms.rows)
+        ends += of_the_rows.low, of_the_rows.high
     if statistic.by is None:
         ends = tuple(end.item() for end in ends)
         parts = tuple(part if isinstance(part, float) else float(np.max(part)) for part in parts)
@@ -65,6 +82,10 @@ def release(planned: Plan, paid: Paid, terms: Terms) -> Answer:
         labels=statistic.by.labels if statistic.by is not None else None,
         within=planned.within,
         too_few=ends[3],
+        ends_theorem=planned.ends_theorem,
+        disagreement=disagreement,
+        table_low=ends[4] if len(ends) > 4 else None,
+        table_high=ends[5] if len(ends) > 4 else None,
     )
 
 
@@ -84,9 +105,7 @@ def _noisy(totals: Workload, recipe: Recipe, paid: Paid, terms: Terms) -> Totals
     return tuple(np.asarray(add(secret, noise)) for secret, noise in secrets)
 
 
-def _by_votes(
-    measurement: Measurement | FunctionMeasurement, count: int, flip: Any, paid: Paid, rows: int
-) -> NDArray[Any]:
+def _by_votes(measurement: Measured, count: int, flip: Any, paid: Paid, rows: int) -> NDArray[Any]:
     """What `count` votes say of a total. A row's contribution, from low to high, is the mean of its bit."""
     block = paid.draw(_columns(measurement), count)
     span = max(1, measurement.high - measurement.low)
@@ -105,7 +124,7 @@ def _totals(paid: Paid, totals: Workload) -> list[NDArray[np.int64]]:
     """
     functions = [m for m in totals.measurements if isinstance(m, FunctionMeasurement)]
     if not functions:
-        return [paid.totals(m) for m in totals.measurements if isinstance(m, Measurement)]
+        return [paid.totals(m) for m in totals.measurements if not isinstance(m, FunctionMeasurement)]
     found = [np.zeros(1, dtype=np.int64) for _ in functions]
     for block in paid.scan(functions[0].columns):
         values = functions[0].values(block)
@@ -114,7 +133,7 @@ def _totals(paid: Paid, totals: Workload) -> list[NDArray[np.int64]]:
     return found
 
 
-def _columns(measurement: Measurement | FunctionMeasurement) -> tuple[str, ...]:
+def _columns(measurement: Measured) -> tuple[str, ...]:
     """What has to be read; at least one column, because a block must know its length."""
     return measurement.columns or tuple(measurement.schema)[:1]
 
@@ -135,15 +154,56 @@ def _by_odds(totals: Workload, noisy: Totals, terms: Terms) -> Reading:
     return read_between(totals, noisy, (low,), (high,), terms.rows)
 
 
-def _select(planned: Plan, secret: NDArray[np.int64]) -> Reading:
-    """One quantile for each group."""
+def _disagreement(planned: Plan, paid: Paid, terms: Terms) -> float:
+    """The noisy share of the rows on which the conditions of a difference disagree. It is told raw: clamped to [0,1]
+    the theorem would not hold."""
+    statistic, recipe = planned.statistic, planned.recipe
+    assert statistic.other is not None
+    counted = DifferenceMeasurement(terms.schema, statistic.where, statistic.other, disagreement=True)
+    span = 2 if recipe.per_span else 1
+    noisy = add_gaussian(paid.totals(counted), DISAGREEMENT_NOISE * recipe.noise * span**2)
+    return float(np.asarray(noisy)[0]) / terms.rows
+
+
+def _by_disagreement(totals: Workload, noisy: Totals, disagreement: float, planned: Plan) -> Reading:
+    """The interval of a difference, by Theorem 37."""
+    value = noisy[0] * totals.unit
+    low, high = disagreement_interval(
+        planned.recipe, planned.promise, planned.rows, disagreement, float(value[0])
+    )
+    ends = np.array([low]), np.array([high])
+    return Reading(np.clip(value, *ends), *ends)
+
+
+def _as_rare(totals: Workload, noisy: Totals, planned: Plan) -> Reading:
+    """The interval of an answer as a rare event: Theorem 28 (3R) on the scale of [0,1]."""
+    promise, rows, measurement = planned.promise, planned.rows, totals.measurements[0]
+    assert promise.left_out is not None
+    (span,) = spans(totals)
+    charged = promise.left_out.charges(up(promise.information / UNITS * rows))
+    mean = float(noisy[0][0] / rows - measurement.low) / span
+    sigma = deviation(span, planned.recipe, rows)
+    ends = rare_interval(promise.left_out, charged, sigma, mean, promise.allowance, 1 / (rows * span))
+    low, high = (np.array([rows * (measurement.low + span * end)]) for end in ends)
+    return read_between(totals, noisy, (low,), (high,), rows)
+
+
+def _select(planned: Plan, secret: NDArray[np.int64], most: int) -> Reading:
+    """One quantile for each group. A unit moves a score by as many rows as it may have."""
     statistic = planned.statistic
     assert statistic.bins is not None and statistic.rank is not None
     distance = int(planned.widths.totals[0])
     chosen = [
         read_bins(
             statistic.bins,
-            select_bins(counts, statistic.rank, planned.noise_parameter, distance, planned.rows),
+            select_bins(
+                counts,
+                statistic.rank,
+                planned.noise_parameter / most,
+                distance,
+                planned.rows * most,
+                smoothed=planned.mechanism == "smoothed",
+            ),
         )
         for counts in secret.reshape(-1, statistic.bins.size)
     ]

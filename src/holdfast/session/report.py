@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from holdfast.planning.budget import Amount
+from holdfast.planning.meter import Meter
 from holdfast.planning.terms import Terms
 from holdfast.session import display
 
@@ -24,6 +25,8 @@ class Report:
     remaining: Amount
     terms: Terms
     answers: list[Answer]
+    meter: Meter | None = None
+    """The answers left, and how near each will be, beside the budget."""
 
     @property
     def summary(self) -> list[str]:
@@ -35,6 +38,7 @@ class Report:
             f"{self._share(self.remaining)} is left.",
             f"{len(self.answers)} answers so far; all intervals cover the {self.terms.target} at once with "
             f"confidence {self.terms.confidence:g}, planned for {planned}.",
+            *([] if self.meter is None else [f"{self.meter}."]),
         ]
 
     def _share(self, amount: Amount) -> str:
@@ -42,6 +46,10 @@ class Report:
 
     def __str__(self) -> str:
         return "\n".join([*self.summary, *(display.answer_text(answer) for answer in self.answers)])
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """In the terminal of IPython."""
+        printer.text(str(self))
 
     def __rich__(self) -> Any:
         from rich.console import Group

@@ -11,15 +11,17 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Unpack
 
 from holdfast.desk import Desk, Next, Paid, Steps, run
-from holdfast.errors import BudgetError, InputError, LedgerError, MechanismError
+from holdfast.errors import BudgetError, InputError, LedgerError, MechanismError, UndiscoveredError
 from holdfast.ledger import UNCOVERED, Charge, Ledger, Moment, Precondition, Stale
 from holdfast.ledger.failpoint import reached
 from holdfast.mechanisms.votes import FLIP, vote
 from holdfast.offered import offered
-from holdfast.planning.budget import AMOUNT, Amount, Budget
+from holdfast.planning.affordable import refuse_overspending
+from holdfast.planning.budget import Amount, Budget
 from holdfast.planning.keywords import Choice, Descent, Many, Synthesis, Threshold
+from holdfast.planning.meter import Meter, meter
 from holdfast.planning.plan import STATISTIC, Plan, recipe_from_text
-from holdfast.planning.planner import affordable, finish, holds, plan
+from holdfast.planning.planner import finish, holds, plan
 from holdfast.planning.promise import (
     Promise,
     answered,
@@ -27,29 +29,33 @@ from holdfast.planning.promise import (
     next_promises,
     refuse_beyond_the_promise,
 )
-from holdfast.planning.question import Read, Sample
-from holdfast.planning.recipe_information import units_told
+from holdfast.planning.question import Interval, Read, Sample
+from holdfast.planning.recipe_information import told_by_answer, units_told
 from holdfast.planning.request import Request
 from holdfast.planning.session_plan import plan_line
 from holdfast.planning.terms import Terms
-from holdfast.privacy.event import Event, Group, Nothing, Votes, to_json
-from holdfast.privacy.filter import UNITS, Filter
+from holdfast.privacy.event import Event, Group, Votes, to_json
+from holdfast.privacy.filter import UNITS
 from holdfast.query.calling import fitting
 from holdfast.query.evaluate import compile_predicate
 from holdfast.query.parse import parse_predicate
-from holdfast.query.predicate import Always
 from holdfast.query.predicate import columns as predicate_columns
 from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic, workload
 from holdfast.session.above_threshold import AboveThreshold, check_terms
 from holdfast.session.answer import Answer
+from holdfast.session.answer_table import arranged
 from holdfast.session.certain import certain_answer, certain_plan, is_certain
 from holdfast.session.estimate import Estimate, Known
+from holdfast.session.kept_plans import KeptPlans
+from holdfast.session.keys import Keys, discovered, known_keys, with_keys
+from holdfast.session.price import priced, tells_of
 from holdfast.session.private_choice import Candidate, Selection, select
 from holdfast.session.questions import Questions
 from holdfast.session.release import release
 from holdfast.session.report import Report
 from holdfast.session.standing_answers import question_key, standing_entry
+from holdfast.session.uncovered import refuse_to_end
 from holdfast.validity.told import votes_told
 
 if TYPE_CHECKING:
@@ -60,9 +66,7 @@ if TYPE_CHECKING:
 
 Agree = Callable[[Charge, Moment], int | None]
 """Raises if a question shall not be charged, before it is; or says how many answers the session may have at most."""
-_PLANS_KEPT = 4096
-_SIZE_KEPT = 1 << 15
-"""How large all kept plans of a session may be together, in groups and letters: about 4 MB."""
+_VOTES_KEPT = 4096
 _VECTORS_KEPT = 16
 _LETTERS = 32
 """So many letters of a question take about as long for each row as one comparison."""
@@ -90,18 +94,21 @@ class Session(Questions[Answer]):
         self._desk = Desk(source, ledger, self.name)
         self._ledger, self._budget, self._terms = ledger, budget, terms
         self._lock = RLock()
-        self._plans: dict[object, tuple[Precondition, Plan]] = {}
-        self._plans_size = 0
+        self._plans = KeptPlans(self._lock)
         self._vectors: dict[str, AboveThreshold] = {}
         self._anytime = Precondition(currency=terms.table.currency)
-        self._vote = lru_cache(_PLANS_KEPT)(self._priced_vote)
-        ledger.open(budget.account(self.name, terms.promised))
+        self._vote = lru_cache(_VOTES_KEPT)(self._priced_vote)
+        account = budget.account(self.name, terms.promised)
+        ledger.open(
+            replace(account, information=terms.information, table_information=terms.table_information)
+        )
+        self._schema = with_keys(terms.schema, known_keys(self))
         self.estimate, self.known = Estimate(self), Known(self)
 
     @property
     def schema(self) -> Schema:
         """The columns that may be asked about."""
-        return self._terms.schema
+        return self._schema
 
     @property
     def confidence(self) -> float:
@@ -116,7 +123,12 @@ class Session(Questions[Answer]):
     @property
     def plan(self) -> str:
         """What each answer will be that says nothing of how exact it is to be, in one line."""
-        return plan_line(self._terms, self._budget)
+        return plan_line(self._terms, self._budget, self._moment())
+
+    @property
+    def meter(self) -> Meter | None:
+        """How many answers are left, and how near the population each will be; None where no theorem counts them."""
+        return meter(self._terms, self._budget, self._moment())
 
     @property
     def currency(self) -> str:
@@ -167,14 +179,38 @@ class Session(Questions[Answer]):
         told = vote(bool(test(paid.one(columns))[0]))
         return told if key is None else bool(json.loads(paid.record(json.dumps(told))))
 
+    @fitting
+    def keys(self, column: str, *, rho: float | None = None, delta: float | None = None) -> Keys:
+        """The keys of a text column, discovered: charged once, then public in this session and free.
+
+        `by=` and `histogram` on such a column discover its keys first; see `holdfast.session.keys.discovered`.
+        """
+        found = discovered(self, column, rho, delta)
+        with self._lock:
+            self._schema = with_keys(self._schema, {column: found.labels})
+        return found
+
+    def _read(self, asked: Interval) -> Read:
+        try:
+            return asked.read(self.schema)
+        except UndiscoveredError as error:
+            if error.tried:
+                raise
+            self.keys(error.column)
+            return asked.read(self.schema)
+
     def opened(self, kind: str, name: str) -> bool:
         """Whether a sparse vector ("sparse vector") or weights ("weights") of this name were paid for."""
         key = json.dumps([kind, name, "opened"]) if kind == "sparse vector" else f"{kind} {name} round 0"
         return self._desk.find(key) is not None
 
+    def __repr__(self) -> str:
+        return f"<holdfast session {self.name!r}: {self.spent:.3g} of {self._budget} spent. {self.plan}>"
+
     def report(self) -> Report:
         """Budget and history, ready to print."""
-        return Report(self.name, str(self._budget), self.spent, self.remaining, self._terms, self.history)
+        budget, left = str(self._budget), self.meter
+        return Report(self.name, budget, self.spent, self.remaining, self._terms, self.history, left)
 
     def _priced_vote(self, where: str) -> tuple[tuple[str, ...], str, Charge]:
         """The columns that one vote reads, its event, and what it costs."""
@@ -185,9 +221,9 @@ class Session(Questions[Answer]):
         if terms.rows_per_unit > 1:
             event = Group(event, terms.rows_per_unit)
         read = predicate_columns(parse_predicate(where, self.schema))
-        columns = tuple(name for name in self.schema if name in read) or tuple(self.schema)[:1]
+        columns = self.schema.ordered(read) or tuple(self.schema)[:1]
         told = units_told(votes_told(terms.rows, 1, float(FLIP)), terms.rows)
-        charge = Charge(terms.session.cost(event), terms.table.cost(event), 0, self._tells(told))
+        charge = Charge(terms.session.cost(event), terms.table.cost(event), 0, tells_of(terms, told))
         return columns, json.dumps(to_json(event)), charge
 
     @fitting
@@ -270,7 +306,7 @@ class Session(Questions[Answer]):
         key: str | None = None,
         fresh: bool = False,
         last: int | None = None,
-        tells: int = UNCOVERED,
+        tells: int | None = None,
     ) -> Paid:
         """Commit the charge of a release that is made elsewhere in the house (selection, sparse vector, weights,
         learners): what it gives reaches the rows, and records the outcome. BudgetError before it would overspend.
@@ -281,13 +317,16 @@ class Session(Questions[Answer]):
         groups. A mechanism with a delta of its own is refused: sessions count none.
         `fresh` says that it was planned for rows of which nothing was ever told, `last` for places of the promise up
         to that one: Stale if somebody was charged before, or others took these places or the key; plan again.
-        `tells` is how much it tells of the rows (`holdfast.planning.recipe_information`); what no theorem bounds ends
-        the leave-out theorem for all that is asked later.
+        `tells` is how much it tells of the rows (`holdfast.planning.recipe_information`); None is what no theorem
+        bounds, which ends the leave-out theorem for all that is asked later. A charge of nothing then tells nothing:
+        what it may tell was counted before.
         """
         assert key is None or not fresh, "what stands under a key may be older than what was told since"
         plan = json.dumps({"kind": kind, "question": words} | ({} if note is None else {"note": note}))
-        text, cost = self._priced(event, queries, tells)
+        text, cost = priced(self._terms, event, queries, tells)
         most = self._terms.queries
+        if cost.information >= UNCOVERED and (key is None or self._desk.find(key) is None):
+            refuse_to_end(cost, self._moment(), self._ledger, self.name, self._terms)
         if last is not None:
             return self._desk.paid(key, plan, text, cost, self._until(last if most is None else most))
         holds = replace(self._until(most if queries else None), fresh=fresh)
@@ -316,27 +355,6 @@ class Session(Questions[Answer]):
         """How many places of the promise are taken: by the session's answers, or by all on the table."""
         return answered(self._moment(), self._terms)
 
-    def _tells(self, told: int) -> int:
-        """What a release tells: of rows that belong to people in groups the theorem says nothing."""
-        return told if self._terms.rows_per_unit == 1 else UNCOVERED
-
-    def _priced(self, event: Event, queries: int, tells: int) -> tuple[str, Charge]:
-        """What the ledger keeps of a charge, and its cost; refused where a session cannot count it."""
-        terms = self._terms
-        if terms.fixed is not None:
-            raise MechanismError(
-                "this session answers by its one planned mechanism only; open another for this"
-            )
-        if terms.rows_per_unit > 1 and event != Nothing():
-            event = Group(event, terms.rows_per_unit)
-        if Filter.zcdp(1).delta_cost(event) > 0:
-            raise MechanismError(
-                "this mechanism has a delta of its own, and sessions count none; use another version"
-            )
-        tells = 0 if event == Nothing() else self._tells(tells)
-        cost = Charge(terms.session.cost(event), terms.table.cost(event), queries, tells)
-        return json.dumps(to_json(event)), cost
-
     def _until(self, last: int | None) -> Precondition:
         """While no place of the promise after `last` is needed."""
         terms = self._terms
@@ -353,7 +371,8 @@ class Session(Questions[Answer]):
     def put(self, asked: Read) -> list[Answer]:
         if len(asked.statistics) > 1:
             self._refuse_unless_all_fit(asked.statistics, asked.request)
-        return [run(self._steps(statistic, asked.request), self._ledger) for statistic in asked.statistics]
+        steps = (self._steps(statistic, asked.request) for statistic in asked.statistics)
+        return arranged([run(each, self._ledger) for each in steps], asked.arrangement)
 
     def _steps(self, statistic: Statistic, request: Request, agree: Agree | None = None) -> Steps[Answer]:
         """Plan, charge, read and release, record; or what stands."""
@@ -381,7 +400,8 @@ class Session(Questions[Answer]):
             answer = release(planned, paid, self._terms)
             text = answer.to_json()
             reached("after draw")
-            standing = yield from paid.recording(text)
+            told = told_by_answer(planned, answer, workload(statistic, self.schema, self._terms.rows))
+            standing = yield from paid.recording(text, told=told)
             reached("after record")
             return answer if standing == text else Answer.from_json(standing)
 
@@ -392,7 +412,8 @@ class Session(Questions[Answer]):
         with self._lock:
             moment = self._moment()
             planned, holding = self._planned(statistic, request, moment)
-            self._refuse_overspending(planned, moment)
+            refuse_overspending(planned, moment, self._terms)
+        refuse_to_end(planned.charge, moment, self._ledger, self.name, self._terms)
         most = None if agree is None else agree(planned.charge, moment)
         if most is not None:
             holding = replace(holding, session_answers=min(most, holding.session_answers or most))
@@ -407,7 +428,9 @@ class Session(Questions[Answer]):
         recipe, promise, within = recipe_from_text(paid.entry.plan, self._terms.rows)
         planned = finish(totals, recipe, promise, self._terms, within)
         if planned.event_text != paid.entry.event:
-            raise LedgerError("this table was opened on other terms than when the answer was paid for")
+            raise LedgerError(
+                "this table was opened on other terms than when the answer was paid for; open it as then"
+            )
         return paid, planned
 
     def _left(self, moment: Moment) -> int:
@@ -427,36 +450,15 @@ class Session(Questions[Answer]):
         """
         if is_certain(statistic):
             return certain_plan(statistic, self._terms), self._anytime
-        shape = statistic.shape, request
-        known = self._plans.get(shape)
-        if known is not None and self._still(*known, moment):
+        shape = statistic.shape(self.schema), request
+        known = self._plans.find(shape, moment)
+        if known is not None:
             return known[1].about(statistic), known[0]
         planned = plan(statistic, request, moment, self._terms)
         holding = holds(planned, moment, self._terms)
         self._refuse_beyond_the_promise(planned, moment)
-        self._keep(shape, planned, holding)
+        self._plans.keep(shape, planned, holding, moment.table.information)
         return planned, holding
-
-    def _keep(self, shape: object, planned: Plan, holding: Precondition) -> None:
-        """Remember a plan, without its condition; all of them together stay small, whatever is asked."""
-        bare = replace(planned.statistic, where=Always())
-        size = len(str(bare)) + sum(0 if groups is None else groups.size for groups in (bare.by, bare.bins))
-        if size > _SIZE_KEPT:
-            return
-        with self._lock:
-            if len(self._plans) >= _PLANS_KEPT or self._plans_size + size > _SIZE_KEPT:
-                self._plans.clear()
-                self._plans_size = 0
-            self._plans_size += 0 if shape in self._plans else size
-            self._plans[shape] = (holding, planned.about(bare))
-
-    def _still(self, holding: Precondition, planned: Plan, moment: Moment) -> bool:
-        try:
-            after = moment.after(planned.charge)
-            holding.check(after.session, after.table, told=moment.table.information)
-        except Stale:
-            return False
-        return True
 
     def _refuse_beyond_the_promise(self, planned: Plan, moment: Moment) -> None:
         """The intervals were promised for a number of answers, and perhaps for these answers only."""
@@ -467,28 +469,13 @@ class Session(Questions[Answer]):
                 "open one without within=, whose intervals take every answer on the table into account"
             )
 
-    def _refuse_overspending(self, planned: Plan, moment: Moment) -> None:
-        """The ledger would refuse as well; here the message can say what is affordable."""
-        remaining = self._budget.filter.limit_units - moment.session.units
-        if planned.charge.session <= remaining:
-            return
-        within = affordable(planned.statistic, moment, self._terms, remaining)
-        advice = "nothing more can be asked" if within is None else f"within={within:.4g} is still affordable"
-        raise BudgetError(
-            f"this answer costs {AMOUNT[self.currency]} {planned.cost:.4g} and {remaining / UNITS:.4g} is "
-            f"left; {advice}",
-            requested=planned.cost,
-            remaining=remaining / UNITS,
-            within=within,
-        )
-
     def _refuse_unless_all_fit(self, statistics: list[Statistic], request: Request) -> None:
         """Several questions at once are charged all or none (unless others spend in between)."""
         moment = self._moment()
         for statistic in statistics:
             if standing_entry(self, statistic, request, question_key(statistic, request)) is None:
                 planned, _ = self._planned(statistic, request, moment)
-                self._refuse_overspending(planned, moment)
+                refuse_overspending(planned, moment, self._terms)
                 moment = moment.after(planned.charge)
 
 

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from holdfast.errors import BudgetError, InputError
 from holdfast.ledger import BEGINNING, Entry, Moment
 from holdfast.planning.mean import aims
+from holdfast.planning.mechanism_choice import is_plain, mechanisms_for
 from holdfast.planning.plan import recipe_from_text
-from holdfast.planning.planner import amount_of, finish, is_plain, mechanisms_for
+from holdfast.planning.planner import finish
+from holdfast.planning.recipe_bought import amount_of
 from holdfast.planning.request import Request
 from holdfast.query.statistic import Statistic, workload
 
@@ -72,7 +74,7 @@ def _suffices(
     totals = workload(statistic, terms.schema, terms.rows)
     if request.within is not None:
         as_exact = request.mechanism in (None, mechanism) and plan["width"] <= request.within
-        return as_exact and (statistic.kind != "mean" or _for_as_few(entry, statistic, request, session))
+        return as_exact and (not totals.is_ratio or _for_as_few(entry, statistic, request, session))
     moment = session._moment()
     if is_plain(request) and terms.places is not None and terms.places.epochs:
         return bool(plan["width"] <= _width_now(statistic, request, moment, session))
@@ -102,7 +104,7 @@ def _for_as_few(entry: Entry, statistic: Statistic, request: Request, session: S
         return True
     if stored is None or new is None:
         return new is None
-    return stored <= next((aim for aim in (fewest, *more) if new <= aim), terms.rows)
+    return stored <= next((aim for aim in (fewest, *more) if new <= aim), terms.rows * totals.most)
 
 
 def _width_now(statistic: Statistic, request: Request, moment: Moment, session: Session) -> float:

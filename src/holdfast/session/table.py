@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.check import one_of, printable, probability, whole
+from holdfast.check import one_of, printable, probability, refusal, whole
 from holdfast.errors import InputError, LedgerError
 from holdfast.ledger import (
     LEDGER_FILE,
+    UNCOVERED,
     ChainedLedger,
     Ledger,
     MemoryLedger,
@@ -19,15 +21,19 @@ from holdfast.ledger import (
     SqliteLedger,
     Totals,
     copy_ledger,
+    given_away,
+    most_of_all,
     open_ledger,
 )
-from holdfast.planning.budget import Amount, Budget, budget, budget_of, validity_budget
-from holdfast.planning.fixed import fixed_noise, odds_noise
-from holdfast.planning.session_plan import session_plan
+from holdfast.planning.budget import Amount, Budget, budget, budget_of, odds_budget
+from holdfast.planning.fixed import odds_noise
+from holdfast.planning.session_plan import Room, session_plan, share_of
 from holdfast.planning.terms import Fixed, Terms
+from holdfast.planning.width_plan import validity_budget, width_plan
 from holdfast.privacy.filter import Filter
 from holdfast.query.calling import fitting
-from holdfast.query.schema import Schema
+from holdfast.query.schema import Schema, Text
+from holdfast.query.unit_schema import UnitSchema
 from holdfast.session.opening import Opening
 from holdfast.session.session import Session
 from holdfast.validity.places import places_from_json
@@ -50,11 +56,13 @@ class Table:
         path = getattr(source, "path", None)
         self._home = None if path is None else Path(path).resolve()
         self._opening: Opening | None = None
+        self.allow_uncovered = True
         self.rows_per_unit = whole("rows_per_unit", rows_per_unit)
+        self._unit = schema.unit if isinstance(schema := source.schema, UnitSchema) else None
 
     @property
     def rows(self) -> int:
-        """The number of rows; public."""
+        """The number of rows, or of units where these are what is protected; public."""
         return self._source.rows
 
     @property
@@ -74,13 +82,27 @@ class Table:
 
     @fitting
     def limit(
-        self, *, epsilon: float | None = None, delta: float | None = None, rho: float | None = None
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        keys_delta: float | None = None,
     ) -> None:
         """Set the cap over all sessions together: epsilon (pure), epsilon and delta, or rho.
 
-        A session's budget is a share of it; whichever ends first refuses.
+        A session's budget is a share of it; whichever ends first refuses. `keys_delta` as in `session`.
         """
-        self._ledger.set_limit(budget(epsilon=epsilon, delta=delta, rho=rho).account("the table"))
+        kept = self._for_keys(delta, None, keys_delta)
+        cap = budget(epsilon=epsilon, delta=delta, rho=rho, keys_delta=kept)
+        self._ledger.set_limit(cap.account("the table"))
+
+    def _for_keys(self, delta: float | None, only: str | None, keys_delta: float | None) -> float | None:
+        """What is kept of delta for the discovery of keys: half of it where there are text columns, unless said."""
+        texts = any(isinstance(kind, Text) for kind in self.schema.values())
+        if keys_delta is not None or delta is None or only is not None or not texts:
+            return keys_delta
+        return probability("delta", delta) / 2
 
     @property
     def spent(self) -> Amount:
@@ -101,7 +123,9 @@ class Table:
         within: float | None = None,
         intervals: str = "uniform",
         rows: int | None = None,
+        share: float | None = None,
         name: str | None = None,
+        keys_delta: float | None = None,
     ) -> Session:
         """Open a session on a share of the table's budget.
 
@@ -111,14 +135,25 @@ class Table:
         "population" that the rows were drawn from independently, however the questions are chosen, or the
         "table" itself, for an owner whose table is the population (a census).
 
-        `within` with `queries` opens a session for validity: the planner fixes one mechanism and one noise for
-        all answers, by the sharpest theorem; the budget may then be left out, and what it costs is reported. It is
-        on the scale of a fraction, and of the declared range for others; a mean may miss it (`Answer.met`).
-        `intervals="odds"` with `queries` does the same, but gives each answer an interval of its own, narrow
-        for rare events. Both need independent rows, and refuse a table with `rows_per_unit` above 1.
+        `within` with `queries` opens a session for validity: the planner takes the most noise with which every answer
+        keeps that half-width, by the leave-out theorem; the budget may then be left out, and what it costs is reported.
+        It is on the scale of a fraction, and of the declared range for others; a mean may miss it (`Answer.met`). If
+        others are told something meanwhile, an answer needs less noise for the same width, and is refused where none
+        will do. `intervals="odds"` with `queries` plans one mechanism with one noise, and gives each answer an
+        interval of its own, narrow for rare events. Both need independent rows, and refuse a table with
+        `rows_per_unit` above 1.
 
         With `queries` the session is planned now: `Session.plan` tells the half-width that each of its answers will
         have, asked without `within=`, `rho=` or `epsilon=`. `rows` caps how many rows such an answer may read.
+        `intervals="rare"` plans for questions near 1%: the noise is smaller, what each answer tells is read off the
+        answer, and so is its interval, which is wide near one half. Under the same noise it is narrower than "odds".
+
+        `keys_delta` is the part of delta that is kept for the discovery of keys (`Session.keys`); half of it where
+        there are text columns, unless said.
+
+        `share` makes it one of several on the same rows, none of which widens another's plan: the session has that part
+        (0 to 1) of what all will have told, as a maximum that the ledger keeps; its plan counts from the beginning that
+        others tell the rest, and who comes later may open what is left.
 
         A `name` makes a session on a saved store that can be reopened (its budget may then be left out) and goes
         on spending the same budget.
@@ -132,6 +167,7 @@ class Table:
             confidence = promised["confidence"] if confidence is None else confidence
             queries = promised["queries"] if queries is None else queries
             target = promised["target"] if target is None else target
+            within = promised["within"] if within is None else within
         confidence = probability("confidence", 0.95 if confidence is None else confidence)
         queries = None if queries is None else whole("queries", queries)
         rows = None if rows is None else whole("rows", rows)
@@ -144,14 +180,18 @@ class Table:
                 f"validity {fixed.mechanism} {fixed.noise} {intervals} {queries} {confidence} {budget_words}"
             )
             standing = next((account for account in self._ledger.accounts() if account.name == name), None)
+        free = within is not None and standing is None and epsilon is None and rho is None
         if standing is not None and epsilon is None and rho is None:
             own = budget_of(standing)
         elif fixed is not None and epsilon is None and rho is None:
             assert queries is not None
-            own = validity_budget(fixed, self.rows, queries, delta)
+            own = odds_budget(fixed, self.rows, queries, delta)
+        elif free:
+            own = Budget(Filter.zcdp(_UNLIMITED), None)  # as much as the plan will cost
         else:
-            only_budget = None if fixed is not None and fixed.mechanism == "votes" else only
-            own = budget(epsilon=epsilon, delta=delta, rho=rho, only=only_budget)
+            only_budget = None if only == "votes" else only
+            kept = None if fixed is not None else self._for_keys(delta, only_budget, keys_delta)
+            own = budget(epsilon=epsilon, delta=delta, rho=rho, only=only_budget, keys_delta=kept)
         cap = self._ledger.limit()
         if cap is not None and cap.currency == "pure" and own.currency != "pure":
             raise InputError(
@@ -166,19 +206,45 @@ class Table:
             queries=queries,
             confidence=confidence,
             target=target,
+            allow_uncovered=self.allow_uncovered,
             fixed=fixed,
             within=within,
         )
         if standing is not None:
             kept = json.loads(standing.terms)["places"]
             places = None if kept is None else places_from_json(self.rows, kept)
+            information, table_information = standing.information, standing.table_information
         elif fixed is None:
-            moment = Moment(Totals(), self._ledger.totals(), cap)
-            places = session_plan(terms, moment, rows)
+            moment, room = Moment(Totals(), self._ledger.totals(), cap), self._room(share)
+            if within is None:
+                places = session_plan(terms, moment, rows, room, rare=intervals == "rare")
+                if intervals == "rare" and (places is None or not places.rare or share is not None):
+                    raise InputError(
+                        'cannot open: intervals="rare" has no plan here; give a budget with delta= or rho= and no '
+                        "share=, on more than a handful of rows of which all that was told is covered"
+                    )
+            else:
+                places = width_plan(terms, moment, within, only, room)
+                own = validity_budget(places, delta) if free else own
+            information, table_information = share_of(places, terms, room)
         else:
-            places = None
-        terms = replace(terms, places=places)
+            places, information, table_information = None, UNCOVERED, UNCOVERED
+        terms = replace(
+            terms,
+            session=own.filter,
+            places=places,
+            information=information,
+            table_information=table_information,
+        )
         return Session(self._source, self._ledger, own, terms, name)
+
+    def _room(self, share: float | None) -> Room:
+        """What the shares that stand leave of the meter to another session."""
+        shares = [account for account in self._ledger.accounts() if account.is_share]
+        told = self._ledger.totals().information
+        begun = given_away(shares, lambda name: self._ledger.totals(name).information, told)
+        part = 1.0 if share == 1 else None if share is None else probability("share", share)
+        return Room(begun, most_of_all(shares), part)
 
     def _fixed(
         self,
@@ -190,7 +256,11 @@ class Table:
         intervals: str,
     ) -> Fixed | None:
         """One mechanism and one noise for all answers, if that was asked for."""
-        odds = one_of("intervals", intervals, ("uniform", "odds")) == "odds"
+        odds = one_of("intervals", intervals, ("uniform", "rare", "odds")) == "odds"
+        if intervals == "rare":
+            self._refuse_rare(within, queries, target)
+        if only is not None:
+            one_of("only", only, ("gaussian", "votes") if odds or within is not None else ("gaussian",))
         if within is None and not odds:
             return None
         if queries is None or target != "population" or (odds and within is not None):
@@ -206,9 +276,17 @@ class Table:
                 f"{self.rows_per_unit}; open the session with a budget instead (epsilon= or rho=): its intervals take "
                 "rows_per_unit into account"
             )
-        if within is None:
-            return odds_noise(self.rows, queries, confidence, only)
-        return fixed_noise(self.rows, queries, probability("within", within), confidence, only)
+        if within is not None:
+            probability("within", within)
+            return None
+        return odds_noise(self.rows, queries, confidence, only)
+
+    def _refuse_rare(self, within: float | None, queries: int | None, target: str) -> None:
+        if within is not None or queries is None or target != "population" or self.rows_per_unit > 1:
+            raise InputError(
+                'cannot open: intervals="rare" plans for a number of answers about the population, on rows of '
+                "different people; give queries= and no within=, or leave it out"
+            )
 
     @fitting
     def save(self, path: str | Path, *, overwrite: bool = False, progress: Any = None) -> Table:
@@ -218,8 +296,10 @@ class Table:
         shares the store's ledger from then on, and sessions that were open on it end. Saving a store once more
         makes a copy with a ledger of its own: two copies are two budgets (docs/limits.md).
         """
+        from holdfast.data.open import open_store
         from holdfast.data.save import save_store
-        from holdfast.data.store import StoreSource
+        from holdfast.data.unit_source import UnitSource
+        from holdfast.data.unit_store import save_units
 
         if not isinstance(path, str | Path):
             raise InputError(f"expected the path of a folder, got {type(path).__name__}")
@@ -229,19 +309,17 @@ class Table:
         if memory is not None:
             memory.retire()  # nothing may be charged between the copy and the store's first moment
         try:
-            save_store(
-                self._source,
-                folder,
-                rows_per_unit=self.rows_per_unit,
-                overwrite=overwrite,
-                progress=progress,
-                beside=self._copy_ledger,
-            )
+            how: Any = {"overwrite": overwrite, "progress": progress, "beside": self._copy_ledger}
+            if isinstance(self._source, UnitSource):
+                save_units(self._source, folder, **how)
+            else:
+                save_store(self._source, folder, rows_per_unit=self.rows_per_unit, **how)
         except BaseException:
             if memory is not None:
                 memory.retire(False)
             raise
-        saved = Table(StoreSource(folder), SqliteLedger(folder / LEDGER_FILE), self.rows_per_unit)
+        saved = Table(open_store(folder), SqliteLedger(folder / LEDGER_FILE), self.rows_per_unit)
+        saved.allow_uncovered = self.allow_uncovered
         if memory is not None:
             self._ledger, self._home, self._opening = saved._ledger, saved._home, None
         return saved
@@ -269,42 +347,85 @@ class Table:
         return Budget(Filter.zcdp(_UNLIMITED), None) if cap is None else budget_of(cap)
 
     def __repr__(self) -> str:
+        if isinstance(self.schema, UnitSchema):
+            tables = ", ".join(
+                f"{name}: at most {e.most} a {self._unit}" for name, e in self.schema.events.items()
+            )
+            return f"Table({self.rows:,} units ({self._unit}); {', '.join(self.schema)}; {tables})"
         return f"Table({self.rows:,} rows; {', '.join(self.schema)})"
 
 
 @fitting
 def open(
     data: object,
-    schema: Schema | None = None,
+    schema: Schema | Mapping[str, Schema] | str | Path | None = None,
     *,
-    rows_per_unit: int | None = None,
+    unit: str | None = None,
+    rows_per_unit: int | Mapping[str, int] | None = None,
+    order: str | Mapping[str, str] | None = None,
     ledger: Ledger | str | Path | None = None,
     in_memory: bool | None = None,
-    table: str | None = None,
+    table: str | Mapping[str, str] | None = None,
+    allow_uncovered: bool = False,
 ) -> Table:
     """Open rows as a table.
 
     `data` is a dict of NumPy arrays, a pandas, Polars or Arrow frame, a DuckDB relation, a Spark DataFrame, the
     path of a CSV or Parquet file, a postgresql:// address with `table=`, or the folder of a saved store (which
-    has its own schema). Values are clamped to the declared
+    has its own schema). `schema` is a Schema, or the path of a schema file (TOML). Values are clamped to the declared
     bounds; unknown categories and unparsable values become NULL; nothing is learnt from the rows.
     `rows_per_unit=m` says that one person may own up to m rows, and charges group privacy for it; a store
-    remembers it.
+    remembers it. With `unit="person"`, the column that says whose a row is, persons are what is protected, drawn
+    and counted, and at most m rows of each are kept; several tables are `{"people": ..., "visits": ...}` with a
+    schema each and `rows_per_unit={"visits": 20}`, where the one without a bound has a row for each person
+    (docs/units.md). `order` names the column by which a person's first and last rows are known.
     `ledger` is where charges are kept: a file, "postgresql://…#name", or a ledger; else in a store's folder, or in
     memory, for the life of this table. A store has one budget: its own ledger refuses from then on, and must be
     moved if it was charged. Rows that are opened again in one process without a ledger count afresh, which is a
     ReopenedWarning; `ledger=MemoryLedger()` says that it is meant.
+    `allow_uncovered=True` allows releases that end the leave-out theorem (Laplace answers, plain quantile scores,
+    weights) also while other sessions for the population are open, whose later intervals they widen.
     """
+    opened = _opened_table(data, schema, unit, rows_per_unit, order, ledger, in_memory, table)
+    if not isinstance(allow_uncovered, bool):
+        raise refusal("True or False", "allow_uncovered", allow_uncovered)
+    opened.allow_uncovered = allow_uncovered
+    if opened._opening is not None:
+        opened._opening.warn()
+    return opened
+
+
+def _opened_table(
+    data: object,
+    schema: Schema | Mapping[str, Schema] | str | Path | None,
+    unit: str | None,
+    rows_per_unit: int | Mapping[str, int] | None,
+    order: str | Mapping[str, str] | None,
+    ledger: Ledger | str | Path | None,
+    in_memory: bool | None,
+    table: str | Mapping[str, str] | None,
+) -> Table:
     from holdfast.data.open import open_source
     from holdfast.data.store import StoreSource
     from holdfast.data.trace import traces
+    from holdfast.data.unit_source import UnitSource
 
+    if unit is not None or isinstance(rows_per_unit, Mapping):
+        schema = Schema.from_toml(schema) if isinstance(schema, str | Path) else schema
+        return _open_units(data, schema, unit, rows_per_unit, order, ledger, in_memory, table)
+    if isinstance(schema, str | Path):
+        schema = Schema.from_toml(schema)
+    if not (schema is None or isinstance(schema, Schema)) or isinstance(table, Mapping) or order is not None:
+        raise InputError('expected unit="person" with several tables or with order=, got none')
     units = 1 if rows_per_unit is None else whole("rows_per_unit", rows_per_unit)
     source = open_source(data, schema, in_memory=in_memory, table=table)
+    if isinstance(source, UnitSource) and rows_per_unit is not None:
+        raise InputError("expected no rows_per_unit= for a store of units, got one; it has its bounds")
+    if isinstance(source, UnitSource):
+        return Table(source, _ledger_of_store(source.path, ledger))
     if not isinstance(source, StoreSource):
         opened = Table(source, MemoryLedger() if ledger is None else _opened(ledger), units)
         opened._opening = Opening(traces(data, table), opened.ledger, fresh=ledger is None)
-        opened._opening.warn()
         return opened
     if rows_per_unit is None:
         units = source.rows_per_unit
@@ -312,8 +433,33 @@ def open(
         raise InputError(
             f"expected rows_per_unit={source.rows_per_unit} as in the store, got fewer; they charge too little"
         )
-    own = source.path / LEDGER_FILE
-    return Table(source, SqliteLedger(own) if ledger is None else _in_place_of(own, _opened(ledger)), units)
+    return Table(source, _ledger_of_store(source.path, ledger), units)
+
+
+def _open_units(
+    data: object,
+    schema: Schema | Mapping[str, Schema] | None,
+    unit: str | None,
+    rows_per_unit: int | Mapping[str, int] | None,
+    order: str | Mapping[str, str] | None,
+    ledger: Ledger | str | Path | None,
+    in_memory: bool | None,
+    table: str | Mapping[str, str] | None,
+) -> Table:
+    """`open`, of tables around one unit. What is in the ledger decides which rows are kept, so it comes first."""
+    from holdfast.data.unit_open import declared_units, open_units
+
+    declared = declared_units(data, schema, unit, rows_per_unit, order, table)
+    kept = MemoryLedger() if ledger is None else _opened(ledger)
+    opened = Table(open_units(declared, kept.secret, in_memory=in_memory), kept)
+    opened._opening = Opening(declared.traces(), kept, fresh=ledger is None)
+    return opened
+
+
+def _ledger_of_store(path: Path | None, ledger: Ledger | str | Path | None) -> Ledger:
+    assert path is not None
+    own = path / LEDGER_FILE
+    return SqliteLedger(own) if ledger is None else _in_place_of(own, _opened(ledger))
 
 
 def _opened(ledger: Ledger | str | Path) -> Ledger:

@@ -29,7 +29,7 @@ class Counter:
     0..largest, so that this needs no promise. The number of arrivals is public.
     Method "sqrt" (rho only, and the default there) has the least noise, about a quarter of the tree's, and
     keeps 8 bytes for each arrival; "tree" keeps O(log horizon) numbers.
-    Reference: `tree`, `factorisation`; theory 1.6, 3(f). One noise vector is drawn and never drawn again:
+    Reference: `tree`, `factorisation`; docs/stream.md. One noise vector is drawn and never drawn again:
     fresh noise for every prefix would cost `horizon` times as much.
     Cost: `event`, known before the first arrival; charge it then. About a microsecond an arrival.
 

@@ -23,7 +23,7 @@ class Tree:
     Each arrival is in one block of each of h = floor(log2(T)) + 1 sizes, so all noisy block sums together
     have sensitivity h*largest in L1 and h*largest^2 in squared L2.
     Guarantee: epsilon-DP with Laplace noise, rho-zCDP with Gaussian noise, for the sequence of all totals.
-    Reference: Dwork, Naor, Pitassi and Rothblum 2010; Chan, Shi and Song 2011; theory 3(f).
+    Reference: Dwork, Naor, Pitassi and Rothblum 2010; Chan, Shi and Song 2011.
     Cost: `event`. O(1) amortised for an arrival, h numbers of state.
     """
 

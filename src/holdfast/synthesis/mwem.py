@@ -165,7 +165,9 @@ def _budget(
     if (rho is None) == (epsilon is None):
         raise InputError("expected either rho= or epsilon= (pure differential privacy), got both or neither")
     if session.currency == "gdp":
-        raise MechanismError("a choice is not Gaussian noise, and this session is Gaussian-only")
+        raise MechanismError(
+            "a choice is not Gaussian noise, and this session is Gaussian-only; open another"
+        )
     size = session._terms.rows_per_unit
     if rho is not None:
         each = positive("rho", rho) / size**2 / rounds / 2 * (1 - 2.0**-40)

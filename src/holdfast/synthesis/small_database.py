@@ -76,7 +76,9 @@ def small_database(
     m = _size(len(work), within, size)
     one_of("search", search, _SEARCHES)
     if session.currency == "gdp":
-        raise MechanismError("a choice is not Gaussian noise, and this session is Gaussian-only")
+        raise MechanismError(
+            "a choice is not Gaussian noise, and this session is Gaussian-only; open another"
+        )
     points = made.points
     _refuse_long_lists(search, points, m, len(work), whole("candidates", candidates))
     event: Event = Repeat(BoundedRange(rate / m), m) if search == "greedy" else BoundedRange(rate)
@@ -116,7 +118,7 @@ def exact_error(rows: int, points: int, size: int, queries: int, epsilon: float,
 
     sqrt(ln(2|Q|)/(2m)) is the error of the best database (Hoeffding and a union bound: one exists), and the
     exponential mechanism loses at most 2 (ln R + ln(1/beta))/(epsilon n) more, R the number of databases.
-    Reference: Dwork and Roth 2014, Proposition 4.4 with m rows for log|Q|/alpha^2; theory 1.1.
+    Reference: Dwork and Roth 2014, Proposition 4.4 with m rows for log|Q|/alpha^2.
     """
     best = math.sqrt(math.log(2 * queries) / (2 * size))
     return best + 2 * (math.log(database_count(points, size)) + math.log(1 / beta)) / (epsilon * rows)

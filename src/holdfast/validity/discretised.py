@@ -41,7 +41,7 @@ def description_length(rows: int, queries: int, beta: float, cells: int | None =
     Guarantee: Pr[max_j |a_j - q_j(P)| > width] <= beta, where a_j is the centre of one of m equal cells of
     [0,1].
     Requires: as `discretised`. Not private.
-    Reference: description length, Dwork et al. 2015 (Science), section on bounded description; theory 2.1.
+    Reference: description length, Dwork et al. 2015 (Science), section on bounded description.
     """
 
     def alpha(m: int) -> float:

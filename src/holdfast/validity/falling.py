@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from holdfast.privacy.rounding import round_up
+from holdfast.privacy.rounding import down, round_up, up
 from holdfast.validity.leave_out import LeaveOut, ladder, recorded_grid
 from holdfast.validity.normal_quantile import upper_quantile
 from holdfast.validity.option import Epoch
@@ -90,9 +90,9 @@ class Schedule:
         """The certified half-width of the answer in this place."""
         epoch = self.epoch_of(place)
         left_out = self.left_out(epoch)
-        charged = left_out.charges(self.information_before(place))
+        charged = left_out.charges(up(self.information_before(place)))
         step = 1 / (self.grid * self.rows)
-        return left_out.half_width(charged, self.sigma(epoch), self.beta / self.queries, step)
+        return left_out.half_width(charged, self.sigma(epoch), down(self.beta) / self.queries, step)
 
     @cached_property
     def half_width(self) -> float:

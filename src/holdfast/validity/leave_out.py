@@ -94,34 +94,48 @@ class LeaveOut:
         Requires: q and sigma functions of the past; charges of the past only, not of this answer.
         Reference: docs/theorems.md, Theorem 23 (refined).
         """
-        log_miss = up(math.log(2) - math.log(down(beta)))
+        return _half_width(self, tuple(charged), sigma, beta, step)
 
-        def at(u: float, moved: float) -> float:
-            b = hazard(u) / sigma
-            log_tail = log_upper_tail(u)
-            size = abs(log_tail) + log_miss
-            rest = (self.exponent(charged, b) + log_tail + log_miss) / b
-            return up(sigma * u + rest + moved, sigma * abs(u) + size / b)
-
-        most = max(LEAST_TANGENT + 1, upper_quantile(down(beta) / 2) + 1)
-        near = at(self._tangent(charged, sigma, log_miss, LEAST_TANGENT, most), step / 2)
-        return min(near, at(self._tangent(charged, sigma, log_miss, -_FURTHEST, most), step))
-
-    def _tangent(
-        self, charged: Sequence[float], sigma: float, log_miss: float, low: float, high: float
+    def tangent(
+        self, charged: Sequence[float], sigma: float, log_miss: float, low: float, high: float, least: float
     ) -> float:
-        """The point where the half-width is about least: any is valid, so this is a search and proves nothing."""
+        """Where (exponent(b) + max(least, ln Q(u) + u hazard(u)) + log_miss)/b is about least, b = hazard(u)/sigma.
+
+        Any point is valid where such a half-width is claimed, so this is a search and proves nothing.
+        """
         sizes, weights = np.array(self.sizes), np.array(self.weights)
         for _ in range(3):
             u = np.linspace(low, high, _POINTS)
             log_tail = log_ndtr(-u)
-            b = np.exp(-u * u / 2 - math.log(2 * math.pi) / 2 - log_tail) / sigma
+            slope = np.exp(-u * u / 2 - math.log(2 * math.pi) / 2 - log_tail)
+            b = slope / sigma
             terms = np.asarray(charged)[:, None] + b * b / (8 * sizes[:, None]) - np.log(weights)[:, None]
             smallest = terms.min(axis=0)
             exponent = smallest - np.log(np.exp(smallest - terms).sum(axis=0))
-            best = int((sigma * u + (exponent + log_tail + log_miss) / b).argmin())
+            best = int(((exponent + np.maximum(least, log_tail + u * slope) + log_miss) / b).argmin())
             low, high = float(u[max(best - 1, 0)]), float(u[min(best + 1, _POINTS - 1)])
         return (low + high) / 2
+
+
+@lru_cache(maxsize=8192)
+def _half_width(
+    left_out: LeaveOut, charged: tuple[float, ...], sigma: float, beta: float, step: float
+) -> float:
+    log_miss = up(math.log(2) - math.log(down(beta)))
+
+    def at(u: float, moved: float) -> float:
+        b = hazard(u) / sigma
+        log_tail = log_upper_tail(u)
+        size = abs(log_tail) + log_miss
+        rest = (left_out.exponent(charged, b) + log_tail + log_miss) / b
+        return up(sigma * u + rest + moved, sigma * abs(u) + size / b)
+
+    most = max(LEAST_TANGENT + 1, upper_quantile(down(beta) / 2) + 1)
+    near, far = (
+        left_out.tangent(charged, sigma, log_miss, low, most, -math.inf)
+        for low in (LEAST_TANGENT, -_FURTHEST)
+    )
+    return min(at(near, step / 2), at(far, step))
 
 
 def kappa(rows: int, left_out: int) -> float:
@@ -142,7 +156,25 @@ def recorded_grid(rows: int) -> LeaveOut:
     A function of the number of rows alone, which is public from the beginning: nothing that was told can move it.
     """
     sizes = tuple(dict.fromkeys(min(rows - 1, max(1, round(rows * share))) for share in LADDER[::_RUNG]))
-    return LeaveOut(rows, sizes, (math.nextafter(1 / len(sizes), 0.0),) * len(sizes))
+    return each_of(rows, sizes)
+
+
+def each_of(rows: int, sizes: Sequence[int]) -> LeaveOut:
+    """Several numbers of rows to leave out, with equal weights."""
+    return LeaveOut(rows, tuple(sizes), (math.nextafter(1 / len(sizes), 0.0),) * len(sizes))
+
+
+_FIRST = 0.9
+"""The share of a chance that the first of several numbers of rows has; it is the one that is planned for."""
+
+
+def first_of(rows: int, sizes: Sequence[int]) -> LeaveOut:
+    """Several numbers of rows to leave out, nine tenths of the weight on the first."""
+    first, *rest = sizes
+    if not rest:
+        return LeaveOut(rows, (first,))
+    other = (1 - _FIRST) * (1 - 2**-40) / len(rest)
+    return LeaveOut(rows, (first, *rest), (_FIRST, *(other,) * len(rest)))
 
 
 _OWN = 0.95

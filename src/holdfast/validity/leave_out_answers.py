@@ -8,9 +8,9 @@ from fractions import Fraction
 from functools import lru_cache
 
 from holdfast.privacy.rounding import down, up
-from holdfast.validity.falling import EPOCHS, falling_noise
+from holdfast.validity.falling import EPOCHS, Schedule, falling_noise
 from holdfast.validity.leave_out import LeaveOut, kappa
-from holdfast.validity.leave_out_votes import vote_charge, votes_half_width
+from holdfast.validity.leave_out_votes import vote_charge, votes_as_noisy, votes_half_width
 from holdfast.validity.normal_quantile import upper_quantile
 from holdfast.validity.option import Epoch
 from holdfast.validity.search import least
@@ -62,14 +62,8 @@ def gaussian_epochs_width(rows: int, epochs: tuple[Epoch, ...], beta: float, gri
     plus discrete Gaussian noise; noise and rows to leave out are those of the epoch, fixed before the first answer.
     Reference: docs/theorems.md, Theorem 23.
     """
-    answers, information, widest = sum(epoch.answers for epoch in epochs), 0.0, 0.0
-    for epoch in epochs:
-        sigma = math.sqrt(epoch.noise) / (grid * rows)
-        left_out = LeaveOut(rows, (epoch.left_out,))
-        charged = left_out.charges(up(information + (epoch.answers - 1) / sigma**2))
-        widest = max(widest, left_out.half_width(charged, sigma, down(beta) / answers, 1 / (grid * rows)))
-        information += epoch.answers / sigma**2
-    return widest if epochs else math.inf
+    answers = sum(epoch.answers for epoch in epochs)
+    return Schedule(rows, answers, beta, grid, epochs).half_width if epochs else math.inf
 
 
 @lru_cache(maxsize=1024)
@@ -96,15 +90,11 @@ def _as_votes(rows: int, noises: tuple[Epoch, ...], flip: float, more: float) ->
     """Votes for each epoch, `more` times as many as are as noisy as it; none where votes have no charge."""
     if rows < 3:
         return ()
-    full = more * rows**2 / (4 * (1 - 2 * flip) ** 2)
-    return tuple(
-        Epoch(
-            epoch.answers,
-            Fraction(math.ceil(min(full / float(epoch.noise), _VOTES_A_ROW * rows))),
-            _bearable(rows, epoch.left_out, flip),
-        )
-        for epoch in noises
-    )
+    found = []
+    for epoch in noises:
+        votes = min(more * votes_as_noisy(math.sqrt(epoch.noise) / rows, flip), _VOTES_A_ROW * rows)
+        found.append(Epoch(epoch.answers, Fraction(math.ceil(votes)), _bearable(rows, epoch.left_out, flip)))
+    return tuple(found)
 
 
 def votes_epochs_width(rows: int, epochs: tuple[Epoch, ...], beta: float, flip: float) -> float:

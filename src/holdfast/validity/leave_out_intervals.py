@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from holdfast.privacy.rounding import MARGIN, down, up
-from holdfast.validity.leave_out import LEAST_TANGENT, LeaveOut, kappa
+from holdfast.validity.leave_out import LEAST_TANGENT, LeaveOut, kappa, ladder
 from holdfast.validity.normal_quantile import hazard, upper_quantile
 from holdfast.validity.search import least
 
@@ -26,14 +28,14 @@ def rare_interval(
 
     For each m in `left_out.sizes`, with x_lo = a - sigma z - A/b and x_hi = a + sigma z + A/b inside [0,1],
         (e^{t x_lo} - 1)/(e^t - 1) <= q(P) <= 1 - (e^{t(1 - x_hi)} - 1)/(e^t - 1),
-    and all are intersected, z = Q^{-1}(beta/(2 * sizes)); the weights play no part.
-    Requires: question and sigma functions of the past, sizes fixed before the first answer. Earlier answers may be
-    charged by `rare_charge`, each decided before it.
+    and all are intersected; each has its weight's share of beta, z = Q^{-1}(beta w/2).
+    Requires: question and sigma functions of the past, sizes and weights fixed before the first answer. Earlier answers
+    may be charged by `rare_charge`, each decided before it.
     Reference: docs/theorems.md, Theorem 28 (3R).
     """
-    z = _tangent(beta / len(left_out.sizes), step)
     low, high = 0.0, 1.0
-    for m, a in zip(left_out.sizes, charged, strict=True):
+    for m, w, a in zip(left_out.sizes, left_out.weights, charged, strict=True):
+        z = _tangent(beta * w, step)
         b = hazard(z) / sigma
         reach = up(sigma * z + a / b + step / 2)
         low = max(low, _share(b / m, answer - reach))
@@ -67,6 +69,62 @@ def difference_interval(
     size = charged + gain * abs(disagreement) + (gain * disagreement_sigma) ** 2
     reach = up(sigma * z + paid / b + step / 2, sigma * z + size / b)
     ends = -_signed(t, difference - reach), _signed(t, -difference - reach)
+    return min(ends), max(ends)
+
+
+def for_differences(left_out: LeaveOut) -> LeaveOut:
+    """The rows to leave out for a difference: half of the first weight is for a third of its rows.
+
+    Where conditions seldom disagree, fewer rows are best. A function of what was fixed beforehand, on the ladder.
+    """
+    first, own = left_out.sizes[0], left_out.weights[0]
+    third = min(ladder(left_out.rows), key=lambda m: abs(math.log(3 * m / first)))
+    return LeaveOut(
+        left_out.rows, (first, third, *left_out.sizes[1:]), (own / 2, own / 2, *left_out.weights[1:])
+    )
+
+
+def mixed_difference_interval(
+    left_out: LeaveOut,
+    charged: Sequence[float],
+    disagreement: float,
+    disagreement_sigma: float,
+    difference: float,
+    sigma: float,
+    beta: float,
+    step: float = 0.0,
+) -> tuple[float, float]:
+    """Bounds for f(P) as `difference_interval` has them, over several numbers m of rows with weights w.
+
+    The lower end is the least x with b(a - sigma z) <= -ln sum_m w_m exp(-A_m - G_m e - G_m^2 su^2/2
+    - m ln(1 + x tanh(b/m))), G_m = m ln cosh(b/m); the upper end is that of -f, mirrored.
+    Requires: as `difference_interval`; sizes and weights fixed before the first answer of the table.
+    Reference: docs/theorems.md, Theorem 37.
+    """
+    z = _tangent(beta, step)
+    b = hazard(z) / sigma
+    paid = []
+    for m, w, a in zip(left_out.sizes, left_out.weights, charged, strict=True):
+        gain = up(m * _log_cosh(b / m))
+        parts = (a, gain * disagreement, (gain * disagreement_sigma) ** 2 / 2, -math.log(w))
+        paid.append(up(math.fsum(parts), math.fsum(map(abs, parts)) + (gain * disagreement_sigma) ** 2))
+    sizes, before = np.array(left_out.sizes, float), np.array(paid)
+    tilts = np.tanh(b / sizes)
+
+    def least(answer: float) -> float:
+        """From below, where f(P) can be at least."""
+        need = b * (answer - sigma * z - step / 2)
+        low, high = -1.0, 1.0
+        for _ in range(50):
+            x = (low + high) / 2
+            terms = before + sizes * np.log1p(x * tilts)
+            smallest = float(terms.min())
+            exponent = smallest - math.log(float(np.exp(smallest - terms).sum()))
+            size = abs(need) + float(np.abs(terms).min()) + sizes.max()
+            low, high = (low, x) if up(exponent, size) >= need else (x, high)
+        return low
+
+    ends = least(difference), -least(-difference)
     return min(ends), max(ends)
 
 
@@ -111,7 +169,9 @@ def ratio_interval(
         first, last = cell / _CELLS, (cell + 1) / _CELLS
         noise = up(sigma * math.hypot(1, last))
         wide = (
-            _by_moments(left_out, charged, noise, beta) if step else left_out.half_width(charged, noise, beta)
+            moments_half_width(left_out, charged, noise, beta)
+            if step
+            else left_out.half_width(charged, noise, beta)
         )
         if denominator == 0:
             ends = (first, last) if abs(numerator) <= wide else (1.0, 0.0)
@@ -151,7 +211,7 @@ def _log_cosh(t: float) -> float:
     return math.log1p(math.expm1(t) ** 2 / (2 * math.exp(t)))
 
 
-def _by_moments(left_out: LeaveOut, charged: Sequence[float], noise: float, beta: float) -> float:
+def moments_half_width(left_out: LeaveOut, charged: Sequence[float], noise: float, beta: float) -> float:
     """The half-width of noise with E e^{bN} <= e^{b^2 s^2/2}: the least of b s^2/2 + (exponent(b) + ln(2/beta))/b."""
     log_miss = up(math.log(2) - math.log(down(beta)))
     centre = 0.5 * math.log(2 * log_miss / noise**2)

@@ -14,7 +14,6 @@ from functools import lru_cache
 from holdfast.privacy.rounding import down, up
 from holdfast.validity.leave_out import LeaveOut, kappa
 from holdfast.validity.normal_quantile import hazard, log_upper_tail, upper_quantile
-from holdfast.validity.search import least
 
 _LARGEST_POWER = 700.0
 _FURTHEST = 9.0
@@ -56,21 +55,29 @@ def votes_half_width(
     for each m; not of this answer's votes.
     Reference: docs/theorems.md, Theorem 27. The shift by one vote is necessary.
     """
+    return _half_width(left_out, tuple(charged), votes, flip, beta)
+
+
+@lru_cache(maxsize=8192)
+def _half_width(
+    left_out: LeaveOut, charged: tuple[float, ...], votes: int, flip: float, beta: float
+) -> float:
     if not 0 < flip < 0.5 or votes < 1 or math.inf in charged:
         return math.inf
     keep = 1 - 2 * flip
     sigma = up(1 / (2 * keep * math.sqrt(votes)))
     log_miss = up(math.log(2) - math.log(down(beta)))
 
-    def at(u: float) -> float:
-        slope = hazard(u)
-        b = slope / sigma
-        log_tail = log_upper_tail(u)
-        exponent = left_out.exponent(charged, b)
-        rest = exponent + max(0.0, log_tail + u * slope) + log_miss
-        return up(1 / (votes * keep) + rest / b, (rest + abs(log_tail) + abs(u) * slope) / b)
+    u = left_out.tangent(charged, sigma, log_miss, -_FURTHEST, upper_quantile(down(beta) / 2) + 1, 0.0)
+    slope, log_tail = hazard(u), log_upper_tail(u)
+    b = slope / sigma
+    rest = left_out.exponent(charged, b) + max(0.0, log_tail + u * slope) + log_miss
+    return up(1 / (votes * keep) + rest / b, (rest + abs(log_tail) + abs(u) * slope) / b)
 
-    return least(at, -_FURTHEST, upper_quantile(down(beta) / 2) + 1, 50)[0]
+
+def votes_as_noisy(sigma: float, flip: float) -> float:
+    """How many votes together are as noisy as noise of this standard deviation, on the scale of a mean in [0,1]."""
+    return 1 / (2 * (1 - 2 * flip) * sigma) ** 2
 
 
 def plain_vote_loss(rows: int, left_out: int, flip: float) -> float:

@@ -28,11 +28,6 @@ class Plan:
         return self.chosen is not None
 
     @property
-    def next_best(self) -> Option:
-        """The best of the others."""
-        return self.others[0]
-
-    @property
     def options(self) -> tuple[Option, ...]:
         """The chosen option, if any, and all others."""
         return ((self.chosen,) if self.chosen else ()) + self.others

@@ -5,19 +5,33 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from holdfast.privacy.rounding import up
 from holdfast.validity.falling import Schedule
-from holdfast.validity.leave_out import LeaveOut, planned_place, recorded_grid
-from holdfast.validity.leave_out_votes import votes_half_width
+from holdfast.validity.leave_out import LeaveOut, first_of, planned_place, recorded_grid
+from holdfast.validity.leave_out_votes import votes_as_noisy, votes_half_width
 from holdfast.validity.option import Epoch
-from holdfast.validity.told import gaussian_told, votes_told
+from holdfast.validity.told import gaussian_told, rare_told, votes_told
 
 _WHOLE_UNITS = 1 + 1e-6
 """What a ledger counts is rounded up, which widens the widths a little."""
 _MORE_VOTES = (1.0, 1.01, 1.02, 1.04, 1.08)
 """How many more votes than Gaussian noise of the same size asks for are tried."""
+_FLIPS = tuple(Fraction(1, 2**power) for power in range(8, 1, -1))
+"""How often a vote may be flipped: rarer flips read fewer rows, cost more privacy, and want more rows in the table."""
+_LITTLE_MORE = 1.05
+"""Votes that tell so much more than Gaussian noise of their size are as good."""
+
+
+@lru_cache(maxsize=64)
+def sensible_flips(rows: int) -> tuple[Fraction, ...]:
+    """The flips with which votes on so many rows tell about what Gaussian noise of their size tells, the rarest first;
+    at least one, if the theorem covers any."""
+    told = {flip: votes_told(rows, 1, float(flip)) / (2 * (1 - 2 * float(flip))) ** 2 for flip in _FLIPS}
+    most = max(_LITTLE_MORE, min(told.values()))
+    return tuple(flip for flip, much in told.items() if much <= most and math.isfinite(much))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +56,9 @@ class Places:
     begun: float = 0.0
     """What was told of these rows when it was planned."""
     width: float = math.inf
+    rare: tuple[tuple[int, ...], ...] = ()
+    """Where answers are read as rare events: for each epoch the numbers of rows to leave out. What each answer tells is
+    then read off it, and `width` is that of a frequency of one half after answers that were all of one half."""
 
     @property
     def by_votes(self) -> bool:
@@ -63,10 +80,23 @@ class Places:
             return recorded_grid(self.rows)
         return planned_place(self.rows, self.epoch_of(place)[0].left_out)
 
+    def rare_left_out(self, place: int) -> LeaveOut:
+        """What the theorem leaves out for the answer in this place, read as a rare event: each with its own share."""
+        if self.mixed:
+            return recorded_grid(self.rows)
+        last = 0
+        for epoch, sizes in zip(self.epochs, self.rare, strict=True):
+            last += epoch.answers
+            if place <= last:
+                return first_of(self.rows, sizes)
+        raise IndexError(place)
+
     def tells(self, epoch: Epoch) -> float:
         """What one plain answer of an epoch tells."""
         if self.mechanism == "votes":
             return votes_told(self.rows, int(epoch.noise), float(self.flip))
+        if self.rare:
+            return rare_told(self.rows, math.sqrt(epoch.noise) / self.rows, 0.5)
         return gaussian_told(0.25, math.sqrt(epoch.noise) / self.rows)
 
     def told_before(self, place: int) -> float:
@@ -77,6 +107,11 @@ class Places:
             told += count * self.tells(epoch)
             left -= count
         return up(told)
+
+    @property
+    def told_by_itself(self) -> float:
+        """What all plain answers of the plan tell."""
+        return up(math.fsum(epoch.answers * self.tells(epoch) for epoch in self.epochs))
 
     def half_width(self, epoch: Epoch, left_out: LeaveOut, told: float, beta: float) -> float:
         """The half-width of a plain answer of this epoch after so much was told."""
@@ -100,14 +135,16 @@ class Places:
     def to_json(self) -> list[object]:
         """What a ledger keeps of it."""
         epochs = [[epoch.answers, str(epoch.noise), epoch.left_out] for epoch in self.epochs]
-        return [self.mechanism, str(self.flip), epochs, self.mixed, self.begun, min(self.width, 1e300)]
+        numbers = [self.mechanism, str(self.flip), epochs, self.mixed, self.begun, min(self.width, 1e300)]
+        return [*numbers, [list(sizes) for sizes in self.rare]]
 
 
 def places_from_json(rows: int, kept: list[Any]) -> Places:
     """What `Places.to_json` wrote of a session on so many rows."""
-    mechanism, flip, epochs, mixed, begun, width = kept
+    mechanism, flip, epochs, mixed, begun, width, rare = kept
     made = tuple(Epoch(answers, Fraction(noise), left_out) for answers, noise, left_out in epochs)
-    return Places(rows, mechanism, Fraction(flip), made, mixed, begun, width)
+    sizes = tuple(tuple(each) for each in rare)
+    return Places(rows, mechanism, Fraction(flip), made, mixed, begun, width, sizes)
 
 
 def by_gaussian(schedule: Schedule) -> Places:
@@ -118,10 +155,12 @@ def by_gaussian(schedule: Schedule) -> Places:
 
 def by_votes(schedule: Schedule, flip: Fraction) -> Places:
     """The places of a schedule, answered by votes that are as noisy together; a few more where that is narrower."""
-    keep, found = 1 - 2 * float(flip), []
+    found = []
     for more in _MORE_VOTES:
         epochs = tuple(
-            replace(epoch, noise=Fraction(math.ceil(more / (2 * keep * schedule.sigma(epoch)) ** 2)))
+            replace(
+                epoch, noise=Fraction(math.ceil(more * votes_as_noisy(schedule.sigma(epoch), float(flip))))
+            )
             for epoch in schedule.epochs
         )
         made = Places(schedule.rows, "votes", flip, epochs, schedule.mixed, schedule.begun)

@@ -130,8 +130,10 @@ class MultiplicativeWeights:
             self.potential <= 2 * self.terms.within**2 or self._updates == self.terms.updates
         )
 
-    def fraction(self, where: str) -> Answer:
+    def fraction(self, where: str | Region) -> Answer:
         """The fraction of all rows that satisfy the condition; those outside the universe satisfy none."""
+        if isinstance(where, Region):  # it was read on its way
+            return self._ask(where)
         known = self._regions.get(where) if isinstance(where, str) else None
         if known is None:
             known = region(self.universe, where)

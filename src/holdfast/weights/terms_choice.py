@@ -111,7 +111,9 @@ def plan_weights(
     one_of("version", version, VERSIONS)
     delta = None if delta is None else probability("delta", delta)
     if session.currency == "gdp":
-        raise MechanismError("the sparse vector is not Gaussian noise, and this session is Gaussian-only")
+        raise MechanismError(
+            "the sparse vector is not Gaussian noise, and this session is Gaussian-only; open another"
+        )
     n, pure = session._terms.rows, session.currency == "pure"
     failure = _failure(session, queries, session._answered if after is None else after)
     budget = epsilon if pure else rho

@@ -89,7 +89,7 @@ def best(
     m = max(alpha0, |noisy gap| - e) are right; tilting until the query has moved by m lowers KL(table ||
     weights) by at least kl(p+m || p) >= 2 m^2 (Hoeffding's lemma, Pinsker), from at most ln N, never below 0.
     After that many updates no query has a gap of alpha0 left, so the weights answer everything.
-    Reference: Hardt and Rothblum 2010; Dwork and Roth 2014, section 4.2; theory 3(e).
+    Reference: Hardt and Rothblum 2010; Dwork and Roth 2014, section 4.2.
     Cost: c runs of a one-hit sparse vector with Laplace noise and c noisy answers, each charged when it
     begins. The share w/alpha that costs least is searched on a grid.
     """
@@ -205,7 +205,7 @@ def textbook(
 
     Guarantee: (epsilon, delta)-DP over all updates; error 3 alpha with probability 1 - failure, at the least
     alpha for which it is proved. Reference: Dwork and Roth 2014, Algorithm 6 and Theorems 4.13 to 4.15, with
-    the denominator of 4.15 put right (theory 3(e)).
+    the denominator of 4.15 put right.
     """
     alpha = textbook_within(rows, points, questions, epsilon, delta, failure) / 3
     if 3 * alpha >= 1:
@@ -257,7 +257,7 @@ def lecture(
     The step eta = ln^(1/4) N/sqrt(n), the threshold T = 4 sigma (ln k + ln(1/beta)) and the halt after
     n sqrt(ln N) updates are the lecture's. Its threshold has no noise and its privacy proof counts borderline
     rounds; here every update is a run of the sparse vector whose questions have noise of scale sigma, which
-    is proved and charged by itself. Reference: Hardt and Rothblum 2010, Figure 1; theory 1.3.
+    is proved and charged by itself. Reference: Hardt and Rothblum 2010, Figure 1.
     """
     sigma = lecture_sigma(rows, points, epsilon, delta)
     unit = rows * GRID

@@ -9,7 +9,7 @@ import numpy as np
 from holdfast.check import integer
 from holdfast.noise.bits import Bits, source
 from holdfast.query.grouping import Grouping
-from holdfast.query.schema import ColumnType, Real
+from holdfast.query.schema import ColumnType, Real, Text
 from holdfast.weights.distribution import Weights
 
 _UNITS = 1 << 62
@@ -44,5 +44,6 @@ def _values(axis: Grouping, kind: ColumnType, place: Any, draw: Bits) -> list[An
     if isinstance(kind, Real):
         uniform = (draw.words(len(place)) >> np.uint64(11)) * 2.0**-53
         return list(np.clip(starts + (ends - starts) * uniform, kind.lo, kind.hi).tolist())
+    assert not isinstance(kind, Text)  # no universe has one
     codes = starts + [draw.below(int(width)) for width in ends - starts] if len(place) else starts
     return list(kind.decode(np.asarray(codes, dtype=kind.dtype)))

@@ -1,4 +1,4 @@
-"""The lecture's overfit: h_S(x) = 1 if x is in the sample."""
+"""The plainest overfit: h_S(x) = 1 if x is in the sample."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def membership_analyst(ask: Referee, generator: Generator) -> None:
     """Ask about every individual, then about all of those whose answer was above 1/(2n).
 
     Exact answers give the sample away: the last question holds for all of its rows, whatever the population.
-    Reference: seed 000, "h_S(x) = 1{x in S}".
+    Reference: folklore, h_S(x) = 1{x in S}.
     """
     people = ask.queries - 1
     chance = np.full(people, 1.0 / people)

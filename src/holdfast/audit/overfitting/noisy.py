@@ -40,7 +40,10 @@ def gaussian(rows: int, queries: int, beta: float, bits: Bits | None = None) -> 
 
 
 def laplace(rows: int, queries: int, beta: float, bits: Bits | None = None) -> Answerer:
-    """The exact count plus discrete Laplace noise. Reference: theory 2.3, T1° with the CVaR of the noise."""
+    """The exact count plus discrete Laplace noise.
+
+    Reference: docs/theorems.md, Theorem 4, with the CVaR of the noise.
+    """
     _, place = least(
         lambda x: _laplace_width(rows, queries, beta, math.exp(x)), 0.0, math.log(rows + 2.0), 40
     )

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.query.schema import Boolean, Category, ColumnType, Date, Integer, Real
+from holdfast.query.schema import Boolean, Category, ColumnType, Date, Integer, Real, Schema, Text
+from holdfast.query.unit_schema import UnitSchema, event_columns
 from holdfast.session import Answer, display
 
 SIGNS = {"pure": "ε", "zcdp": "ρ", "gdp": "μ²"}
@@ -138,6 +139,8 @@ def bounds(column: ColumnType) -> str:
             return "false, true"
         case Date():
             return f"{column.first.isoformat()} to {column.last.isoformat()}"
+        case Text():
+            return f"at most {column.max_length} letters"
         case Integer() | Real():
             return f"{quantity(column.lo)} to {quantity(column.hi)}"
 
@@ -157,7 +160,15 @@ def several(count: int, word: str) -> str:
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
+def of_events(schema: Schema) -> list[tuple[str, ColumnType]]:
+    """The columns of the events of units, as questions name them; none in a table of rows."""
+    if not isinstance(schema, UnitSchema):
+        return []
+    return [(name, schema.events[table].schema[column]) for name, table, column in event_columns(schema)]
+
+
 FILTERS = {
+    "of_events": of_events,
     "bars": bars, "bounds": bounds, "exact": exact, "kept": display.kept, "kind": kind, "moment": moment,
     "parts": part_texts, "percent": percent, "quantity": quantity, "several": several, "small": small,
 }  # fmt: skip

@@ -117,7 +117,8 @@ async def ask(request: Request, visitor: Signed, form: Posted, key: Id) -> Respo
         known["problem"], status = told(problem), problem.status
         known["mark"] = forms.mark(known["asked"]) if problem.code == "confirm" else None
     known |= {"typed": forms.DEFAULTS | typed_in(form)}
-    shown = _table(visitor, key) | next_call(form, done=known["problem"] is None) | known
+    table = await request.app.state.work.planned(lambda: _table(visitor, key))
+    shown = table | next_call(form, done=known["problem"] is None) | known
     template = "_answered.html" if is_piece(request) else "table.html"
     reply = page(request, template, visitor, status=status, **shown)
     reply.headers["HX-Trigger"] = "asked"
@@ -174,7 +175,9 @@ def _table(visitor: Visitor, key: str) -> dict[str, Any]:
     """What every page of a table shows: the declaration and the budget."""
     dataset: Dataset = visitor.guard.dataset(visitor.person, key)
     budget = visitor.guard.budget(visitor.person, key)
-    return {"table": dataset, "budget": budget, "member": "limit" in budget, "call": new_call()} | {
+    member = "limit" in budget
+    left = visitor.guard.meter(visitor.person, key)["meter"] if member else None
+    return {"table": dataset, "budget": budget, "member": member, "call": new_call(), "meter": left} | {
         "kinds": forms.KINDS,
         "needed": json.dumps(forms.needed(planned=dataset.queries is not None)),
         "exact": forms.EXACT,

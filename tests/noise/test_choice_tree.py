@@ -10,9 +10,9 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from oracles import choice_tree
+from oracles.choice_tree import ChoiceBits, Law, walk
 
-from holdfast.audit import choice_tree
-from holdfast.audit.choice_tree import ChoiceBits, Law, walk
 from holdfast.errors import InputError
 from holdfast.noise.bits import Bits
 from holdfast.noise.subset import with_replacement
@@ -28,7 +28,7 @@ def test_a_loop_without_end_leaves_a_known_mass() -> None:
 
 
 def test_subsets_with_and_without_replacement_are_told_apart() -> None:
-    """theory 0.3: drawing with replacement can hit the same row twice, and then its law is another one."""
+    """Drawing with replacement can hit the same row twice, and then its law is another one."""
 
     def count(draw: object) -> dict[object, Fraction]:
         law = walk(lambda bits: int((draw(3, 2, bits) == 0).sum()))  # type: ignore[operator]
@@ -134,7 +134,7 @@ def test_a_claim_is_contradicted_beyond_what_is_left_over() -> None:
 ROOT = Path(__file__).resolve().parents[2]
 DRAWING = {
     "src/holdfast/noise/bits.py": "the bits themselves",
-    "src/holdfast/audit/choice_tree.py": "the walker",
+    "tests/oracles/choice_tree.py": "the walker",
     "tests/weights/test_answerer.py": "notes when it is asked",
 }
 

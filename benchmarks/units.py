@@ -1,0 +1,192 @@
+"""Units with ten rows each beside a table of as many rows: `session.fraction` by votes, and the noise of counts.
+
+*Rows*: a store of n rows, asked about one column. *Units*: a store of n units with 1 to 19 events each (ten on
+average, 20 kept at most), written in order, asked about the unit's own column and about what its events say of it:
+a draw reads all events of the units drawn. Texts are new each time, all take turns, the best turn's median counts,
+in processor time (the machine is shared).
+*Ingest* is of rows in random order, sorted by unit in bounded memory. *Noise* is the standard deviation of each of
+1000 counts of events, 20 a unit, at (1, 1e-6), beside OpenDP's for the same contribution bound.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import math
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+import holdfast as hf
+from benchmarks import stores
+from benchmarks.answers import ask, goal, session
+from holdfast.data.source import new_fingerprint
+from holdfast.data.unit_store import UnitStore, UnitWriter
+from holdfast.ledger import MemoryLedger
+from holdfast.query.unit_schema import Events, UnitSchema
+
+VISITS = hf.Schema(cost=hf.Integer(0, 999), ward=hf.Category("surgery", "heart", "other"))
+SCHEMA = UnitSchema("person", {"age": hf.Integer(0, 120)}, {"visits": Events(VISITS, 20)}, "people")
+_BLOCK = 2**18
+ROUNDS, CALLS = 5, 15
+
+
+def rows(quick: bool = False, data: Path = Path("build/bench")) -> list[dict[str, object]]:
+    """Milliseconds and their ratios; then noise beside OpenDP."""
+    n = 10**5 if quick else 10**7
+    plain, units = stores.store(data, n, stores.AGE), store(data, n)
+    asked = {"rows": session(plain), "units": session(units)}  # type: ignore[arg-type]
+    plans: dict[str, Callable[[], object]] = {
+        "rows: age": lambda: ask(asked["rows"], next(stores.new_texts["one clause"])),
+        "units: age": lambda: ask(asked["units"], next(stores.new_texts["one clause"])),
+        "units: count(visits, ...) >= 3": lambda: ask(asked["units"], next(_texts)),
+    }
+    times = _turns(plans, 1 if quick else ROUNDS)
+    bare = times["rows: age"]
+    many = int(units.events("visits").offsets[-1])
+    found: list[dict[str, object]] = [
+        {
+            "question": name,
+            "n": n,
+            "events": many if "units" in name else 0,
+            "ms": round(spent, 3),
+            "against rows": round(spent / bare, 2),
+        }
+        for name, spent in times.items()
+    ]
+    for name in list(times)[1:]:
+        found.append(goal(f"{name}, against rows", times[name] / bare, 3, "x"))
+    found.append(_ingested(10**5 if quick else 10**7))
+    found += _noises()
+    return found
+
+
+def store(folder: Path, units: int) -> UnitStore:
+    """A store of `units` people, with 1 to 19 visits each; 3 bytes a visit, 9 a person."""
+    path = folder / f"people-visits-{units}.hf"
+    folder.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        rng = np.random.default_rng(units)
+        with UnitWriter(path, SCHEMA, fingerprint=new_fingerprint()) as writer:
+            offsets = np.zeros(1, np.int64)
+            writer.append_offsets("visits", offsets)
+            for first in range(0, units, _BLOCK):
+                count = min(_BLOCK, units - first)
+                lengths = rng.integers(1, 20, count)
+                ends = offsets[-1] + np.cumsum(lengths)
+                writer.append_units({"age": rng.integers(0, 121, count, dtype=np.uint8)}, count)
+                events = {name: stores._codes(rng, VISITS, name, int(lengths.sum())) for name in VISITS}
+                writer.append_events("visits", events)
+                writer.append_offsets("visits", ends)
+                offsets = ends
+            writer.commit()
+    return UnitStore(path)
+
+
+def _new_texts() -> Iterator[str]:
+    for cost, least in itertools.product(range(1, 999), range(1, 15)):
+        yield f"count(visits, cost > {cost}) >= {least}"
+
+
+_texts = _new_texts()
+
+
+def _turns(plans: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    spent: dict[str, list[float]] = {name: [] for name in plans}
+    for turn in range(-1, rounds):
+        for name, call in plans.items():
+            each = []
+            for _ in range(CALLS):
+                start = time.thread_time()
+                call()
+                each.append((time.thread_time() - start) * 1e3)
+            if turn >= 0:
+                spent[name].append(median(each))
+            gc.collect()
+    return {name: min(turns) for name, turns in spent.items()}
+
+
+_INGEST = """
+import resource, sys, time
+from pathlib import Path
+import numpy as np
+import holdfast as hf
+from holdfast.data.unit_build import LeftOut, units_on_disk
+from holdfast.data.unit_open import declared_units
+rows, folder = int(sys.argv[1]), Path(sys.argv[2])
+schema = hf.Schema(cost=hf.Integer(0, 999), ward=hf.Category("0", "1", "2"))
+declared = declared_units(folder / "visits.parquet", schema, "person", 20)
+start = time.perf_counter()
+store = units_on_disk(declared.schema, declared.sources(), bytes(16), LeftOut(), folder / "visits.hf")
+print(store.rows, time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
+"""
+
+
+def _ingested(rows: int) -> dict[str, object]:
+    """Events in random order from a Parquet file into a store of units, in a process of its own."""
+    import duckdb
+
+    with tempfile.TemporaryDirectory() as folder:
+        duckdb.sql(
+            f"COPY (SELECT CAST(random() * {rows // 10} AS BIGINT) AS person, CAST(random() * 999 AS INT) AS cost, "
+            f"CAST(CAST(random() * 2 AS INT) AS VARCHAR) AS ward FROM range({rows})) "
+            f"TO '{folder}/visits.parquet' (FORMAT parquet)"
+        )
+        run = subprocess.run(
+            [sys.executable, "-c", _INGEST, str(rows), folder], capture_output=True, text=True, check=True
+        )
+    units, seconds, memory = run.stdout.split()
+    return {
+        "measured": f"ingest of {rows:.0e} events, {int(units):,} units",
+        "value": float(seconds),
+        "unit": "s",
+        "peak GB": float(memory),
+    }
+
+
+def _noises() -> list[dict[str, object]]:
+    people = {"person": np.arange(100), "age": np.zeros(100, np.int64)}
+    visits = {"person": np.arange(100), "cost": np.arange(100)}
+    schemas = {"people": hf.Schema(age=hf.Integer(0, 120)), "visits": hf.Schema(cost=hf.Integer(0, 999))}
+    table = hf.open(
+        {"people": people, "visits": visits},
+        schemas,
+        unit="person",
+        rows_per_unit={"visits": 20},
+        ledger=MemoryLedger(),
+    )
+    opened = table.session(epsilon=1.0, delta=1e-6, queries=1000, only="gaussian", target="table")
+    ours = math.sqrt(opened.estimate.count("visits.cost > 3").noise_parameter)
+    found: list[dict[str, object]] = [
+        {"measured": "noise of 1000 counts of events, holdfast", "value": ours, "unit": "events"}
+    ]
+    try:
+        found.append({"measured": "the same, OpenDP", "value": _opendp(), "unit": "events"})
+    except ModuleNotFoundError:
+        found.append({"measured": "the same, OpenDP", "value": "not installed"})
+    return found
+
+
+def _opendp() -> float:
+    """The least scale of OpenDP's Gaussian noise for 1000 counts together, each moved by 20, in its zCDP accounting."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.atom_domain(T=int), dp.absolute_distance(T=int)
+
+    def private(scale: float) -> bool:
+        # One count of 1/sqrt(1000) of the noise loses in zCDP what 1000 counts do.
+        each = dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*space, scale=scale / math.sqrt(1000)))
+        return bool(each.map(20).epsilon(1e-6) <= 1.0)
+
+    low, high = 20.0, 1e6
+    while high / low > 1 + 1e-4:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if private(middle) else (middle, high)
+    return high

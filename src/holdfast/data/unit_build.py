@@ -1,0 +1,296 @@
+"""Tables around one unit into units: keys are matched, events sorted by unit, and those beyond the bound left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.data.duckdb import DuckSource, check_distinct, snapshot
+from holdfast.data.engine import Engine
+from holdfast.data.frame import FrameSource
+from holdfast.data.save import Progress
+from holdfast.data.source import Block, Source, new_fingerprint
+from holdfast.data.unit_cap import Cap
+from holdfast.data.unit_events import FrameColumns, OwnedRows
+from holdfast.data.unit_key import KEY_LIMIT, key_names
+from holdfast.data.unit_source import UnitSource
+from holdfast.data.unit_store import UnitStore, UnitWriter
+from holdfast.errors import DataError
+from holdfast.query.dictionary import Words
+from holdfast.query.unit_schema import UnitSchema
+
+Keys = NDArray[np.bytes_]
+Sort = Callable[[Source], Source]
+MEMORY = "1GB"
+"""What an external sort may take."""
+
+
+@dataclass
+class LeftOut:
+    """How many rows were left out, for the owner's own eyes: without a key, or of unknown units."""
+
+    without_key: dict[str, int] = field(default_factory=dict)
+    unknown: dict[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{table}: {many:,} rows without a key were left out"
+            for table, many in self.without_key.items()
+            if many
+        ]
+        lines += [
+            f"{table}: {many:,} rows of unknown units were left out"
+            for table, many in self.unknown.items()
+            if many
+        ]
+        return "\n".join(lines)
+
+
+def units_in_memory(
+    schema: UnitSchema, tables: Mapping[str, Source], secret: bytes, left_out: LeftOut
+) -> UnitSource:
+    """The units of some sources (with their keys, see `with_key`), in memory."""
+    found = _Building(schema, tables, secret, left_out, sorted_in_memory)
+    keys, own = found.units()
+    events: dict[str, OwnedRows] = {}
+    for table in schema.events:
+        counts, blocks = np.zeros(len(keys), dtype=np.int64), []
+        for owners, block in found.events(table, keys):
+            counts += np.bincount(owners, minlength=len(keys))
+            blocks.append(block)
+        codes = {
+            name: np.concatenate([np.empty(0, column.dtype), *(block[name] for block in blocks)])
+            for name, column in schema.events[table].schema.items()
+        }
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        events[table] = OwnedRows(offsets, FrameColumns(codes), schema.events[table].most)
+    return UnitSource(schema, len(keys), FrameColumns(own), events, words=_words(schema, tables))
+
+
+def _words(schema: UnitSchema, tables: Mapping[str, Source]) -> Mapping[str, Words]:
+    """The dictionaries of the units' own texts."""
+    return {} if schema.table is None else tables[schema.table].words
+
+
+def units_on_disk(
+    schema: UnitSchema,
+    tables: Mapping[str, Source],
+    secret: bytes,
+    left_out: LeftOut,
+    path: str | Path,
+    *,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    beside: Callable[[Path], None] | None = None,
+) -> UnitStore:
+    """The units of some sources in a new store, in memory for one block of rows and the keys of the units.
+
+    Cost: each table is copied once into a temporary database beside the store, and sorted there.
+    """
+    report = progress or (lambda done, total: None)
+    steps = 2 * len(tables)
+    done = 0
+
+    def advance(part: float) -> None:
+        report(int(1000 * (done + min(max(part, 0.0), 1.0))), 1000 * steps)
+
+    def sort(source: Source) -> Source:
+        nonlocal done
+        ordered = sorted_on_disk(source, Path(path).absolute().parent, advance)
+        done += 1
+        return ordered
+
+    found = _Building(schema, tables, secret, left_out, sort)
+    words = _words(schema, tables)
+    with UnitWriter(path, schema, fingerprint=new_fingerprint(), overwrite=overwrite, words=words) as writer:
+        keys, own = found.units()
+        writer.append_units(own, len(keys))
+        for table in schema.events:
+            counts = np.zeros(len(keys), dtype=np.int64)
+            for owners, block in found.events(table, keys):
+                first, last = int(owners[0]), int(owners[-1]) + 1
+                counts[first:last] += np.bincount(owners - first, minlength=last - first)
+                writer.append_events(table, block)
+                advance(last / len(keys))
+            done += 1
+            writer.append_offsets(table, np.concatenate([[0], np.cumsum(counts)]))
+        if beside is not None:
+            beside(writer.folder)
+        writer.commit()
+    report(1000 * steps, 1000 * steps)
+    return UnitStore(path)
+
+
+class _Building:
+    """What is alike in memory and on disk."""
+
+    def __init__(
+        self, schema: UnitSchema, tables: Mapping[str, Source], secret: bytes, left_out: LeftOut, sort: Sort
+    ) -> None:
+        self._schema, self._secret, self._left_out, self._sort = schema, secret, left_out, sort
+        self._tables = dict(tables)
+        self._key = key_names(schema.unit)
+        self._lone: Source | None = None
+
+    def units(self) -> tuple[Keys, Block]:
+        """The keys of all units in increasing order, and their own columns."""
+        if self._schema.table is None:
+            (table,) = self._schema.events
+            keys = _joined(list(self._distinct(table)))
+            if not len(keys):
+                raise DataError("expected at least one row with a key, got none")
+            return keys, {}
+        names = tuple(self._schema.own)
+        blocks: list[Block] = []
+        keys_of: list[Keys] = []
+        with closing(self._sorted(self._schema.table)) as source:
+            for block in source.scan((*self._key, *names)):
+                kept = self._with_key(self._schema.table, block)
+                keys_of.append(_keys(block, self._key)[kept])
+                blocks.append({name: block[name][kept] for name in names})
+        found = _joined(keys_of)
+        if not len(found):
+            raise DataError(f"expected at least one row with a key in {self._schema.table!r}, got none")
+        if not _changes(found).all():
+            raise DataError(
+                f"expected one row for each {self._schema.unit} in {self._schema.table!r}, got several for one; say in "
+                "rows_per_unit how many there may be, or remove them"
+            )
+        return found, {name: np.concatenate([block[name] for block in blocks]) for name in names}
+
+    def _distinct(self, table: str) -> Iterator[Keys]:
+        last: Any = None
+        self._lone = self._sorted(table)
+        for block in self._lone.scan(self._key):
+            keys = _keys(block, self._key)[self._with_key(table, block)]
+            if not len(keys):
+                continue
+            new = _changes(keys)
+            new[0] = last is None or bool(keys[0] != last)
+            last = keys[-1]
+            yield keys[new]
+
+    def events(self, table: str, keys: Keys) -> Iterator[tuple[NDArray[np.int64], Block]]:
+        """The events of a table that are kept, in the order of their units, and the place of each one's unit."""
+        declared = self._schema.events[table]
+        names = tuple(declared.schema)
+        if table not in self._tables and self._lone is None:
+            return
+        first_time = self._lone is None
+        cap = Cap(self._secret, table, declared.most)
+        with closing(self._lone or self._sorted(table)) as source:
+            kept = self._known(table, source.scan((*self._key, *names)), keys, first_time)
+            for block in cap.of(kept, self._key, names):
+                yield _places(_keys(block, self._key), keys)[0], {name: block[name] for name in names}
+
+    def _known(self, table: str, blocks: Iterator[Block], keys: Keys, count: bool) -> Iterator[Block]:
+        """Rows of units that there are."""
+        for block in blocks:
+            with_key = self._with_key(table, block) if count else _is_key(block, self._key)
+            _, known = _places(_keys(block, self._key), keys)
+            if count:
+                unknown = int(np.count_nonzero(with_key & ~known))
+                self._left_out.unknown[table] = self._left_out.unknown.get(table, 0) + unknown
+            chosen = with_key & known
+            yield {name: codes[chosen] for name, codes in block.items()}
+
+    def _with_key(self, table: str, block: Block) -> NDArray[np.bool_]:
+        found = _is_key(block, self._key)
+        missing = int(len(found) - np.count_nonzero(found))
+        self._left_out.without_key[table] = self._left_out.without_key.get(table, 0) + missing
+        return found
+
+    def _sorted(self, table: str) -> Source:
+        return self._sort(self._tables.pop(table))
+
+
+def sorted_in_memory(source: Source) -> Source:
+    """The same rows by key, and then by all that they hold."""
+    names = _sorting(source)
+    blocks = list(source.scan(names))
+    codes = {name: np.concatenate([block[name] for block in blocks]) for name in names}
+    order = np.lexsort([codes[name] for name in reversed(names)])
+    source.close()
+    return FrameSource(source.schema, {name: codes[name][order] for name in source.schema})
+
+
+def sorted_on_disk(source: Source, folder: Path, progress: Callable[[float], None]) -> DuckSource:
+    """The same rows, sorted by DuckDB in bounded memory, in a hidden file inside the folder."""
+    names, engine = tuple(source.schema), Engine(folder)
+    try:
+        check_distinct(source.schema)
+        engine.run(f"SET memory_limit = '{MEMORY}'")
+        columns = [f"c{index} {_type(source, name)}" for index, name in enumerate(names)]
+        engine.run(f"CREATE TABLE unsorted ({', '.join(columns)})")
+        done = 0
+        for block in source.scan(names):
+            engine.insert("unsorted", {f"c{index}": block[name] for index, name in enumerate(names)})
+            done += len(block[names[0]])
+            progress(done / source.rows / 2)
+        source.close()
+        by = ", ".join(f"c{names.index(name)}" for name in _sorting(source))
+        listed = ", ".join(f"c{index}" for index in range(len(names)))
+
+        def fill(create: str) -> None:
+            engine.watch(
+                f"{create} SELECT {listed} FROM unsorted ORDER BY {by}", lambda part: progress(0.5 + part / 2)
+            )
+            engine.run("DROP TABLE unsorted")
+
+        return snapshot(engine, source.schema, fill)
+    except BaseException:
+        engine.close()
+        raise
+
+
+def _type(source: Source, name: str) -> str:
+    dtype = source.schema[name].dtype
+    return (
+        "DOUBLE"
+        if dtype.kind == "f"
+        else {1: "UTINYINT", 2: "USMALLINT", 4: "UINTEGER", 8: "UBIGINT"}[dtype.itemsize]
+    )
+
+
+def _sorting(source: Source) -> tuple[str, ...]:
+    """The halves of the key, which stand last in the schema, and then the declared columns."""
+    names = tuple(source.schema)
+    return (*names[-2:], *names[:-2])
+
+
+def _keys(block: Block, key: tuple[str, str]) -> Keys:
+    """Each key as one value: sixteen bytes, which sort as the two halves do."""
+    halves = np.stack([block[name] for name in key], axis=1).astype(">u8")
+    found: Keys = halves.view("S16")[:, 0]
+    return found
+
+
+def _is_key(block: Block, key: tuple[str, str]) -> NDArray[np.bool_]:
+    """NULL has the largest code, in both halves."""
+    known: NDArray[np.bool_] = block[key[1]] < KEY_LIMIT
+    return known
+
+
+def _joined(parts: list[Keys]) -> Keys:
+    return np.concatenate([np.empty(0, "S16"), *parts])
+
+
+def _changes(keys: Keys) -> NDArray[np.bool_]:
+    """Where sorted keys begin anew."""
+    found = np.ones(len(keys), dtype=np.bool_)
+    found[1:] = keys[1:] != keys[:-1]
+    return found
+
+
+def _places(wanted: Keys, keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Where each of some sorted keys stands among all, and whether it is there."""
+    new = _changes(wanted)
+    place = np.minimum(np.searchsorted(keys, wanted[new]), len(keys) - 1)
+    known, each = keys[place] == wanted[new], np.cumsum(new) - 1
+    return place[each], known[each]

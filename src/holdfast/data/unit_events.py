@@ -1,0 +1,93 @@
+"""Columns in the order of their units, in memory or mapped from a store; and events, which know where units begin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.data.mapped import MappedColumn, take_rows
+from holdfast.data.source import Block, Codes
+from holdfast.errors import DataError
+
+
+class Columns(Protocol):
+    """Columns of codes of one length."""
+
+    def take(self, names: Sequence[str], rows: NDArray[np.int64]) -> Block:
+        """Copies of single rows."""
+
+    def part(self, names: Sequence[str], first: int, last: int) -> Block:
+        """The rows from `first` up to `last`, without a copy."""
+
+
+class FrameColumns:
+    """See `Columns`: arrays in memory."""
+
+    def __init__(self, codes: Mapping[str, Codes]) -> None:
+        self._codes = {name: array.view() for name, array in codes.items()}
+        for array in self._codes.values():
+            array.flags.writeable = False
+
+    def take(self, names: Sequence[str], rows: NDArray[np.int64]) -> Block:
+        return {name: np.take(self._codes[name], rows, mode="clip") for name in names}
+
+    def part(self, names: Sequence[str], first: int, last: int) -> Block:
+        return {name: self._codes[name][first:last] for name in names}
+
+
+class MappedColumns:
+    """See `Columns`: files of a store."""
+
+    def __init__(self, columns: Mapping[str, MappedColumn]) -> None:
+        self._columns = dict(columns)
+
+    def take(self, names: Sequence[str], rows: NDArray[np.int64]) -> Block:
+        return take_rows({name: self._columns[name] for name in names}, rows)
+
+    def part(self, names: Sequence[str], first: int, last: int) -> Block:
+        for name in names:
+            self._columns[name].expect(first, last)
+        return {name: self._columns[name].codes[first:last] for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedRows:
+    """Events sorted by unit: unit i owns the rows from offsets[i] up to offsets[i + 1], at most `most`.
+
+    `check` is called before every reading and raises when the rows are no longer those that were opened.
+    """
+
+    offsets: NDArray[np.int64]
+    columns: Columns
+    most: int
+    check: Callable[[], None] = lambda: None
+
+    def of(self, names: Sequence[str], ids: NDArray[np.int64]) -> tuple[Codes, Block]:
+        """How many events each of these units has, and the events, unit after unit."""
+        self.check()
+        starts = np.take(self.offsets, ids)
+        lengths = np.take(self.offsets, ids + 1) - starts
+        self._refuse_too_many(lengths)
+        if not names:
+            return lengths, {}
+        ends = np.cumsum(lengths)
+        rows = np.repeat(starts - ends + lengths, lengths)
+        rows += np.arange(len(rows))
+        return lengths, self.columns.take(names, rows)
+
+    def stretch(self, names: Sequence[str], first: int, last: int) -> tuple[Codes, Block]:
+        """The same for the units from `first` up to `last`, without a copy."""
+        self.check()
+        offsets = self.offsets[first : last + 1]
+        lengths = np.diff(offsets)
+        self._refuse_too_many(lengths)
+        return lengths, self.columns.part(names, int(offsets[0]), int(offsets[-1]))
+
+    def _refuse_too_many(self, lengths: Codes) -> None:
+        """Every sensitivity rests on the bound: a damaged store must not pass it."""
+        if len(lengths) and (int(lengths.max()) > self.most or int(lengths.min()) < 0):
+            raise DataError("expected no unit with more events than its bound, got one; the store is damaged")

@@ -1,0 +1,78 @@
+"""The terms of a discovery of keys: noise for its rho, and the least threshold for its delta."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from holdfast.check import exact_positive, refusal
+from holdfast.errors import InputError, MechanismError
+from holdfast.ledger import UNCOVERED
+from holdfast.planning.recipe_information import units_told
+from holdfast.planning.terms import Terms
+from holdfast.privacy.event import KeysByGaussian, KeysByLogistic
+from holdfast.privacy.filter import DELTA_UNITS, UNITS
+from holdfast.privacy.rounding import round_down, round_up
+from holdfast.privacy.rule import value
+from holdfast.query.schema import Text
+from holdfast.validity.leave_out_keys import keys_told
+
+TABLE_SHARE, POPULATION_SHARE = 10, 1000
+"""A discovery that says no rho takes this part of the session's: in a session for the population a small one, because
+what it tells widens every later interval."""
+
+_LEAST = 5
+"""Keys of fewer than 5/rate units are never shown: all of them together tell little then."""
+_FARTHEST = 2**52
+
+
+def keys_event(terms: Terms, rho: object, delta: object) -> KeysByGaussian | KeysByLogistic:
+    """What a discovery runs: logistic noise for the population, Gaussian for a table or rows that share owners."""
+    if terms.session.currency != "zcdp" or not terms.session.delta_limit_units:
+        raise MechanismError(
+            "expected a session that keeps a part of its delta for keys, got one without; open it with epsilon= and "
+            "delta= (or rho= and delta=), not with epsilon= alone, keys_delta=0 or only="
+        )
+    population = terms.target == "population" and terms.rows_per_unit == 1
+    part = POPULATION_SHARE if population else TABLE_SHARE
+    texts = sum(isinstance(kind, Text) for kind in terms.schema.values())
+    cost = Fraction(terms.session.limit_units, UNITS * part) if rho is None else exact_positive("rho", rho)
+    chance = Fraction(terms.session.delta_limit_units, DELTA_UNITS * texts)
+    if delta is not None:
+        chance = exact_positive("delta", delta)
+        if chance >= 1:
+            raise refusal("a number below 1", "delta", delta, "1e-7 is usual")
+    m = terms.rows_per_unit
+    if not population:
+        variance = round_up(Fraction(m * m) / cost)
+        return _least(lambda threshold: KeysByGaussian(1, m, 1, variance, threshold), chance)
+    rate = round_down(2 * math.sqrt(cost) * (1 - 2**-40))
+    return _least(
+        lambda threshold: KeysByLogistic(1, m, max(2, math.ceil(_LEAST / rate)), rate, threshold), chance
+    )
+
+
+def keys_information(event: KeysByGaussian | KeysByLogistic, column: Text, terms: Terms) -> int:
+    """How much a discovery tells, in the ledger's units; UNCOVERED for Gaussian noise, which no theorem covers."""
+    if isinstance(event, KeysByGaussian) or terms.rows_per_unit > 1:
+        return UNCOVERED
+    return units_told(keys_told(terms.rows, event, column.max_length), terms.rows)
+
+
+def _least(
+    made: Callable[[int], KeysByGaussian | KeysByLogistic], chance: Fraction
+) -> KeysByGaussian | KeysByLogistic:
+    """The event with the least threshold whose delta is at most the chance."""
+    high = 1
+    while value(made(high), "failure") > chance:
+        high *= 2
+        if high > _FARTHEST:
+            raise InputError(
+                "expected a delta that some threshold keeps, got a smaller one; give more rho or delta"
+            )
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if value(made(middle), "failure") <= chance else (middle, high)
+    return made(high)

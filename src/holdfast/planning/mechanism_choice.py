@@ -1,0 +1,68 @@
+"""Which mechanisms may answer a question: what the session's currency counts, and the theorem covers."""
+
+from __future__ import annotations
+
+from holdfast.errors import MechanismError
+from holdfast.ledger import UNCOVERED, Moment
+from holdfast.planning.plan import SELECTED
+from holdfast.planning.request import Request
+from holdfast.planning.terms import Terms
+from holdfast.query.statistic import Workload
+
+
+def is_plain(request: Request) -> bool:
+    """Whether the question says nothing of how exact it is to be: then the session's plan does."""
+    return request.within is None and request.rho is None and request.epsilon is None
+
+
+def mechanisms_for(totals: Workload, request: Request, moment: Moment, terms: Terms) -> tuple[str, ...]:
+    """The mechanisms to try; an explicit choice or an explicit budget leaves one.
+
+    While the leave-out theorem holds, what it does not cover is done by name only: it ends it for everybody.
+    """
+    currency, kind = terms.session.currency, totals.statistic.kind
+    allowed: tuple[str, ...]
+    default: tuple[str, ...]
+    if kind == "quantile":
+        if currency == "gdp":
+            raise MechanismError(
+                "a quantile is a selection, and this session is Gaussian-only; open it without only= "
+                "or ask for a histogram"
+            )
+        allowed = SELECTED
+        covered = terms.rows_per_unit == 1 and moment.table.information < UNCOVERED
+        default = ("smoothed",) if terms.target == "population" and covered else ("exponential",)
+    else:
+        allowed = tuple(m for m in terms.mechanisms if answers(m, totals))
+        default = allowed
+        if request.epsilon is not None:
+            default = ("laplace",)
+        elif request.rho is not None:
+            default = ("gaussian",)
+        elif request.within is None:
+            default = allowed[:1]
+            if terms.places is not None and terms.places.epochs and terms.places.mechanism in allowed:
+                default = (terms.places.mechanism,)
+        elif terms.places is not None and moment.table.information < UNCOVERED:
+            default = tuple(m for m in allowed if m == "gaussian" or (m == "votes" and terms.places.by_votes))
+    if request.mechanism is not None:
+        default = (request.mechanism,)
+    for mechanism in default:
+        if mechanism not in allowed:
+            raise MechanismError(
+                f"{mechanism!r} cannot be used here: {_reason(currency)}; use {' or '.join(allowed)}"
+            )
+    return default
+
+
+def answers(mechanism: str, totals: Workload) -> bool:
+    """Sampling answers one number at a time: a vote knows nothing of the other groups."""
+    return mechanism in ("gaussian", "laplace") or totals.statistic.by is None
+
+
+def _reason(currency: str) -> str:
+    return {
+        "pure": "this session is pure (it was opened without delta), so only pure mechanisms answer",
+        "gdp": "this session is Gaussian-only",
+        "zcdp": "that mechanism does not answer this statistic",
+    }[currency]

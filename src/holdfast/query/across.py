@@ -1,0 +1,307 @@
+"""Questions across the tables of one unit: what they are about, aggregates of events, joins on the unit's key.
+
+count(visits, cost > 100) >= 3                        about units
+EXISTS (SELECT 1 FROM visits WHERE visits.person = people.person AND ward = 'surgery')
+SELECT avg(cost) FROM visits JOIN people USING (person) WHERE people.age > 40 GROUP BY people.region
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from holdfast.errors import QueryError
+from holdfast.query.aggregate import KINDS, Aggregate
+from holdfast.query.expression import Column, Expression
+from holdfast.query.folding import FOLDED, Piece, closing, folded
+from holdfast.query.parse import parse_expression, parse_predicate
+from holdfast.query.predicate import Always, Predicate
+from holdfast.query.quick_parser import plain_names
+from holdfast.query.scan import check_length, is_word, split
+from holdfast.query.schema import Schema
+from holdfast.query.select import Select, parse_select
+from holdfast.query.unit_schema import RowSchema, UnitSchema
+
+_JOINS = frozenset(["join", "inner join", "inner"])
+_CLAUSES = frozenset(["where", "group by", "having", "order by", "limit"])
+_OUTER = frozenset(["left", "right", "full", "cross", "natural", "outer"])
+
+
+def scope(schema: Schema, texts: Iterable[str | None], names: Iterable[str | None] = ()) -> Schema:
+    """The columns that a question in these words may use: of units, or of the events of the one table that it names."""
+    if not isinstance(schema, UnitSchema):
+        return schema
+    given = tuple(text for text in texts if isinstance(text, str))
+    return _scope(schema, given, tuple(name for name in names if isinstance(name, str)))
+
+
+@lru_cache(maxsize=4096)
+def _scope(schema: UnitSchema, texts: tuple[str, ...], names: tuple[str, ...]) -> Schema:
+    tables = {_table_of(schema, name) for name in names}
+    for text in texts:
+        check_length(text)
+        tables |= {_table_of(schema, name) for name in _names(text)}
+    found = sorted(table for table in tables if table is not None)
+    if len(found) > 1:
+        raise QueryError(_two_tables(schema, found))
+    return schema.of_rows(found[0]) if found else schema
+
+
+def _names(text: str) -> list[str]:
+    """The columns in a text, other than those in aggregates."""
+    plain = plain_names(text)
+    if plain is not None:
+        return plain
+    return [
+        piece.text
+        for piece in folded(split(text), text)
+        if piece.quote not in ("'", FOLDED) and (piece.quote or is_word(piece))
+    ]
+
+
+def _table_of(schema: UnitSchema, name: str) -> str | None:
+    """The table of events that a column belongs to; None if it is the unit's, or unknown."""
+    table, dot, _ = name.partition(".")
+    if dot and table in schema.events:
+        return table
+    owners = [] if name in schema.own else schema.owners(name)
+    if len(owners) > 1:
+        ways = " or ".join(f"{owner}.{name}" for owner in owners)
+        raise QueryError(f"{name} is a column of several tables; write {ways}")
+    return owners[0] if owners else None
+
+
+def _two_tables(schema: UnitSchema, tables: Sequence[str]) -> str:
+    return (
+        f"a question is about the rows of one table, and this one names {' and '.join(tables)}: two rows of them have "
+        f"nothing in common but the {schema.unit}; ask about the rows of one, and of the other what holds for the "
+        f"{schema.unit}, as in exists({tables[1]}, ...) or count({tables[1]}, ...) >= 3"
+    )
+
+
+def read_aggregate(text: str, schema: UnitSchema) -> Aggregate:
+    """What events say of a unit, in our words or as a subquery; QueryError for what is neither."""
+    check_length(text)
+    pieces = split(text)
+    signs = [piece.sign for piece in pieces]
+    if signs[:2] == ["(", "select"] and closing(pieces, 0) == len(pieces) - 1:
+        return _subquery(text, pieces[1:-1], schema, exists=False)
+    if signs[:1] == ["exists"] and signs[1:3] == ["(", "select"] and closing(pieces, 1) == len(pieces) - 1:
+        return _subquery(text, pieces[2:-1], schema, exists=True)
+    if len(signs) < 3 or signs[0] not in KINDS or signs[1] != "(" or closing(pieces, 1) != len(pieces) - 1:
+        raise QueryError(
+            f"expected an aggregate of events such as count({next(iter(schema.events))}), got another"
+        )
+    arguments = _arguments(text, pieces[2:-1], pieces[-1].start)
+    if len(arguments) not in (1, 2):
+        raise QueryError(
+            f"{signs[0]} takes what is added up or looked at, and perhaps a condition; give one or two"
+        )
+    return _made(schema, signs[0], arguments[0], arguments[1] if len(arguments) == 2 else None)
+
+
+def _made(
+    schema: UnitSchema, kind: str, subject: str, condition: str | None, table: str | None = None
+) -> Aggregate:
+    if kind in ("count", "exists"):
+        rows, value = _rows_of(schema, subject if table is None else table), None
+    else:
+        if table is None:
+            found = scope(schema, [subject, condition])
+            if not isinstance(found, RowSchema):
+                raise QueryError(
+                    f"{kind} needs a column of events; the tables are {', '.join(schema.events)}"
+                )
+            table = found.table
+        rows = schema.of_rows(table)
+        value = _value(kind, subject, rows)
+    where: Predicate = (
+        Always() if condition is None else parse_predicate(condition, _without_aggregates(condition, rows))
+    )
+    return Aggregate(rows, kind, value, where)  # type: ignore[arg-type]  # one of KINDS
+
+
+def _value(kind: str, subject: str, rows: RowSchema) -> Expression:
+    if kind in ("sum", "avg"):
+        return parse_expression(subject, _without_aggregates(subject, rows))
+    name = rows.spelling(subject.strip('"'))
+    if name is None:
+        raise QueryError(f"{kind} takes a column of events, and there is no {subject}; name one")
+    return Column(name)
+
+
+def _without_aggregates(text: str, rows: RowSchema) -> RowSchema:
+    if any(piece.quote == FOLDED for piece in folded(split(text), text)):
+        raise QueryError("an aggregate inside another is not in the language; ask twice")
+    return rows
+
+
+def _rows_of(schema: UnitSchema, name: str) -> RowSchema:
+    table = name.strip().strip('"')
+    if table not in schema.events:
+        raise QueryError(f"there is no table of events {table!r}; there is {', '.join(schema.events)}")
+    return schema.of_rows(table)
+
+
+def _arguments(text: str, pieces: Sequence[Piece], end: int) -> list[str]:
+    """What stands between the commas, up to `end`."""
+    found, depth, start = [], 0, pieces[0].start if pieces else end
+    for piece in pieces:
+        depth += {"(": 1, ")": -1}.get(piece.sign, 0)
+        if piece.sign == "," and depth == 0:
+            found.append(text[start : piece.start].strip())
+            start = piece.start + 1
+    return [*found, text[start:end].strip()]
+
+
+def _subquery(text: str, pieces: Sequence[Piece], schema: UnitSchema, *, exists: bool) -> Aggregate:
+    """SELECT … FROM events WHERE events.key = units.key AND …"""
+    signs = [piece.sign for piece in pieces]
+    if schema.is_lone:
+        raise QueryError("a subquery needs a table of units beside that of events; write count(rows, ...)")
+    if signs.count("select") != 1 or "from" not in signs:
+        raise QueryError(
+            "a subquery is SELECT one aggregate FROM one table WHERE the keys are equal; write it so"
+        )
+    first = signs.index("from")
+    after = pieces[first + 1 :]
+    if not after or (len(after) > 1 and after[1].sign != "where"):
+        raise QueryError("a subquery has one table, and a WHERE that makes the keys equal; write it so")
+    table = after[0].text
+    rows = _rows_of(schema, table)
+    condition = _beside_the_key(text, after[2:], rows)
+    if exists:
+        return _made(schema, "exists", table, condition, table)
+    called = pieces[1:first]
+    kind = called[0].sign if called else ""
+    if kind not in ("count", "sum", "avg", "min", "max") or len(called) < 4 or called[1].sign != "(":
+        raise QueryError(
+            "a scalar subquery selects count(*), or sum, avg, min or max of a column of events; take one"
+        )
+    subject = text[called[2].start : called[-1].start].strip()
+    if kind == "count" and subject != "*":
+        condition = (
+            f"{subject} IS NOT NULL" if condition is None else f"({condition}) AND {subject} IS NOT NULL"
+        )
+    return _made(schema, kind, subject, condition, table)
+
+
+def _beside_the_key(text: str, pieces: Sequence[Piece], rows: RowSchema) -> str | None:
+    """The condition of a subquery without the one that joins it to its unit."""
+    depth, start, parts = 0, 0, []
+    for place, piece in enumerate(pieces):
+        depth += {"(": 1, ")": -1}.get(piece.sign, 0)
+        if depth == 0 and piece.sign == "or":
+            raise QueryError("beside the equal keys of a subquery stands AND; put an OR into parentheses")
+        if depth == 0 and piece.sign == "and":
+            parts.append(pieces[start:place])
+            start = place + 1
+    parts.append(pieces[start:])
+    kept = [part for part in parts if not _is_key(part, rows)]
+    if len(kept) == len(parts):
+        unit = rows.of
+        raise QueryError(
+            f"a subquery is joined to its unit by {rows.table}.{unit.unit} = {unit.table}.{unit.unit}; "
+            "another key may tie rows of different people together"
+        )
+    return " AND ".join(_slice(text, pieces, part) for part in kept) or None
+
+
+def _slice(text: str, pieces: Sequence[Piece], part: Sequence[Piece]) -> str:
+    if not part:
+        raise QueryError("a condition is missing beside AND; write it")
+    after = [piece.start for piece in pieces if piece.start > part[-1].start]
+    end = min(after) if after else text.rindex(")")
+    return text[part[0].start : end].strip()
+
+
+def _is_key(part: Sequence[Piece], rows: RowSchema) -> bool:
+    words = [piece.text for piece in part]
+    sides = [f"{table}.{rows.of.unit}" for table in (rows.table, rows.of.table)]
+    written = "".join(words)
+    return written in (f"{sides[0]}={sides[1]}", f"{sides[1]}={sides[0]}")
+
+
+def parse_statement(text: str, schema: Schema) -> tuple[Select, Schema]:
+    """The question in a SELECT statement, and the columns that it uses: of the table, of units, or of events."""
+    if isinstance(schema, UnitSchema) and isinstance(text, str):
+        text, schema = statement(text, schema)
+    return parse_select(text, schema), schema
+
+
+def statement(text: str, schema: UnitSchema) -> tuple[str, Schema]:
+    """A SELECT without its JOIN, letter for letter in place, and the columns that it may use."""
+    check_length(text)
+    pieces = split(text)
+    signs = [piece.sign for piece in pieces]
+    start = _from(signs)
+    if start is None:
+        return text, schema
+    if start + 1 >= len(pieces):
+        raise QueryError("FROM needs a plain name; write FROM t", text, len(text))
+    first = pieces[start + 1]
+    rest = signs[start + 2 :]
+    stop = next((place for place, sign in enumerate(rest) if sign in _CLAUSES), len(rest))
+    clause = pieces[start + 2 : start + 2 + stop]
+    if schema.is_lone:
+        if clause:
+            raise QueryError(
+                "there is one table here, and nothing to join it with; leave JOIN out", text, clause[0].start
+            )
+        (table,) = schema.events
+        return text, schema.of_rows(table)
+    tables = [first.text]
+    if clause:
+        tables.append(_joined(text, clause, first.text, schema))
+        end = pieces[start + 2 + stop].start if start + 2 + stop < len(pieces) else len(text)
+        text = text[: clause[0].start] + " " * (end - clause[0].start) + text[end:]
+    unknown = [table for table in tables if table not in (*schema.events, schema.table)]
+    if unknown:
+        known = ", ".join((str(schema.table), *schema.events))
+        raise QueryError(f"there is no table {unknown[0]!r}; there is {known}", text, first.start)
+    events = sorted({table for table in tables if table in schema.events})
+    if len(events) > 1:
+        raise QueryError(_two_tables(schema, events), text, clause[0].start)
+    return text, schema.of_rows(events[0]) if events else schema
+
+
+def _from(signs: Sequence[str]) -> int | None:
+    """The place of the outer FROM."""
+    depth = 0
+    for place, sign in enumerate(signs):
+        depth += {"(": 1, ")": -1}.get(sign, 0)
+        if sign == "from" and depth == 0:
+            return place
+    return None
+
+
+def _joined(text: str, clause: Sequence[Piece], first: str, schema: UnitSchema) -> str:
+    """The second table of a JOIN on the unit's key."""
+    signs = [piece.sign for piece in clause]
+    place = clause[0].start
+    if signs[0] in _OUTER:
+        raise QueryError("only a plain JOIN on the unit's key is in the language; write it so", text, place)
+    words = clause[2:] if signs[:2] == ["inner", "join"] else clause[1:]
+    if signs[0] not in _JOINS or len(words) < 2:
+        raise QueryError("expected JOIN, WHERE or GROUP BY after the table, got another word", text, place)
+    table, how = words[0].text, [piece.text for piece in words[2:]]
+    key = schema.unit
+    by_key = words[1].sign == "using" and how == ["(", key, ")"]
+    sides = [[each, ".", key] for each in (first, table)]
+    on_key = words[1].sign == "on" and how in (
+        [*sides[0], "=", *sides[1]],
+        [*sides[1], "=", *sides[0]],
+    )
+    if any(sign in ("join", "inner join") for sign in signs[1:] if signs[0] != "inner"):
+        raise QueryError(
+            "a question joins one table of events with that of the units, and no third; leave it out",
+            text,
+            place,
+        )
+    if not by_key and not on_key:
+        raise QueryError(
+            f"tables are joined by the unit's key, USING ({key}); another may tie rows of different people together",
+            text,
+            place,
+        )
+    return table

@@ -1,0 +1,89 @@
+"""Pieces of a text that stand for one column: `visits.cost`, an aggregate of events, a subquery.
+
+Purely by their shape; what they mean is read by `holdfast.query.across`, from the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+AGGREGATES = frozenset(["count", "exists", "sum", "avg", "min", "max", "first", "last"])
+_SELECTED = frozenset(["count", "sum", "avg"])
+_CLAUSES = {"from": False, "where": False, "having": True, "order by": True}
+"""Whether the aggregates of a clause are those of the SELECT."""
+FOLDED = "("
+"""The quote of a piece that stands for a column which is read from its words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A token as sqlglot sees it. `quote` is the sign around it, if any."""
+
+    source: Any
+    text: str
+    start: int
+    quote: str = ""
+
+    @property
+    def word(self) -> str:
+        return " ".join(self.text.lower().split())
+
+    @property
+    def sign(self) -> str:
+        """The word, if it is not a quoted one."""
+        return "" if self.quote else self.word
+
+
+def folded(pieces: Sequence[Piece], text: str, *, select: bool = False) -> list[Piece]:
+    """The same pieces, with those that stand for one column put together. In a SELECT, what is selected,
+    filtered and ordered by is its own."""
+    found: list[Piece] = []
+    place, outside, depth = 0, select, 0
+    while place < len(pieces):
+        piece = pieces[place]
+        if select and depth == 0 and piece.sign in _CLAUSES:
+            outside = _CLAUSES[piece.sign]
+        end = _call_end(pieces, place, _SELECTED if outside and depth == 0 else frozenset())
+        if end is not None:
+            last = pieces[end].start + 1
+            found.append(Piece(piece.source, text[piece.start : last], piece.start, FOLDED))
+            place = end + 1
+        elif _is_dotted(pieces, place):
+            found.append(Piece(piece.source, f"{piece.text}.{pieces[place + 2].text}", piece.start, '"'))
+            place += 3
+        else:
+            depth += {"(": 1, ")": -1}.get(piece.sign, 0)
+            found.append(piece)
+            place += 1
+    return found
+
+
+def closing(pieces: Sequence[Piece], opening: int) -> int | None:
+    """The place of the parenthesis that closes the one at `opening`."""
+    depth = 0
+    for place in range(opening, len(pieces)):
+        depth += {"(": 1, ")": -1}.get(pieces[place].sign, 0)
+        if depth == 0:
+            return place
+    return None
+
+
+def _call_end(pieces: Sequence[Piece], place: int, selected: frozenset[str]) -> int | None:
+    """The last piece of an aggregate or a subquery that begins here."""
+    here, following = pieces[place].sign, [piece.sign for piece in pieces[place + 1 : place + 2]]
+    if here == "(" and following == ["select"]:
+        return closing(pieces, place)
+    if here in AGGREGATES and here not in selected and following == ["("]:
+        return closing(pieces, place + 1)
+    return None
+
+
+def _is_dotted(pieces: Sequence[Piece], place: int) -> bool:
+    three = pieces[place : place + 3]
+    return (
+        len(three) == 3
+        and three[1].sign == "."
+        and all(p.quote != "'" and p.word for p in (three[0], three[2]))
+    )

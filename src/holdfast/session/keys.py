@@ -1,0 +1,136 @@
+"""The keys of a text column, discovered: charged once, stored in the ledger, public from then on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from holdfast.check import shown
+from holdfast.errors import InputError, QueryError
+from holdfast.mechanisms.shown_keys import shown_keys
+from holdfast.planning.keys_plan import keys_event, keys_information
+from holdfast.privacy.event import Event, KeysByGaussian, KeysByLogistic, from_json
+from holdfast.privacy.rule import number
+from holdfast.query.dictionary import texts_of
+from holdfast.query.schema import Schema, Text
+
+if TYPE_CHECKING:
+    from holdfast.desk import Paid
+    from holdfast.session.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys that were found, in the order of their code points.
+
+    A key of one unit alone (of one row, unless the table says rows_per_unit) is among them with probability at most
+    `delta`; one with `threshold` rows is, with probability one half. How many rows a key has is another question.
+    """
+
+    column: str
+    labels: tuple[str, ...]
+    threshold: int
+    rho: float
+    delta: float
+    mechanism: str
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.labels)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, place: int) -> str:
+        return self.labels[place]
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self)} keys of {self.column!r} ({self.mechanism}, rho {self.rho:.3g}, delta {self.delta:.2g}; "
+            f"those of about {self.threshold:,} rows and more): {', '.join(self.labels[:10])}"
+            f"{', …' if len(self) > 10 else ''}"
+        )
+
+
+def discovered(session: Session, column: str, rho: float | None = None, delta: float | None = None) -> Keys:
+    """The keys of a text column: those that were found before, or found now and charged.
+
+    Guarantee: delta-approximate rho-zCDP; a key of one unit alone is found with probability at most `delta`, which
+    comes from the part of its delta that the session keeps for keys. For the population by logistic noise, which is
+    on the meter of the leave-out theorem; for a table, or rows that share owners, by Gaussian noise, which ends it.
+    Reference: docs/theorems.md, Theorems 49 and 50.
+    """
+    kind = text_column(session.schema, column)
+    standing = session._desk.find(keys_key(column))
+    if standing is None or rho is not None or delta is not None:
+        event: Event = keys_event(session._terms, rho, delta)
+    else:
+        event = from_json(json.loads(standing.entry.event))
+    assert isinstance(event, KeysByGaussian | KeysByLogistic)
+    tells = keys_information(event, kind, session._terms)
+    paid = session.pay("keys", f"keys of {column}", event, key=keys_key(column), tells=tells)
+    found = paid.outcome or paid.record(json.dumps(_texts(paid, column, event)))
+    mechanism = "gaussian" if isinstance(event, KeysByGaussian) else "logistic"
+    return Keys(
+        column,
+        tuple(json.loads(found)),
+        event.threshold,
+        number(event, "zcdp"),
+        number(event, "failure"),
+        mechanism,
+    )
+
+
+def keys_key(column: str) -> str:
+    """The key under which a session's ledger keeps the discovery."""
+    return json.dumps(["keys", column])
+
+
+def known_keys(session: Session) -> dict[str, tuple[str, ...]]:
+    """What a session has discovered already, by column."""
+    known = {}
+    for name, kind in session._terms.schema.items():
+        paid = session._desk.find(keys_key(name)) if isinstance(kind, Text) else None
+        if paid is not None and paid.outcome is not None:
+            known[name] = tuple(json.loads(paid.outcome))
+    return known
+
+
+def with_keys(schema: Schema, known: dict[str, tuple[str, ...]]) -> Schema:
+    """The schema in which discovered keys stand."""
+    columns = {
+        name: Text(kind.max_length, known[name]) if isinstance(kind, Text) and name in known else kind
+        for name, kind in schema.items()
+    }
+    return Schema.from_mapping(columns) if known else schema
+
+
+def text_column(schema: Schema, column: object) -> Text:
+    """The declaration of a text column; refused for any other."""
+    if not isinstance(column, str):
+        raise InputError(f"expected the name of a text column, got {shown(column)}")
+    if column not in schema:
+        raise QueryError(f"there is no column {column!r}; the columns are {', '.join(schema)}")
+    kind = schema[column]
+    if not isinstance(kind, Text):
+        raise InputError(
+            f"expected a text column, got {column!r}, a {kind.kind} column: its groups are declared; use by={column!r}"
+        )
+    return kind
+
+
+def _texts(paid: Paid, column: str, event: KeysByGaussian | KeysByLogistic) -> list[str]:
+    """The texts that are shown. Each row weighs 1: it has one key, or none."""
+    weights = np.zeros(0, dtype=np.int64)
+    texts: tuple[str, ...] = ()
+    for block in paid.scan([column]):
+        codes = texts_of(block[column])
+        texts = codes.words.texts
+        if not len(weights):
+            weights = np.zeros(len(texts), dtype=np.int64)
+        plain = np.asarray(codes)
+        weights += np.bincount(plain[plain < len(texts)], minlength=len(texts))
+    return [texts[place] for place in shown_keys(weights, event)]

@@ -1,0 +1,25 @@
+"""The opponent before questions about people with several rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.audit.audit_report import audit_case
+from holdfast.audit.unit_cases import units
+from holdfast.query.measurement import Measurement
+
+FEW = 300
+
+
+@pytest.mark.parametrize("name", ["count of events"])
+def test_honest_sessions_pass(name: str) -> None:
+    honest = next(case for case in units() if case.name == f"session: {name}")
+    assert not audit_case(honest, FEW).violated
+
+
+def test_a_person_that_is_charged_as_one_row_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise for one row, while a person has three."""
+    honest = next(case for case in units() if case.name == "session: count of events")
+    assert honest.epsilon == pytest.approx(2.0)
+    monkeypatch.setattr(Measurement, "most", 1)
+    assert audit_case(honest, 4 * FEW).verdict == "VIOLATED"

@@ -1,0 +1,91 @@
+"""A store of units tells nobody how many events there are, and notices damage."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from data.hospital import SCHEMAS, SECRET, hospital
+from data.test_unit_build import declared, held
+from holdfast.data.open import open_source, open_store
+from holdfast.data.unit_open import open_units
+from holdfast.data.unit_store import UnitStore, save_units
+from holdfast.errors import DataError, StoreError
+
+
+def saved(folder: Path, tables: Any = None) -> UnitStore:
+    return save_units(open_units(declared(tables or hospital()), SECRET), folder / "h.hf")
+
+
+def test_a_saved_store_holds_the_same(tmp_path: Path) -> None:
+    source = open_units(declared(hospital()), SECRET)
+    store = save_units(source, tmp_path / "h.hf")
+    assert held(store) == held(source)
+    assert (store.fingerprint, store.schema, store.rows) == (source.fingerprint, source.schema, source.rows)
+    again = open_source(tmp_path / "h.hf")
+    assert isinstance(again, UnitStore) and again.schema == source.schema
+    again.verify()
+    again.close()
+    with pytest.raises(DataError, match="closed"):
+        list(again.scan(["age"]))
+
+
+def sizes(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_size for path in folder.iterdir()}
+
+
+def test_sizes_and_manifest_are_the_same_however_many_events_there_are(tmp_path: Path) -> None:
+    """Row 12 of docs/threats.md, on disk: a person with a million rows."""
+    few, many = tmp_path / "few", tmp_path / "many"
+    for folder in (few, many):
+        folder.mkdir()
+    saved(few)
+    tables = hospital()
+    for name, values in tables["visits"].items():
+        values.extend([["p40"], [1.0], ["heart"], [3], [True]][list(tables["visits"]).index(name)] * 1000)
+    saved(many, tables)
+    found = [sizes(folder / "h.hf") for folder in (few, many)]
+    assert found[0] == found[1]
+    texts = [(folder / "h.hf" / "manifest.json").read_text() for folder in (few, many)]
+    for store, text in zip((few, many), texts, strict=True):
+        total = int(UnitStore(store / "h.hf").events("visits").offsets[-1])
+        assert str(total) not in text.replace("\n", " ").split()
+    # The control: on disk there is a difference, which only the owner's own tools show.
+    spans = [int(UnitStore(f / "h.hf").events("visits").offsets[-1]) for f in (few, many)]
+    assert spans[0] != spans[1]
+
+
+@pytest.mark.parametrize("name", ["events-0000-0000.bin", "events-0000-offsets.bin", "column-0000.bin"])
+def test_damage_is_noticed(name: str, tmp_path: Path) -> None:
+    saved(tmp_path)
+    path = tmp_path / "h.hf" / name
+    content = bytearray(path.read_bytes())
+    content[8] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=r"different bytes|more events|range"):
+        open_store(tmp_path / "h.hf").verify()  # type: ignore[union-attr]
+    os.truncate(path, len(content) - 1)
+    with pytest.raises(StoreError, match="damaged"):
+        open_store(tmp_path / "h.hf")
+
+
+def test_offsets_beyond_the_bound_never_reach_a_question(tmp_path: Path) -> None:
+    saved(tmp_path)
+    path = tmp_path / "h.hf" / "events-0000-offsets.bin"
+    offsets = np.fromfile(path, "<i8")
+    offsets[1:] += 100
+    offsets.tofile(path)
+    store = open_store(tmp_path / "h.hf")
+    with pytest.raises(DataError, match="more events than its bound"):
+        store.gather(["count(visits)"], np.arange(store.rows))
+
+
+def test_the_declaration_survives(tmp_path: Path) -> None:
+    store = saved(tmp_path)
+    assert list(store.schema) == list(SCHEMAS["people"])
+    assert store.schema.events["visits"].order == "day"
+    assert store.schema.events["drugs"].most == 2

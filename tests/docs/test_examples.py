@@ -1,0 +1,45 @@
+"""The examples run, at small sizes, and their answers are near what is true."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+import pytest
+from pages import ROOT
+
+
+def example(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_hospital(capsys: pytest.CaptureFixture[str]) -> None:
+    module = example("hospital")
+    frequent, _, _, surgery, *_ = module.main(5_000)
+    assert "5,000 units (person)" in capsys.readouterr().out
+    assert 0 < frequent.value < 0.3
+    assert frequent.low <= frequent.value <= frequent.high
+    visits = module.tables(5_000)["visits"]
+    treated = len(
+        {p for p, w in zip(visits["person"].tolist(), visits["ward"].tolist(), strict=True) if w == "surgery"}
+    )
+    assert (
+        surgery.value <= treated + 250 and surgery.value > treated / 2
+    )  # of some, the surgery is beyond the bound
+
+
+def test_the_flights(capsys: pytest.CaptureFixture[str]) -> None:
+    module = example("flights")
+    late, _, carriers, *_ = module.main(20_000)
+    frame = module.flights(20_000)
+    aircraft = frame["tailnum"].nunique()
+    assert f"{aircraft:,} aircraft" in capsys.readouterr().out
+    kept = frame.dropna(subset=["tailnum"]).groupby("tailnum").size().clip(upper=20).sum()
+    allowed = 0.15 * kept + 3 * float(np.max(carriers.noise)) * len(carriers.labels)
+    assert abs(carriers.value.sum() - kept) < allowed
+    assert late.low <= float((frame["dep_delay"] > 15).mean()) + 0.05

@@ -1,0 +1,155 @@
+"""Everything that a session lets out about units and their events, on hospitals so small that all neighbours can be
+tried: one person's rows, in all tables, replaced by any others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from laws.releases import CURRENCIES, TABLE, Release, Row
+
+import holdfast as hf
+from holdfast import learn
+from holdfast.data.unit_open import declared_units, open_units
+from holdfast.data.unit_source import UnitSource
+from holdfast.ledger import MemoryLedger
+from holdfast.session.session import Session
+from holdfast.session.table import Table
+
+SCHEMAS = {
+    "people": hf.Schema(age=hf.Integer(0, 9)),
+    "visits": hf.Schema(x=hf.Integer(-2, 3), g=hf.Category("a", "b", "c")),
+    "drugs": hf.Schema(dose=hf.Integer(0, 1)),
+}
+BOUNDS = {"visits": 2, "drugs": 2}
+UNITS: tuple[Row, ...] = (
+    (0, (), ()),
+    (9, ((3, "a"),) * 3, (1, 1, 1)),
+    (9, ((3, "b"), (3, "b")), (1,)),
+    (0, ((-2, "a"), (-2, "a")), (0, 0)),
+    (5, ((-2, "a"), (3, "b")), ()),
+    (None, ((None, None),), (None,)),
+    (0, ((-2, "a"), (0, "b"), (3, "c"), (1, "c")), (0, 1, 1)),
+)
+"""Age, visits, doses: nobody's, too many, both ends of every range, in one group and in several, NULL, and one of
+whose rows it is left to chance which are kept."""
+BASE = (UNITS[0], UNITS[6], UNITS[3], UNITS[2], UNITS[6], UNITS[1])
+NOBODY = UNITS[:1] * 4 + UNITS[6:7]
+MIDDLE = (UNITS[3], *((0, ((0, "a"), (0, "a")), ()) for _ in range(4)), UNITS[2])
+
+
+@lru_cache(maxsize=4096)
+def source_of(units: tuple[Row, ...], secret: bytes = bytes(range(16))) -> UnitSource:
+    """The same rows are kept in every opening: the secret is the ledger's, and belongs to no neighbour."""
+    people = {"person": list(range(len(units))), "age": [unit[0] for unit in units]}
+    visits = [(person, *visit) for person, unit in enumerate(units) for visit in unit[1]]
+    drugs = [(person, dose) for person, unit in enumerate(units) for dose in unit[2]]
+    tables = {
+        "people": people,
+        "visits": {n: [row[i] for row in visits] for i, n in enumerate(("person", "x", "g"))},
+        "drugs": {n: [row[i] for row in drugs] for i, n in enumerate(("person", "dose"))},
+    }
+    return open_units(declared_units(tables, SCHEMAS, "person", BOUNDS, {"visits": "x"}), secret)
+
+
+@dataclass(frozen=True)
+class UnitRelease(Release):
+    """A `Release` whose rows are units."""
+
+    base: tuple[Row, ...] = BASE
+    kinds: tuple[Row, ...] = UNITS
+
+    def opened(self, rows: Sequence[Row]) -> Session:
+        table = Table(source_of(tuple(rows)), MemoryLedger())
+        return table.session(**CURRENCIES[self.currency], **self.session)
+
+
+Ask = Callable[[Session], Any]
+_BUDGETS: dict[str, dict[str, Any]] = {"pure": {"epsilon": 60.0}, "zcdp": {"rho": 60.0}, "gdp": {"rho": 0.1}}
+_EVENTS: dict[str, Callable[..., Any]] = {
+    "count of events": lambda s, **how: s.count("visits.x > 0", **how),
+    "fraction of events": lambda s, **how: s.fraction("visits.x > 0", **how),
+    "sum over events": lambda s, **how: s.sum("visits.x", **how),
+    "mean over events": lambda s, **how: s.mean("visits.x", "age > 0", **how),
+    "count of events by": lambda s, **how: s.count("x IS NOT NULL", by="visits.g", **how),
+    "mean over events by": lambda s, **how: s.mean("visits.x", by="visits.g", **how),
+    "sum over events by the unit's": lambda s, **how: s.sum("visits.x", by="age", edges=[0, 5, 9], **how),
+    "histogram of events": lambda s, **how: s.histogram("visits.g", **how),
+    "quantile of events": lambda s, **how: s.quantile("visits.x", edges=[-2, -1, 0, 1, 2, 3], **how),
+    "quantile of events, smoothed": lambda s, **how: s.quantile(
+        "visits.x", edges=[-2, -1, 0, 1, 2, 3], mechanism="smoothed", **how
+    ),
+    "quantile of events by": lambda s, **how: s.quantile("visits.x", by="visits.g", edges=[-2, 0, 3], **how),
+    "sql over events": lambda s, **how: s.sql_one(
+        "SELECT count(*) FROM visits JOIN people USING (person)", **how
+    ),
+}
+_UNITS: dict[str, Callable[..., Any]] = {
+    "fraction of units": lambda s, **how: s.fraction("count(visits, x > 0) >= 2", **how),
+    "count of units": lambda s, **how: s.count("exists(visits, g = 'b') AND max(visits.x) > 0", **how),
+    "sum over units": lambda s, **how: s.sum("sum(visits.x)", **how),
+    "mean of means": lambda s, **how: s.mean("avg(visits.x)", **how),
+    "histogram of units": lambda s, **how: s.histogram("last(visits.g)", **how),
+    "sum of two tables": lambda s, **how: s.sum("sum(visits.x) + 2 * count(drugs, dose > 0)", **how),
+}
+_MIDDLE = {"base": MIDDLE, "slack": 8.0, "because": "a row that changes its group moves few of the ranks"}
+_WIDE = {"slack": 6.0, "because": "no unit is the worst for the sum and for the count, or for all groups"}
+
+
+def units() -> Iterator[UnitRelease]:
+    """Every kind of question about events and about units, in the currencies that count it."""
+    for name, put in (_EVENTS | _UNITS).items():
+        for currency, how in _BUDGETS.items():
+            if "quantile" in name and currency == "gdp":
+                continue
+            middle = _MIDDLE if "quantile" in name else _WIDE
+            yield _release(f"{name}, {currency}", currency, put, how, **middle)
+    votes = {"mechanism": "votes"}
+    for name, within in (("count of events", 9.5), ("sum over events", 48.0), ("fraction of units", 0.95)):
+        put = (_EVENTS | _UNITS)[name]
+        more = {"base": NOBODY, "slack": 3.0, "because": "nobody here is at the very end of the range"}
+        yield _release(f"{name}, votes", "pure", put, votes | {"within": within}, **more)
+    for name, (ask, currency, more) in _OTHERS.items():
+        yield UnitRelease(f"{name}, of units", ask, currency, TABLE, **more)
+
+
+def _release(
+    name: str, currency: str, put: Callable[..., Any], how: dict[str, Any], **more: Any
+) -> UnitRelease:
+    return UnitRelease(name, lambda session: put(session, **how), currency, TABLE | {"queries": 1}, **more)
+
+
+def _watched(session: Session) -> list[bool]:
+    watch = session.sparse_vector(0.5, hits=1, epsilon=2.0)
+    return [watch.above(where) for where in ("count(visits) < 1", "NOT exists(drugs)") if not watch.halted]
+
+
+def _weighed(session: Session) -> list[Any]:
+    weights = session.multiplicative_weights(["count(visits)"], queries=4, within=0.3)
+    return [weights.fraction(where) for where in ("count(visits) = 0", "count(visits) >= 2")]
+
+
+def _made(session: Session) -> list[Any]:
+    made = session.synthesize(["count(visits)", "exists(drugs)"], ["count(visits) > 1"], rounds=1, rho=0.5)
+    return [made.weights.probabilities()[0].tolist()]
+
+
+def _minimized(session: Session) -> list[Any]:
+    loss = learn.squared(session.schema, ["sum(visits.x)"], "age", radius=1.0)
+    return [session.minimize(loss, iterations=1, rho=0.5).theta.tolist()]
+
+
+_LOOSE = {
+    "slack": 12.0,
+    "because": "as of rows: these units are not the worst that the declared ranges allow",
+}
+_OTHERS: dict[str, tuple[Ask, str, dict[str, Any]]] = {
+    "sample": (lambda s: [s.sample("exists(visits)")], "pure", _LOOSE | {"base": NOBODY}),
+    "select": (lambda s: s.select(["count(visits) > 1", "exists(drugs)"], epsilon=2.0).index, "zcdp", _LOOSE),
+    "sparse vector": (_watched, "pure", _LOOSE | {"base": NOBODY}),
+    "weights": (_weighed, "pure", _LOOSE),
+    "mwem": (_made, "zcdp", _LOOSE),
+    "minimize": (_minimized, "zcdp", _LOOSE),
+}

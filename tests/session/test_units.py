@@ -1,0 +1,234 @@
+"""People with many rows in several tables, from the opening to answers of every kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from data.hospital import BOUNDS, ORDER, SCHEMAS, hospital
+
+import holdfast as hf
+from holdfast.data.unit_source import UnitSource
+from holdfast.ledger import MemoryLedger
+from holdfast.session.session import Session
+
+LARGE: dict[str, Any] = {"rho": 1e6, "target": "table"}
+WARD = "exists(visits, ward = 'surgery')"
+
+
+def opened(tables: Any = None, **more: Any) -> hf.Table:
+    more.setdefault("ledger", MemoryLedger())
+    return hf.open(tables or hospital(400), SCHEMAS, unit="person", rows_per_unit=BOUNDS, order=ORDER, **more)
+
+
+@pytest.fixture(scope="module")
+def table() -> hf.Table:
+    return opened()
+
+
+@pytest.fixture(scope="module")
+def session(table: hf.Table) -> Session:
+    return table.session(**LARGE)
+
+
+def source(table: hf.Table) -> UnitSource:
+    assert isinstance(table._source, UnitSource)
+    return table._source
+
+
+def test_units_are_counted_for_nothing_and_events_are_not(table: hf.Table, session: Session) -> None:
+    spent = session.spent
+    everybody = session.count()
+    assert everybody.value == table.rows == 400 and session.spent == spent
+    assert session.sql_one("SELECT count(*) FROM people").value == 400 and session.spent == spent
+    events = session.sql_one("SELECT count(*) FROM visits", rho=1000.0)
+    assert session.spent > spent
+    assert abs(events.value - int(source(table).events("visits").offsets[-1])) < 5
+    assert events.rows_read == 400
+
+
+def _means(columns: Any) -> Any:
+    some = columns["visits"] > 0
+    return (columns["days"][some] / columns["visits"][some]).mean()
+
+
+def _old(columns: Any, name: str) -> Any:
+    return columns[name][columns["age"] > 50].sum()
+
+
+@pytest.mark.parametrize(
+    ("ask", "truth"),
+    [
+        (lambda s: s.fraction(WARD, rho=1e3), lambda a: a["surgery"].mean()),
+        (lambda s: s.count("count(visits, urgent) >= 2", rho=1e3), lambda a: (a["urgent"] >= 2).sum()),
+        (lambda s: s.sum("count(visits)", rho=1e3), lambda a: a["visits"].sum()),
+        (lambda s: s.count("visits.urgent", rho=1e3), lambda a: a["urgent"].sum()),
+        (lambda s: s.fraction("visits.urgent", rho=1e3), lambda a: a["urgent"].sum() / a["visits"].sum()),
+        (lambda s: s.mean("visits.day", rho=1e3), lambda a: a["days"].sum() / a["visits"].sum()),
+        (lambda s: s.mean("avg(visits.day)", rho=1e3), lambda a: _means(a)),
+        (lambda s: s.mean("visits.day", "people.age > 50", rho=1e3), lambda a: _old(a, "days") / _old(a, "visits")),
+    ],
+)  # fmt: skip
+def test_answers_cover_the_truth(ask: Any, truth: Any, table: hf.Table, session: Session) -> None:
+    names = ["age", "count(visits)", "count(visits, urgent)", WARD, "sum(visits.day)"]
+    blocks = list(source(table).scan(names))
+    columns = {name: np.concatenate([block[name] for block in blocks]).astype(float) for name in names}
+    short = dict(zip(["age", "visits", "urgent", "surgery", "days"], columns.values(), strict=True))
+    answer = ask(session)
+    assert answer.low <= truth(short) <= answer.high
+    assert answer.high - answer.low < 0.2 * max(1.0, abs(answer.value))
+
+
+def test_the_answer_says_what_it_estimates(session: Session) -> None:
+    over = session.mean("visits.cost", rho=10.0)
+    assert "over rows of visits, at most 4 a person" in str(over)
+    assert "if every person has 4 rows that qualify" in over.explanation
+    assert str(session.mean("avg(visits.cost)", rho=10.0)).startswith("mean(avg(visits.cost)): ")
+
+
+def test_a_unit_costs_what_a_row_costs_and_events_so_many_times_more(session: Session) -> None:
+    units = session.estimate.count(WARD, rho=0.5)
+    events = session.estimate.count("visits.urgent", rho=0.5)
+    row = hf.open({"x": np.arange(400) % 2}, hf.Schema(x=hf.Integer(0, 1)), ledger=MemoryLedger()).session(
+        **LARGE
+    )
+    assert units.noise_parameter == row.estimate.count("x = 1", rho=0.5).noise_parameter
+    assert events.noise_parameter == 16 * units.noise_parameter  # a variance: four rows a person
+
+
+def test_everything_else_is_asked_of_units(session: Session) -> None:
+    assert session.select([WARD, "count(visits) = 0"], epsilon=50.0).index in (0, 1)
+    assert session.sparse_vector(0.01, hits=1, epsilon=100.0).above("age >= 0")
+    assert isinstance(session.sample(WARD), bool)
+    assert session.histogram("last(visits.ward)", rho=10.0).value.shape == (3,)
+    assert 0 <= session.quantile("count(visits)", rho=100.0).value <= 4
+    weights = session.multiplicative_weights(["region", "count(visits)"], queries=5, within=0.2)
+    assert 0 <= weights.fraction("count(visits) >= 2").value <= 1
+    made = session.synthesize(["region", "exists(drugs)"], ["exists(drugs)"], rounds=1, rho=10.0)
+    assert made is not None
+    loss = hf.learn.squared(session.schema, ["count(visits)"], "age", radius=1.0)
+    assert len(session.minimize(loss, rho=10.0, iterations=2).theta) == 2
+    told = session.statistic(lambda rows: rows["count(visits)"] / 4, ["count(visits)"], rho=10.0)
+    assert 0 <= told.value <= 1
+    for refused in (
+        lambda: session.select(["visits.cost > 3", WARD], epsilon=1.0),
+        lambda: session.sample("visits.urgent"),
+        lambda: session.statistic(lambda rows: rows["cost"], ["visits.cost"], rho=1.0),
+        lambda: session.multiplicative_weights(["visits.ward"], queries=3, rho=1.0),
+        lambda: session.fraction("visits.urgent", by="region", rho=1.0),
+    ):
+        spent = session.spent
+        with pytest.raises(hf.HoldfastError):
+            refused()
+        assert session.spent == spent
+
+
+def test_votes_draw_units(table: hf.Table) -> None:
+    session = table.session(**LARGE)
+    answer = session.fraction(WARD, within=0.2, mechanism="votes")
+    assert answer.mechanism == "votes" and answer.rows_read < 400 * 100
+    total = session.count("visits.urgent", within=600.0, mechanism="votes")
+    assert total.mechanism == "votes" and total.low <= 400 * 4
+
+
+def test_a_population_of_units_is_planned_as_one_of_rows() -> None:
+    table = opened()
+    planned = table.session(epsilon=1.0, delta=1e-6, queries=10)
+    rows = hf.open({"x": np.arange(400)}, hf.Schema(x=hf.Integer(0, 400)), ledger=MemoryLedger())
+    assert planned.plan == rows.session(epsilon=1.0, delta=1e-6, queries=10).plan
+    assert table.session(queries=3, within=0.3).plan == rows.session(queries=3, within=0.3).plan
+
+
+def test_a_saved_table_goes_on_with_its_ledger_and_its_secret(tmp_path: Path) -> None:
+    table = opened()
+    secret = table.ledger.secret
+    table.session(epsilon=5.0, name="mine").count(WARD, epsilon=1.0)
+    saved = table.save(tmp_path / "h.hf")
+    assert saved.ledger.secret == secret
+    assert saved.spent == table.spent > 0
+    again = hf.open(tmp_path / "h.hf")
+    assert (again.schema, again.rows, again.ledger.secret) == (table.schema, 400, secret)
+    assert again.session(name="mine").count(WARD, epsilon=1.0).repeated
+    with pytest.raises(hf.HoldfastError, match="rows_per_unit"):
+        hf.open(tmp_path / "h.hf", rows_per_unit=3)
+
+
+def test_the_same_ledger_keeps_the_same_rows(tmp_path: Path) -> None:
+    first, second = (opened(ledger=tmp_path / "people.ledger") for _ in range(2))
+    other = opened()
+    kept = [
+        source(t).gather(["sum(visits.day)"], np.arange(400))["sum(visits.day)"].tolist()
+        for t in (first, second, other)
+    ]
+    assert kept[0] == kept[1] != kept[2]
+
+
+def test_the_secret_leaves_in_no_export(tmp_path: Path) -> None:
+    from holdfast.ledger.export import export
+
+    table = opened(ledger=tmp_path / "people.ledger")
+    table.session(epsilon=1.0).count(WARD, epsilon=0.5)
+    assert table.ledger.secret.hex() not in "".join(export(table.ledger))
+
+
+def test_one_person_with_a_million_rows_changes_nothing_that_is_shown() -> None:
+    """Row 12 of docs/threats.md: D and D' differ in one person, who owns very many rows in the second."""
+    told = []
+    for many in (3, 10**6 // 50):
+        tables = hospital(400)
+        for place, values in enumerate(tables["visits"].values()):
+            values.extend([["p250"], [1.0], ["heart"], [3], [True]][place] * many)
+        table = opened(tables)
+        session = table.session(epsilon=5.0, delta=1e-6, target="table")
+        plan = session.estimate.count("visits.urgent", rho=0.1)
+        answer = session.count("visits.urgent", rho=0.1)
+        told.append(
+            (repr(table), repr(table.schema), str(plan), answer.rows_read, answer.explanation, table.rows)
+        )
+        assert int(np.diff(source(table).events("visits").offsets).max()) <= 4
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"unit": None}, "unit="),
+        ({"rows_per_unit": None}, "rows_per_unit"),
+        ({"rows_per_unit": {"visits": 0, "drugs": 2}}, "rows_per_unit"),
+        ({"rows_per_unit": {"visits": 2}}, "2 tables without a bound"),
+        ({"rows_per_unit": {"people": 2, "visits": 2, "drugs": 2}}, "0 tables without a bound"),
+        ({"rows_per_unit": {"nothere": 2, "visits": 2, "drugs": 2}}, "tables among"),
+        ({"order": {"visits": "nothere"}}, "column of 'visits'"),
+        ({"unit": "nothere"}, "nothere"),
+        ({"schema": SCHEMAS["people"]}, "one bound"),
+        ({"rows_per_unit": 4}, "dict"),
+        ({"schema": SCHEMAS | {"drugs": hf.Schema(dose=hf.Text(max_length=9))}}, "no text columns"),
+    ],
+)
+def test_a_declaration_that_does_not_fit_is_refused(how: dict[str, Any], words: str) -> None:
+    given: dict[str, Any] = {"schema": SCHEMAS, "unit": "person", "rows_per_unit": BOUNDS} | how
+    with pytest.raises(hf.HoldfastError, match=words):
+        hf.open(hospital(), given.pop("schema"), **given)
+
+
+def test_rows_per_unit_alone_keeps_its_meaning() -> None:
+    table = hf.open(
+        {"x": np.arange(40)}, hf.Schema(x=hf.Integer(0, 40)), rows_per_unit=2, ledger=MemoryLedger()
+    )
+    assert (table.rows, table.rows_per_unit) == (40, 2)
+    assert table.session(epsilon=9.0).count("x > 3", epsilon=1.0).epsilon == 1.0
+
+
+def test_texts_of_units_are_asked_about_units_and_refused_about_events() -> None:
+    tables = hospital(60)
+    schemas = SCHEMAS | {"people": hf.Schema(region=hf.Text(max_length=9))}
+    table = hf.open(tables, schemas, unit="person", rows_per_unit=BOUNDS, ledger=MemoryLedger())
+    session = table.session(**LARGE)
+    true = tables["people"]["region"].count("north")
+    assert abs(session.count("region = 'north'", rho=1e3).value - true) < 2
+    spent = session.spent
+    with pytest.raises(hf.QueryError):
+        session.count("visits.urgent AND people.region = 'north'", rho=1.0)
+    assert session.spent == spent
