@@ -19,11 +19,21 @@ import pytest  # noqa: E402  (the environment must be set first)
 from hypothesis import settings  # noqa: E402
 
 from holdfast.session import opening  # noqa: E402
+from oracles import repeated_noise  # noqa: E402
 
 # `HYPOTHESIS=explore pytest` draws fresh examples; `make test` repeats the same ones on every machine.
 settings.register_profile("repeat", derandomize=True, deadline=None, max_examples=60)
 settings.register_profile("explore", deadline=None, max_examples=300)
 settings.load_profile(os.environ.get("HYPOTHESIS", "repeat"))
+
+
+# `NOISE=fresh pytest` draws from the operating system, as users do; `make test` draws the same noise at every run.
+if os.environ.get("NOISE", "repeat") == "repeat":
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(item: pytest.Item) -> None:
+        # What looks at the keys themselves looks at real ones.
+        repeated_noise.begin(None if item.path.name in {"test_bits.py", "test_fork.py"} else item.nodeid)
 
 
 @pytest.fixture

@@ -244,7 +244,7 @@ class ForgetfulVector(SparseVector):
 
 
 def restarts_keep_the_threshold(kind: type[SparseVector]) -> bool:
-    vector = kind(100, epsilon=0.01, hits=3, bits=ReplayedBits(4))
+    vector = kind(100, epsilon=1e-12, hits=3, bits=ReplayedBits(4))
     before = vector.to_json()
     for _ in range(5):
         vector = kind.from_json(json.loads(json.dumps(vector.to_json())))

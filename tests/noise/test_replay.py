@@ -18,6 +18,7 @@ from holdfast.noise.gaussian import gaussian, gaussian_vector
 from holdfast.noise.geometric import geometric, geometric_vector
 from holdfast.noise.laplace import laplace, laplace_vector
 from holdfast.noise.subset import with_replacement, without_replacement
+from oracles import repeated_noise
 
 WIDE = Fraction(2**50)
 DRAWS: dict[str, Callable[[], object]] = {
@@ -86,3 +87,13 @@ def test_production_has_no_such_door(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="production"), replayed(bits):
         pytest.fail("it opened")
     assert not replaying()
+
+
+def test_a_test_draws_the_same_noise_at_every_run() -> None:
+    def drawn(name: str | None) -> list[object]:
+        repeated_noise.begin(name)
+        return [draw() for draw in DRAWS.values()]
+
+    assert drawn("a") == drawn("a")
+    assert drawn("a") != drawn("b")
+    assert drawn(None) != drawn(None)

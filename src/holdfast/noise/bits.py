@@ -112,7 +112,7 @@ class _Stream:
             for start in range(0, 8 * count, len(_BLOCK)):
                 part = view[start : start + len(_BLOCK)]
                 if self._left < len(part):
-                    self._encryptor = _keystream(os.urandom(32))
+                    self._encryptor = _keystream(_fresh_key())
                     self._left = _BYTES_PER_KEY
                 self._encryptor.update_into(memoryview(_BLOCK)[: len(part)], part)
                 self._left -= len(part)
@@ -189,6 +189,10 @@ def system_bits() -> Bits:
 def source(bits: Bits | None) -> Bits:
     """The given source, or the system's where none is given."""
     return system_bits() if bits is None else bits
+
+
+def _fresh_key() -> bytes:
+    return os.urandom(32)
 
 
 def _keystream(key: bytes) -> CipherContext:
