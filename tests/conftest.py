@@ -17,9 +17,9 @@ for _setting in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"
 
 import pytest  # noqa: E402  (the environment must be set first)
 from hypothesis import settings  # noqa: E402
+from oracles import repeated_noise  # noqa: E402
 
 from holdfast.session import opening  # noqa: E402
-from oracles import repeated_noise  # noqa: E402
 
 # `HYPOTHESIS=explore pytest` draws fresh examples; `make test` repeats the same ones on every machine.
 settings.register_profile("repeat", derandomize=True, deadline=None, max_examples=60)

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from oracles import repeated_noise
 
 from holdfast.errors import InputError
 from holdfast.noise._replay import replayed, replaying
@@ -18,7 +19,6 @@ from holdfast.noise.gaussian import gaussian, gaussian_vector
 from holdfast.noise.geometric import geometric, geometric_vector
 from holdfast.noise.laplace import laplace, laplace_vector
 from holdfast.noise.subset import with_replacement, without_replacement
-from oracles import repeated_noise
 
 WIDE = Fraction(2**50)
 DRAWS: dict[str, Callable[[], object]] = {

@@ -1,4 +1,4 @@
-"""The system's noise, the same at every run of a test: what passes once passes always, and what fails can be seen again.
+"""The system's noise, the same at every run of a test: what passes once passes always; what fails is seen again.
 
 Nothing is marked as replayed, because the whole path of production runs: only the keys of its streams are made from the
 name of the test instead of the operating system's entropy. Other processes (servers, forked children) draw their own.
@@ -10,7 +10,6 @@ import hashlib
 import os
 
 from holdfast.noise import bits, gaussian, geometric, laplace
-
 
 _system_key = bits._fresh_key
 
