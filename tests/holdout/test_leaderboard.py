@@ -85,7 +85,9 @@ def test_team_caps_alone_would_let_them(monkeypatch: pytest.MonkeyPatch) -> None
     assert isinstance(board._holdout, ReusableHoldout)
     monkeypatch.setattr(board._holdout.looks, "_most", 10**9)
     board.ledger.set_limit(Account("all looks", LOOKS, 10**9))
-    monkeypatch.setattr(Meter, "left", lambda self, charged: 10**9)
+    planned = Meter.place
+    monkeypatch.setattr(Meter, "next_place", lambda self, charged, used: used + 1)
+    monkeypatch.setattr(Meter, "place", lambda self, number, numbers=1: planned(self, number % 90 + 1))
     for team in range(50):
         for _ in range(10):
             board.submit(f"team {team}", model(0.5))

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from holdfast.errors import BudgetError, InputError
-from holdfast.holdout import ReusableHoldout, require_no_worse
+from holdfast.holdout import ReusableHoldout, require_no_worse, reusable
+from holdfast.holdout import looks as looks_room
 from holdfast.holdout.labels import Labels
+from holdfast.holdout.look_meter import Means, Meter, Place
+from holdfast.holdout.looks import Looks
 from holdfast.holdout.metric import METRICS, metric_named
+from holdfast.holdout.outcome import Outcome
+from holdfast.holdout.paired_difference import Comparison
 from holdfast.holdout.predictions import known_disagreement
+from holdfast.ledger import Charge, Entry
 from holdfast.session.answer import Answer
 
 pytestmark = pytest.mark.usefixtures("replayed_noise")
@@ -64,11 +72,78 @@ def test_models_that_differ_more_than_expected_cost_more_and_are_refused_in_time
             for _ in range(40):
                 guarded.compare(old, 1 - old, expect=0.05)
         used = guarded.looks_used
-        assert 1 < used < 20
+        assert 1 < len(guarded.history()) < 20 < used
         assert guarded.looks_left == 0
         with pytest.raises(BudgetError):
             guarded.score(old)
         assert guarded.looks_used == used
+
+
+def spent_after_jumps() -> tuple[float, float]:
+    """(what all looks cost, what the design says that they cost together): comparisons that tell as much as many
+    looks, and then those of models that are the same, which tell nothing."""
+    labels, old, _ = two_models(10_000, 0.03, 0.03)
+    with ReusableHoldout(labels, queries=100, mode="gaussian") as guarded:
+        answers = [guarded.compare(old, 1 - old, expect=0.05) for _ in range(5)]
+        with contextlib.suppress(BudgetError):
+            for _ in range(95):
+                answers.append(guarded.compare(old, old))
+        return sum(answer.rho or 0.0 for answer in answers), guarded.design.compared_rho
+
+
+def test_all_looks_together_cost_what_the_design_says_whatever_they_tell() -> None:
+    """Noise falls from place to place; each is used once, so that nobody stays in the costliest."""
+    spent, stated = spent_after_jumps()
+    assert spent <= stated
+
+
+def test_places_that_are_used_again_would_cost_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broken twin: the first place before which as much was told, used or not (a place says nothing of looks)."""
+    monkeypatch.setattr(
+        Looks, "_place", lambda self, taken, looks: self.meter.next_place(self.transcript().charged, 0)
+    )
+    charged = Looks.charge
+
+    def one_look(self: Looks, *args: Any, **named: Any) -> Entry:
+        with monkeypatch.context() as inside:
+            inside.setattr(
+                looks_room, "Charge", lambda session, table, queries: Charge(session, session, queries)
+            )
+            return charged(self, *args, **named)
+
+    monkeypatch.setattr(Looks, "charge", one_look)
+    spent, stated = spent_after_jumps()
+    assert spent > 1.3 * stated
+
+
+def test_what_was_told_before_rivals_are_chosen_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others ask while a submission is under way, and whom it is compared with depends on their answers."""
+    labels, old, new = two_models(2000, 0.03, 0.03)
+    seen: list[tuple[float, ...]] = []
+    original = reusable.compared
+
+    def watched(meter: Meter, asked: Comparison, place: Place, charged: tuple[float, ...]) -> Outcome:
+        seen.append(charged)
+        return original(meter, asked, place, charged)
+
+    monkeypatch.setattr(reusable, "compared", watched)
+    with ReusableHoldout(labels, queries=30, mode="gaussian") as guarded:
+        told: list[tuple[float, ...]] = []
+
+        def rivals(answer: Answer) -> list[tuple[int, np.ndarray]]:
+            for _ in range(5):
+                guarded.score(old, team="another")
+            told.append(guarded.looks.transcript().charged)
+            return [(1, old), (2, 1 - old)]
+
+        guarded.submit(new, rivals)
+        meter = guarded.looks.meter
+        assert meter is not None
+        own = meter.charges(Means(1, 0))
+        assert len(seen) == 2
+        for charged, (before, mine) in zip(seen[0], zip(told[0], own, strict=True), strict=True):
+            assert charged >= before + mine
+        assert all(a >= b for a, b in zip(seen[1], seen[0], strict=True))
 
 
 @pytest.mark.parametrize("expect", [0.01, 0.6, math.nan, "0.1", True])

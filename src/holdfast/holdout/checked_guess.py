@@ -17,14 +17,14 @@ from holdfast.validity.checked_guesses import GuessPlan, Stage
 
 def plan_to_json(plan: GuessPlan) -> dict[str, Any]:
     """What a design keeps of it."""
-    stages = [[stage.left_out, stage.scale, str(stage.variance)] for stage in plan.stages]
+    stages = [[stage.scale, str(stage.variance)] for stage in plan.stages]
     return {name: getattr(plan, name) for name in GuessPlan.__slots__} | {"stages": stages}
 
 
 def plan_from_json(kept: dict[str, Any]) -> GuessPlan:
     """What `plan_to_json` wrote."""
-    stages = tuple(Stage(m, scale, Fraction(variance)) for m, scale, variance in kept["stages"])
-    return GuessPlan(**kept | {"stages": stages})
+    stages = tuple(Stage(scale, Fraction(variance)) for scale, variance in kept["stages"])
+    return GuessPlan(**kept | {"stages": stages, "sizes": tuple(kept["sizes"])})
 
 
 def plan_rho(plan: GuessPlan) -> float:

@@ -13,10 +13,8 @@ from holdfast.errors import InputError, MechanismError
 from holdfast.holdout.checked_guess import plan_from_json, plan_rho, plan_to_json
 from holdfast.holdout.metric import GRID
 from holdfast.holdout.thresholdout import Thresholds, thresholds
-from holdfast.privacy.rounding import miss, up
+from holdfast.privacy.rounding import up
 from holdfast.validity.checked_guesses import GuessPlan, plan_guesses
-from holdfast.validity.leave_out import kappa, ladder
-from holdfast.validity.leave_out_intervals import difference_interval
 from holdfast.validity.noise_planner import choose, needs
 from holdfast.validity.option import Epoch, Option, Request
 
@@ -52,8 +50,6 @@ class Design:
     """What the width rests on, as docs/theorems.md names it."""
     epochs: tuple[Epoch, ...] = ()
     """Of the metered modes: the noise of every place, in order, in squared steps of the grid or in votes."""
-    compared: tuple[int, ...] = ()
-    """For each epoch how many rows the theorem leaves out for comparisons."""
     expect: float = EXPECTED
     """On which share of the rows two models that are compared are thought to differ."""
     cells: int = 0
@@ -79,12 +75,9 @@ class Design:
         saved = parts.pop("thresholds")
         epochs = tuple(Epoch(answers, Fraction(noise), m) for answers, noise, m in parts.pop("epochs"))
         rho = math.inf if parts["rho"] is None else parts["rho"]
-        found, compared = None if saved is None else Thresholds(**saved), tuple(parts.pop("compared"))
-        kept = parts.pop("guesses")
+        found, kept = None if saved is None else Thresholds(**saved), parts.pop("guesses")
         guesses = None if kept is None else plan_from_json(kept)
-        return cls(
-            **parts | {"rho": rho}, epochs=epochs, compared=compared, thresholds=found, guesses=guesses
-        )
+        return cls(**parts | {"rho": rho}, epochs=epochs, thresholds=found, guesses=guesses)
 
     @property
     def metered(self) -> bool:
@@ -233,33 +226,11 @@ def _made_from(
     asked = option.request
     rho = math.inf if found is None else found.rho
     rho = rho if guesses is None else plan_rho(guesses)
-    made = Design(
+    return Design(
         _mode(option), asked.rows, asked.queries, asked.confidence, option.width, option.population,
-        option.rows_per_answer, rho if option.rho is None else up(option.rho), option.theorem, option.epochs, (),
+        option.rows_per_answer, rho if option.rho is None else up(option.rho), option.theorem, option.epochs,
         expect, option.cells, option.failures, found, guesses,
     )  # fmt: skip
-    return replace(made, compared=_left_out_for_comparisons(made))
-
-
-def _left_out_for_comparisons(plan: Design) -> tuple[int, ...]:
-    """For each epoch the number of rows to leave out at which a comparison as expected is about narrowest.
-
-    Any numbers are valid that are fixed before the first look, so this is a search and proves nothing.
-    """
-    found, told = [], 0.0
-    for epoch in plan.epochs:
-        sigma = plan.sigma(epoch)
-        before = told + (epoch.answers - 1) / sigma**2
-        noise, share = math.sqrt(KNOWN_NOISE * plan.expect) * sigma, miss(plan.confidence) / plan.queries
-
-        def width(m: int, before: float = before, noise: float = noise, share: float = share) -> float:
-            charged = kappa(plan.rows, m) * before / 4
-            low, high = difference_interval(m, charged, plan.expect, 0.0, 0.0, noise, share)
-            return high - low
-
-        found.append(min(ladder(plan.rows)[::4], key=width))
-        told += epoch.answers / sigma**2
-    return tuple(found)
 
 
 def _narrower(asked: Request, mode: str | None) -> Request:

@@ -1,8 +1,8 @@
 """How much the answers of a holdout have told, and which place of the plan comes next.
 
-What a release charges is known for each number m of rows that the plan leaves out: the meter holds two sums for each
-epoch of the plan, of its scores and of its comparisons. The next answer takes the first place before which the plan has
-told at least that much.
+What a release charges is known for each number m of rows that the plan leaves out: the meter holds a sum for each epoch
+of the plan. The next look takes the first free place before which the plan has told at least that much. A place is
+taken once: its noise, its number of rows and its chance of a miss are what was fixed for it before the first look.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from holdfast.errors import InputError
 from holdfast.holdout.design import DIFFERENCE_NOISE, DISAGREEMENT_NOISE, FLIP, ROUNDED, Design
 from holdfast.holdout.metric import GRID
 from holdfast.privacy import event, rule
-from holdfast.privacy.rounding import miss, up
+from holdfast.privacy.rounding import down, miss, up
 from holdfast.validity.leave_out import LeaveOut
 from holdfast.validity.leave_out_charges import gaussian_charge
 from holdfast.validity.leave_out_intervals import difference_charge, moments_half_width
@@ -23,7 +24,7 @@ from holdfast.validity.leave_out_votes import vote_charge, votes_half_width
 from holdfast.validity.option import Epoch
 
 Charges = tuple[float, ...]
-"""What was charged at each number of rows left out: those of the epochs' scores, then those of their comparisons."""
+"""What was charged at each epoch's number of rows left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +79,27 @@ def told_from_json(kept: Sequence[object]) -> Told:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the next answer is given: counted from 1, with its epoch."""
+    """Where an answer is given: counted from 1, with its epoch."""
 
     number: int
     index: int
     epoch: Epoch
     sigma: float
+    chance: float
+    """How likely each of the numbers told in it may miss."""
+    whole: bool
+    """Whether each has a whole share of the plan's chance: all of them have a place in this epoch."""
 
 
 class Meter:
     """The meter of one design.
 
-    Guarantee: after charges for which `place` finds a place, an answer with that place's noise is within the design's
-    width of the population with probability 1 - beta/queries; every planned look finds a place if none tells more
-    than its place may, and so do comparisons of models that differ on no more rows than was expected.
-    Requires: the design was fixed before the first look; what is charged are all answers that were told before the
-    look was asked.
+    Guarantee: an answer in a place that `next_place` finds is within the design's width of the population with
+    probability 1 - beta/queries; every planned look finds a place if none tells more than its place may, and so do
+    comparisons of models that differ on no more rows than was expected. All looks together cost no more than
+    `Design.compared_rho`.
+    Requires: the design was fixed before the first look; no place is taken twice; what is charged are all answers that
+    were told before the look was asked.
     Reference: docs/theorems.md, Theorem 52.
     """
 
@@ -109,11 +115,7 @@ class Meter:
     @property
     def sizes(self) -> tuple[int, ...]:
         """The numbers of rows that the plan leaves out, as `Charges` has them."""
-        return (*(epoch.left_out for epoch in self.plan.epochs), *self.plan.compared)
-
-    def for_comparison(self, charged: Charges, place: Place) -> tuple[int, float]:
-        """(the number of rows that the theorem leaves out for a comparison in this place, what is charged at it)."""
-        return self.plan.compared[place.index], charged[len(self.plan.epochs) + place.index]
+        return tuple(epoch.left_out for epoch in self.plan.epochs)
 
     def charges(self, told: Told) -> Charges:
         """What a release charges at each number of rows left out."""
@@ -123,33 +125,41 @@ class Meter:
         """What is charged after one more release."""
         return tuple(up(old + new) for old, new in zip(charged, self.charges(told), strict=True))
 
-    def place(self, charged: Charges) -> Place | None:
-        """The first place before which the plan has told as much; None where there is none left."""
+    def next_place(self, charged: Charges, used: int) -> int | None:
+        """The first place beyond those used before which the plan has told as much; None where there is none left."""
         begun, number = self._begun, 0
         for index, epoch in enumerate(self.plan.epochs):
             each = self._each[index]
             ahead = max(0.0, charged[index] / ROUNDED - begun[index])
-            if ahead <= (epoch.answers - 1) * each:
-                skipped = math.ceil(ahead / each) if ahead else 0
-                return Place(number + skipped + 1, index, epoch, self.plan.sigma(epoch))
+            skipped = max(math.ceil(ahead / each) if ahead else 0, used - number)
+            if skipped < epoch.answers:
+                return number + skipped + 1
             number += epoch.answers
         return None
 
-    def place_or_last(self, charged: Charges) -> Place:
-        """The same, or the last of all: for a look that others were quicker than. Its width says what it is worth."""
-        last = self.plan.epochs[-1]
-        return self.place(charged) or Place(
-            self.plan.queries, len(self.plan.epochs) - 1, last, self.plan.sigma(last)
-        )
+    def place(self, number: int, numbers: int = 1) -> Place:
+        """A place by its number, for one that is told in it, or for several that are told together.
+
+        Those take the next places too. Where these are in the next epoch, the chances of the places in this one are
+        shared: no more is missed at an epoch's number of rows than was planned for it.
+        """
+        first = number
+        for index, epoch in enumerate(self.plan.epochs):
+            if first <= epoch.answers:
+                fit = min(numbers, epoch.answers - first + 1)
+                chance = down(self.beta / self.plan.queries * fit / numbers)
+                return Place(number, index, epoch, self.plan.sigma(epoch), chance, fit == numbers)
+            first -= epoch.answers
+        raise InputError(f"expected a place of {self.plan.queries:,}, got {number:,}; ask for fewer looks")
 
     def rho(self, place: Place) -> float:
         """The zCDP loss of one plain answer in this place."""
         return self._rhos[place.index]
 
-    def left(self, charged: Charges) -> int:
+    def left(self, charged: Charges, used: int) -> int:
         """How many places are left."""
-        found = self.place(charged)
-        return 0 if found is None else self.plan.queries - found.number + 1
+        found = self.next_place(charged, used)
+        return 0 if found is None else self.plan.queries - found + 1
 
     def left_out(self, place: Place) -> LeaveOut:
         """The rows that the theorem leaves out for an answer in this place."""
@@ -161,19 +171,18 @@ class Meter:
         return charged[place.index] <= before * ROUNDED
 
     def half_width(self, charged: Charges, place: Place) -> float:
-        """Of a plain answer: the design's, unless more was told than planned while it was under way."""
-        if self.on_plan(charged, place):
+        """Of a plain answer: the design's, unless more was told than planned meanwhile, or a chance is shared."""
+        if place.whole and self.on_plan(charged, place):
             return self.plan.width
-        left_out, share = self.left_out(place), self.beta / self.plan.queries
-        told = (charged[place.index],)
+        left_out, told = self.left_out(place), (charged[place.index],)
         if self.plan.mode == "votes":
-            return votes_half_width(left_out, told, int(place.epoch.noise), float(FLIP), share)
-        return left_out.half_width(told, place.sigma, share, 1 / (GRID * self.plan.rows))
+            return votes_half_width(left_out, told, int(place.epoch.noise), float(FLIP), place.chance)
+        return left_out.half_width(told, place.sigma, place.chance, 1 / (GRID * self.plan.rows))
 
     def sum_reach(self, charged: Charges, place: Place, norm: float, beta: float) -> float:
         """The half-width of a mean over rows of range 1 that is a sum of numbers told in this place, of so much noise.
 
-        `norm` is the square length of the weights. Sums of discrete noise are bounded by their moments.
+        `norm` is the length of the weights. Sums of discrete noise are bounded by their moments.
         Reference: docs/theorems.md, Theorem 54.
         """
         return moments_half_width(self.left_out(place), (charged[place.index],), up(place.sigma * norm), beta)

@@ -19,7 +19,7 @@ from holdfast.holdout.fingerprint import fingerprint
 from holdfast.holdout.labels import Labels
 from holdfast.holdout.look_meter import Charges, Lost, Meter, told_from_json
 from holdfast.holdout.outcome import Outcome
-from holdfast.holdout.refusal import overspent
+from holdfast.holdout.refusal import overspent, used_up
 from holdfast.ledger import (
     LOOKS,
     Account,
@@ -176,8 +176,12 @@ class Looks:
     def charge(
         self, team: str, question: str, looks: int, *, team_most: int | None = None, key: str | None = None
     ) -> Entry:
-        """Commit a charge; BudgetError if the team or all have too few left. A known key costs nothing."""
-        name, plan = _TEAM + team, noted(json.dumps({"question": question}))
+        """Commit a charge; BudgetError if the team or all have too few left. A known key costs nothing.
+
+        With a meter the look gets its place here, beyond all that were given; what was told more than planned takes
+        further looks from all, not from the team. The charge fails if another look was charged since it was planned.
+        """
+        name = _TEAM + team
         while True:
             known = None if key is None else self.find(team, key)
             if known is not None:
@@ -187,22 +191,39 @@ class Looks:
                     refuse_to_replay(known)
                 return known
             moment = self.ledger.moment(name)
-            used, left = moment.session.units, max(0, self._most - moment.table.units)
+            used, taken = moment.session.units, moment.table.units
+            left = max(0, self._most - taken)
             team_left = None if team_most is None else team_most - used
             if looks > left or (team_left is not None and looks > team_left):
                 raise overspent(self._most, looks, team, team_left, left)
+            place = self._place(taken, looks)
+            plan = noted(json.dumps({"question": question, "place": place}))
+            charge = Charge(looks, looks + (place - 1 - taken), looks)
+            as_planned = None if self.meter is None else moment.table.answers + looks
+            holds = Precondition(session_answers=team_most, table_answers=as_planned)
             try:
                 if self._limits.get(name, -1) < used + looks:
                     limit = max(self._most, used + left) if team_most is None else team_most
                     self._limits[name] = self.ledger.open(Account(name, LOOKS, limit)).limit
                 return self.ledger.reserve(
-                    name, secrets.token_hex(16) if key is None else key, plan, "{}", Charge(looks, looks, looks),
-                    Precondition(session_answers=team_most),
-                )  # fmt: skip
+                    name, secrets.token_hex(16) if key is None else key, plan, "{}", charge, holds
+                )
             except Stale:
                 continue
             except BudgetError:  # others were quicker, or another board gave the team another limit
                 self._limits.pop(name, None)
+
+    def _place(self, taken: int, looks: int) -> int:
+        """The place of the next look, of so many that are taken; BudgetError where the meter has none for it."""
+        if self.meter is None:
+            return taken + 1
+        place = self.meter.next_place(self.transcript().charged, taken)
+        left = 0 if place is None else self._most - place + 1
+        if place is not None and looks <= left:
+            return place
+        if self.lost:  # they go on, with wider intervals
+            return taken + 1
+        raise used_up(self.meter.plan, looks, left)
 
     def settle(self, look: Entry, outcome: Outcome, *, after: int | None = None) -> Outcome:
         """Commit the one outcome of a look; returns the one that stands. One with a secret state is a secret record.
@@ -317,6 +338,11 @@ def _refuse_another(ledger: ChainedLedger, labels: str) -> None:
 def metric_of(question: str) -> str:
     """What a check and a score ask about alike."""
     return question.removeprefix("check ")
+
+
+def place_of(entry: Entry) -> int:
+    """The place that a look was given with its charge."""
+    return int(json.loads(entry.plan)["place"])
 
 
 def _question(entry: Entry) -> str:

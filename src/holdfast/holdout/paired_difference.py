@@ -12,9 +12,9 @@ from holdfast.holdout.look_meter import Charges, Difference, Meter, Pair, Place
 from holdfast.holdout.metric import GRID, Metric
 from holdfast.holdout.outcome import Outcome
 from holdfast.privacy import event, rule
-from holdfast.privacy.rounding import down, round_up, up
+from holdfast.privacy.rounding import round_up, up
 from holdfast.session.answer import Answer
-from holdfast.validity.leave_out_intervals import difference_interval
+from holdfast.validity.leave_out_intervals import difference_interval, difference_tangent
 from holdfast.validity.normal_quantile import upper_quantile
 
 
@@ -36,8 +36,8 @@ class Comparison:
 def compared(meter: Meter, asked: Comparison, place: Place, charged: Charges) -> Outcome:
     """The difference with its interval, and what it told.
 
-    Guarantee: with probability 1 - beta/queries the interval holds the difference in the population.
-    Requires: as `Meter`; the comparison is fixed before the look.
+    Guarantee: with probability 1 - `place.chance` the interval holds the difference in the population.
+    Requires: as `Meter`; the comparison is fixed before the look, and so are the noises and the tangent.
     Reference: docs/theorems.md, Theorem 28 (3D') and Theorem 53. Cost: all rows.
     """
     plan, known = meter.plan, asked.known
@@ -47,21 +47,21 @@ def compared(meter: Meter, asked: Comparison, place: Place, charged: Charges) ->
         doubt = _variance(plan, DISAGREEMENT_NOISE * (1 - asked.expect) * scale)
     else:
         noise, doubt = _variance(plan, KNOWN_NOISE * max(known, asked.expect) * place.sigma**2), None
+    sigma, size_sigma = _sigma(plan, noise), 0.0 if doubt is None else _sigma(plan, doubt)
+    before, left_out = charged[place.index], place.epoch.left_out
+    thought = asked.expect if known is None else known
+    tangent = difference_tangent(left_out, before, thought, size_sigma, sigma, place.chance)
     value, shown = noisy_difference(plan, asked.first, asked.second, noise, doubt)
-    sigma = _sigma(plan, noise)
     told: Pair | Difference
-    if shown is None or doubt is None:
+    if shown is None:
         assert known is not None
-        told, size, size_sigma = Difference(known, sigma), known, 0.0
+        told, size = Difference(known, sigma), known
     else:
-        size, size_sigma = shown, _sigma(plan, doubt)
-        told = Pair(shown, size_sigma, sigma, asked.expect)
-    left_out, before = meter.for_comparison(charged, place)
+        told, size = Pair(shown, size_sigma, sigma, asked.expect), shown
     low, high = difference_interval(
-        left_out, before, size, size_sigma, value, sigma,
-        down(meter.beta / plan.queries), 1 / (GRID * plan.rows),
-    )  # fmt: skip
-    own = sigma * upper_quantile(meter.beta / plan.queries / 2)
+        left_out, before, size, size_sigma, value, sigma, place.chance, 1 / (GRID * plan.rows), tangent
+    )
+    own = sigma * upper_quantile(place.chance / 2)
     return Outcome(_answer(plan, asked.metric, value, low, high, own, _rho(noise, doubt)), told=(told,))
 
 

@@ -18,9 +18,9 @@ from holdfast.holdout.guesser import Guesser, Read, first_state
 from holdfast.holdout.label_release import Rows, noisy_mean, rounded_mean
 from holdfast.holdout.labels import Labels
 from holdfast.holdout.left import Left
-from holdfast.holdout.look_meter import Charges, Means, Meter
+from holdfast.holdout.look_meter import Means, Meter
 from holdfast.holdout.look_meter import Place as Seat
-from holdfast.holdout.looks import Looks, Place
+from holdfast.holdout.looks import Looks, Place, place_of
 from holdfast.holdout.measured import Reading
 from holdfast.holdout.metric import METRICS, Metric, RowValues, metric_named
 from holdfast.holdout.outcome import Outcome
@@ -34,7 +34,7 @@ from holdfast.holdout.predictions import (
     row_values,
     weighted,
 )
-from holdfast.holdout.refusal import forgotten, used_up
+from holdfast.holdout.refusal import forgotten
 from holdfast.holdout.scores import as_planned, difference, ratio, single
 from holdfast.holdout.table_score import tabled
 from holdfast.ledger import Ledger
@@ -143,7 +143,7 @@ class ReusableHoldout:
 
     @property
     def looks_used(self) -> int:
-        """How many looks were charged, by all who share the ledger."""
+        """How many looks were charged, by all who share the ledger, or passed over because others told more."""
         return self.looks.used
 
     @property
@@ -170,7 +170,7 @@ class ReusableHoldout:
         seen, meter = self.looks.transcript(), self.looks.meter
         if meter is not None:
             if not self.looks.lost:  # else they go on with wider intervals
-                left = min(left, meter.left(seen.charged))
+                left = min(left, meter.left(seen.charged, plan.queries - left))
             return Left(left, left)
         return self._guesser.left(left, seen)
 
@@ -277,8 +277,9 @@ class ReusableHoldout:
         share = plan.expect if expect is None else between("expect", expect, plan.expect, 0.5)
         asked = Comparison(kind, a, b, known, share)
         return self._on_meter(
-            meter, question, 1,
-            lambda place, charged: compared(meter, asked, place, charged), key, team, team_most,
+            question, 1,
+            lambda number: compared(meter, asked, meter.place(number), self.looks.transcript().charged),
+            key, team, team_most,
         )[1].answer  # fmt: skip
 
     def submit(
@@ -298,22 +299,28 @@ class ReusableHoldout:
         assert meter is not None
         (own,) = row_values(predictions, labels, kind)
 
-        def release(place: Seat, charged: Charges) -> Outcome:
+        def release(number: int) -> Outcome:
             found = self._scored(
-                meter, [own], lambda means, told: single(self.design, kind, means[0], told), place, charged
+                meter,
+                [own],
+                lambda means, told: single(self.design, kind, means[0], told),
+                meter.place(number),
             )
             against = {}
-            for number, other in rivals(found.answer)[:COMPARED]:
-                charged = meter.after(charged, found.told[-1])
-                (rival,) = row_values(other, labels, kind)
-                known = known_disagreement(predictions, other, labels, kind)
+            for place, (other, array) in enumerate(rivals(found.answer)[:COMPARED], number + 1):
+                (rival,) = row_values(array, labels, kind)
+                known = known_disagreement(predictions, array, labels, kind)
                 asked = Comparison(kind, own, rival, known, self.design.expect)
-                difference = compared(meter, asked, meter.place_or_last(charged), charged)
-                against[number] = difference.answer
+                # Whom it is compared with may depend on all that was told by now, and on this look's own answers.
+                charged = self.looks.transcript().charged
+                for part in found.told:
+                    charged = meter.after(charged, part)
+                difference = compared(meter, asked, meter.place(place), charged)
+                against[other] = difference.answer
                 found = replace(found, told=(*found.told, *difference.told))
             return replace(found, against=against)
 
-        return self._on_meter(meter, kind.terms, 1 + COMPARED, release, key, team, team_most)
+        return self._on_meter(kind.terms, 1 + COMPARED, release, key, team, team_most)
 
     def scorer(
         self, metric: AnyMetric | None = None, *, features: Any = None, method: str = "predict"
@@ -370,8 +377,9 @@ class ReusableHoldout:
         looks, plan, meter = self.looks, self.design, self.looks.meter
         if meter is not None:
             return self._on_meter(
-                meter, question, len(sides),
-                lambda place, charged: self._scored(meter, sides, read, place, charged), key, team, team_most,
+                question, len(sides),
+                lambda number: self._scored(meter, sides, read, meter.place(number, len(sides))),
+                key, team, team_most,
             )[1]  # fmt: skip
         if plan.mode == "discretised":
             look = looks.charge(team, question, len(sides), team_most=team_most, key=key)
@@ -391,29 +399,22 @@ class ReusableHoldout:
 
     def _on_meter(
         self,
-        meter: Meter,
         question: str,
         looks: int,
-        release: Callable[[Seat, Charges], Outcome],
+        release: Callable[[int], Outcome],
         key: str | None,
         team: str,
         team_most: int | None,
     ) -> tuple[int, Outcome]:
-        """Charge, release in the next place, settle; with the number of the look.
+        """Charge, release in the place that came with the charge, settle; with the number of the look.
 
-        What was told is read after the charge: all that this question can depend on, also of a look that is resumed.
+        What was told is read in `release`, after the charge: all that this question can depend on, also of a look that
+        is resumed.
         """
-        record = self.looks
-        known = None if key is None else record.find(team, key)
-        if known is None:
-            left = meter.left(record.transcript().charged)
-            if left < looks <= record.left and not record.lost:
-                raise used_up(self.design, looks, left)
-        look = record.charge(team, question, looks, team_most=team_most, key=key)
+        look = self.looks.charge(team, question, looks, team_most=team_most, key=key)
         if look.answer is not None:
             return look.id, Outcome.from_json(look.answer, repeated=True)
-        charged = record.transcript().charged
-        return look.id, record.settle(look, release(meter.place_or_last(charged), charged))
+        return look.id, self.looks.settle(look, release(place_of(look)))
 
     def _last(self, kind: Metric) -> float | None:
         """The last value that was told of this metric, as a guess for mode="guesses"."""
@@ -433,13 +434,16 @@ class ReusableHoldout:
             )
         rows = cells_of(predictions, self._labels, kind)
         return self._on_meter(
-            meter, kind.terms, kind.looks,
-            lambda place, charged: tabled(meter, kind, rows, classes, place, charged), key, team, team_most,
+            kind.terms, kind.looks,
+            lambda number: tabled(
+                meter, kind, rows, classes, meter.place(number, kind.looks), self.looks.transcript().charged
+            ),
+            key, team, team_most,
         )[1].answer  # fmt: skip
 
-    def _scored(self, meter: Meter, sides: list[Rows], read: Read, place: Seat, charged: Charges) -> Outcome:
+    def _scored(self, meter: Meter, sides: list[Rows], read: Read, place: Seat) -> Outcome:
         """Means with the noise of a place, told together."""
-        plan, count = self.design, len(sides)
+        plan, count, charged = self.design, len(sides), self.looks.transcript().charged
         read_rows = int(place.epoch.noise) if plan.mode == "votes" else plan.rows
         told = Reading(meter.half_width(charged, place), count * meter.rho(place), count * read_rows)
         means = [noisy_mean(plan, place.epoch, side) for side in sides]

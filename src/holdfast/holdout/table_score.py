@@ -16,13 +16,13 @@ def tabled(
 ) -> Outcome:
     """The metric with its interval, and what the table told.
 
-    Guarantee: with probability 1 - 4 beta/queries the interval holds the metric of the population.
+    Guarantee: with probability 1 - 4 `place.chance` the interval holds the metric of the population.
     Requires: as `Meter`; gaussian noise; the metric is fixed before the look.
     Reference: docs/theorems.md, Theorem 54. Cost: all rows, four looks.
     """
     plan, table = meter.plan, metric.table
     assert table is not None
-    share = TABLE_LOOKS * meter.beta / plan.queries / table.statements(classes)
+    share = TABLE_LOOKS * place.chance / table.statements(classes)
     held = noisy_table(plan, place.epoch, rows, table.cells(classes))
     value, low, high = table.read(
         held, lambda norm: meter.sum_reach(charged, place, norm, share) + metric.rounding

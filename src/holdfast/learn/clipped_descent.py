@@ -135,9 +135,9 @@ class FitPlan:
 class Fit:
     """A linear classifier in the columns' own units, and what is certified of it on the rows.
 
-    `excess`: with the session's confidence the mean clipped loss is at most this much above that of every
-    parameter up to twice as long (in the released coordinates); infinite where that says nothing, that is from the loss
-    at zero on, and for more than two classes.
+    `excess`: with the session's confidence, this fit by itself, the mean clipped loss is at most this much above
+    that of every parameter up to twice as long (in the released coordinates); infinite where that says nothing, from
+    the loss at zero on, and for more than two classes.
     """
 
     coefficients: Matrix

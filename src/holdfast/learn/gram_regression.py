@@ -40,8 +40,8 @@ Matrix = NDArray[np.float64]
 class Regression:
     """A linear model in the columns' own units, the intercept last.
 
-    `certified`: with the session's confidence every coefficient of the least squares fit to these very rows is within
-    this of the one given, all at once; infinite where nothing is certified.
+    `certified`: with the session's confidence, this one by itself, every coefficient of the least squares fit to these
+    very rows is within this of the one given, all at once; infinite where nothing is certified.
     `standard_errors` are asymptotic: of the noise, and of drawing the rows from a population with errors of one
     variance.
     """

@@ -22,6 +22,8 @@ _CHECKS, _ANSWERS, _THRESHOLD = 0.8, 0.15, 0.05
 """How the chance of a miss is divided."""
 _SHARE = 0.25
 """What the answer after an alarm charges, as a share of the alarm."""
+_WEIGHTS = {1: (1.0,), 2: (0.4, 0.6), 3: (0.4, 0.2, 0.4)}
+"""How the numbers of rows to leave out are weighed: those for the first stage, one between, and the last."""
 _RATES = tuple(0.12 * 1.25**step for step in range(11))
 
 
@@ -29,7 +31,6 @@ _RATES = tuple(0.12 * 1.25**step for step in range(11))
 class Stage:
     """What is fixed for the looks between two alarms; scale and noise in steps of the grid, on the sum."""
 
-    left_out: int
     scale: int
     variance: Fraction
 
@@ -58,11 +59,25 @@ class GuessPlan:
     threshold_scale: int
     stages: tuple[Stage, ...]
     """One for each number of alarms raised so far; the last has answers only."""
+    sizes: tuple[int, ...]
+    """The numbers of rows that the theorem leaves out, in all stages: alarms are answers, and may not choose one."""
 
-    def charged(self, alarms: int, answers: int, left_out: int) -> float:
-        """What so many alarms with their answers, and so many further answers, charge."""
-        told = [self._alarm(i, left_out) + self._answer(i, left_out) for i in range(alarms)]
-        return up(math.fsum(told) + answers * self._answer(self.alarms, left_out))
+    @property
+    def left_out(self) -> LeaveOut:
+        """Those numbers with their weights."""
+        return LeaveOut(self.rows, self.sizes, _WEIGHTS[len(self.sizes)])
+
+    def charged(self, alarms: int, answers: int, *, alarm: bool = False) -> tuple[float, ...]:
+        """What so many alarms with their answers, and so many further answers, charge at each number of rows; with
+        `alarm` also the next alarm, whose answer is still to come."""
+        return tuple(
+            up(
+                math.fsum(self._alarm(i, m) + self._answer(i, m) for i in range(alarms))
+                + answers * self._answer(self.alarms, m)
+                + (self._alarm(alarms, m) if alarm else 0.0)
+            )
+            for m in self.sizes
+        )
 
     def reach(self, alarms: int) -> float:
         """tau of the checks of a stage."""
@@ -84,13 +99,9 @@ class GuessPlan:
 
     def answer_width(self, alarms: int, answers: int = 0) -> float:
         """The half-width of the answer to the next alarm, or after the last one of the next answer."""
-        stage = self.stages[alarms]
-        told = self.charged(alarms, answers, stage.left_out)
-        if alarms < self.alarms:
-            told += self._alarm(alarms, stage.left_out)
+        told = self.charged(alarms, answers, alarm=alarms < self.alarms)
         share = down(_ANSWERS * self.beta / max(1, self.alarms + self.answers))
-        step = 1 / (self.grid * self.rows)
-        return LeaveOut(self.rows, (stage.left_out,)).half_width((told,), self.sigma(alarms), share, step)
+        return self.left_out.half_width(told, self.sigma(alarms), share, 1 / (self.grid * self.rows))
 
     @property
     def widest(self) -> float:
@@ -129,10 +140,8 @@ class GuessPlan:
 
 @lru_cache(maxsize=4096)
 def _reach(plan: GuessPlan, alarms: int) -> float:
-    stage = plan.stages[alarms]
-    told = (plan.charged(alarms, 0, stage.left_out),)
     share = down(_CHECKS * plan.beta / (2 * plan.looks))
-    return comparison_half_width(LeaveOut(plan.rows, (stage.left_out,)), told, plan.rate(alarms), share)
+    return comparison_half_width(plan.left_out, plan.charged(alarms, 0), plan.rate(alarms), share)
 
 
 @lru_cache(maxsize=64)
@@ -167,24 +176,19 @@ def _staged(
     tolerance: float,
     rates: Sequence[float],
 ) -> GuessPlan:
-    """The plan with these rates, each stage with about the best number of rows to leave out."""
+    """The plan with these rates, with about the best numbers of rows to leave out."""
     scales = [max(1, round(rows * grid / rate)) for rate in rates]
-    stages: list[Stage] = []
-    told: list[
-        tuple[float, float]
-    ] = []  # the squared rates and noises so far, in the limit of few rows left out
     log_miss = math.log(2 * looks) - math.log(_CHECKS * beta)
-    for scale in scales:
-        rate = rows * grid / scale
-        spent = sum(lam**2 * (1 + _SHARE) for lam, _ in told)
 
-        def width(m: int, rate: float = rate, spent: float = spent) -> float:
-            stay = rows - m
-            return spent * m / (8 * stay * (rows - 1)) + rate**2 / (8 * m) + log_miss
+    def best(stage: int) -> int:
+        rate = rows * grid / scales[stage]
+        spent = sum((rows * grid / scale) ** 2 * (1 + _SHARE) for scale in scales[:stage])
+        return min(
+            ladder(rows)[::4],
+            key=lambda m: spent * m / (8 * (rows - m) * (rows - 1)) + rate**2 / (8 * m) + log_miss,
+        )
 
-        left_out = min(ladder(rows)[::4], key=width)
-        variance = round_up(Fraction(scale * scale) / Fraction(_SHARE))
-        stages.append(Stage(left_out, scale, variance))
-        told.append((rate, float(variance)))
+    sizes = tuple(dict.fromkeys(best(stage) for stage in (0, (alarms - 1) // 2, alarms - 1)))
+    stages = tuple(Stage(scale, round_up(Fraction(scale * scale) / Fraction(_SHARE))) for scale in scales)
     threshold = max(1, round(min(scales) / max(4, alarms)))
-    return GuessPlan(rows, looks, alarms, answers, beta, grid, tolerance, threshold, tuple(stages))
+    return GuessPlan(rows, looks, alarms, answers, beta, grid, tolerance, threshold, stages, sizes)

@@ -14,7 +14,7 @@ import numpy as np
 
 from holdfast.privacy.rounding import MARGIN, down, up
 from holdfast.validity.leave_out import LEAST_TANGENT, LeaveOut, kappa, ladder
-from holdfast.validity.normal_quantile import hazard, upper_quantile
+from holdfast.validity.normal_quantile import hazard, log_upper_tail, upper_quantile
 from holdfast.validity.search import least
 
 _CELLS = 32
@@ -52,24 +52,47 @@ def difference_interval(
     sigma: float,
     beta: float,
     step: float = 0.0,
+    tangent: float | None = None,
 ) -> tuple[float, float]:
     """Bounds for f(P), f = q_1 - q_2 in [-1,1], from the raw answers e = mean|f| + noise and a = f(S) + noise.
 
     G = m ln cosh t, A = charged + G e + G^2 su^2/2, w = sigma z + A/b:
         (e^{t(a - w)} - 1)/tanh t <= f(P) <= (1 - e^{-t(a + w)})/tanh t.
-    Requires: f, both noises, beta and m fixed before e. The raw e: clamped to [0,1] it is false; so is a tilt, and with
-    it a sigma or a beta, that is chosen after e.
-    Reference: docs/theorems.md, Theorem 28 (3D').
+    With a `tangent` u in the place of z, b = hazard(u)/sigma and w = sigma u + (A + ln Q(u) + ln(2/beta))/b.
+    Requires: f, both noises, beta, m and u fixed before e. The raw e: clamped to [0,1] it is false; so is a tilt, and
+    with it a sigma or a beta, that is chosen after e.
+    Reference: docs/theorems.md, Theorem 28 (3D'), Theorem 53 for u.
     """
-    z = _tangent(beta, step)
+    z, missed, sizes = _tangent(beta, step), 0.0, 0.0
+    if tangent is not None:
+        z = max(tangent, LEAST_TANGENT) if step else tangent
+        tail, log_miss = log_upper_tail(z), math.log(2) - math.log(down(beta))
+        missed, sizes = tail + log_miss, abs(tail) + abs(log_miss)
     b = hazard(z) / sigma
     t = b / left_out
     gain = up(left_out * _log_cosh(t))
-    paid = charged + gain * disagreement + (gain * disagreement_sigma) ** 2 / 2
-    size = charged + gain * abs(disagreement) + (gain * disagreement_sigma) ** 2
+    paid = charged + gain * disagreement + (gain * disagreement_sigma) ** 2 / 2 + missed
+    size = charged + gain * abs(disagreement) + (gain * disagreement_sigma) ** 2 + sizes
     reach = up(sigma * z + paid / b + step / 2, sigma * z + size / b)
     ends = -_signed(t, difference - reach), _signed(t, -difference - reach)
     return min(ends), max(ends)
+
+
+def difference_tangent(
+    left_out: int, charged: float, disagreement: float, disagreement_sigma: float, sigma: float, beta: float
+) -> float:
+    """Where `difference_interval` is about narrowest for a disagreement that is expected, or known.
+
+    Any tangent is valid that is chosen before e, so this is a search and proves nothing.
+    """
+
+    def width(u: float) -> float:
+        low, high = difference_interval(
+            left_out, charged, disagreement, disagreement_sigma, 0.0, sigma, beta, 0.0, u
+        )
+        return high - low
+
+    return least(width, LEAST_TANGENT, max(LEAST_TANGENT + 1, upper_quantile(down(beta) / 2)), 20)[1]
 
 
 def for_differences(left_out: LeaveOut) -> LeaveOut:
