@@ -40,6 +40,7 @@ operations = st.lists(
     st.one_of(
         st.tuples(st.just("limit"), st.sampled_from(["zcdp", "pure"]), st.integers(0, 30)),
         st.tuples(st.just("open"), names, st.sampled_from(["zcdp", "pure"]), units),
+        st.tuples(st.just("end"), names),
         st.tuples(st.just("reserve"), names, keys, st.builds(Charge, units, units, st.integers(0, 2)), holds),
         st.tuples(
             st.just("record"), names, keys, st.text(st.characters(exclude_characters="\0"), max_size=5)
@@ -57,6 +58,9 @@ def outcome(ledger: Ledger, operation: Any) -> object:
                 ledger.set_limit(Account("the table", currency, limit))
             case ("open", name, currency, limit):
                 return ledger.open(Account(name, currency, limit))
+            case ("end", name):
+                ledger.end(name)
+                return sorted(ledger.ended())
             case ("reserve", name, key, charge, holding):
                 entry = ledger.reserve(name, key, "plan", "event", charge, holding)
                 return (entry.session, entry.key, entry.charge, entry.answer)

@@ -31,8 +31,10 @@ from holdfast.ledger import (
     Totals,
     copy_ledger,
     export,
+    memory,
     verify,
     verify_export,
+    writer,
 )
 from ledger.makers import MAKERS, charge
 
@@ -533,6 +535,53 @@ def test_an_answer_needs_a_reservation_and_a_reservation_an_account(ledger: Ledg
     with pytest.raises(LedgerError, match="no account"):
         ledger.reserve("nobody", "key", "{}", "{}", Charge(1, 1))
     assert verify(ledger).place == 1
+
+
+def test_a_closed_session_is_charged_no_more_and_keeps_what_it_paid_for(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    for name in ("s", "other"):
+        ledger.open(Account(name, "zcdp", 60))
+    answered, pending = charge(ledger, 1), charge(ledger, 2)
+    ledger.record(answered, "3")
+    assert ledger.ended() == frozenset()
+    for _ in range(2):
+        ledger.end("s")
+    assert ledger.ended() == {"s"} and [fact.kind for fact in ledger.history()].count("closed") == 1
+    with pytest.raises(BudgetError, match="'s', which was closed") as refused:
+        charge(ledger, 1)
+    assert refused.value.remaining == 0 and ledger.totals("s").units == 3
+    ledger.open(Account("s", "zcdp", 90))  # a larger budget opens it no more
+    with pytest.raises(BudgetError, match="closed"):
+        charge(ledger, 1)
+    charge(ledger, 1, "other")
+    assert ledger.record(pending, "4") == "4", "it was paid for"
+    with pytest.raises(LedgerError, match="nothing to close"):
+        ledger.end("nobody")
+    verify(ledger)
+    verify_export(export(ledger))
+    copied = SqliteLedger(tmp_path / "copied.sqlite")
+    copy_ledger(ledger, copied)
+    verify(copied)
+    with pytest.raises(BudgetError, match="closed"):
+        charge(copied, 1)
+    copied.close()
+    assert SqliteLedger(tmp_path / "copied.sqlite").ended() == {"s"}
+
+
+@pytest.mark.parametrize("room", [memory, writer])
+def test_a_charge_after_the_end_is_noticed_in_a_perfect_chain(
+    room: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broken twin does not look whether a session was closed; whoever walks the history does."""
+    made = MemoryLedger() if room is memory else SqliteLedger(tmp_path / "ledger.sqlite")
+    monkeypatch.setattr(room, "refuse_closed", lambda *how: None)
+    made.open(Account("s", "zcdp", 60))
+    made.end("s")
+    charge(made, 1)
+    with pytest.raises(LedgerError, match="closed"):
+        verify(made)
+    made.close()
 
 
 def test_strange_text_is_kept_or_refused_but_never_half(ledger: Ledger) -> None:

@@ -47,6 +47,8 @@ def filled(ledger: ChainedLedger) -> ChainedLedger:
     entry = ledger.reserve("s", "open", "open", "{}", Charge(5, 5))
     ledger.reserve("s", "pending", "pending", "{}", Charge(5, 5))
     ledger.record(entry.id, "a secret", secret=True)
+    ledger.open(Account("done", "zcdp", 40))
+    ledger.end("done")
     return ledger
 
 
@@ -69,6 +71,7 @@ def test_a_moved_ledger_goes_on_elsewhere(source: str, target: str, tmp_path: Pa
         (e.session, e.key, e.charge, e.answer, e.secret) for e in here.entries()
     ]
     assert (there.limit(), list(there.accounts())) == (here.limit(), list(here.accounts()))
+    assert there.ended() == here.ended() == {"done"}
     assert there.totals() == Totals(2, 2, 10)
     assert verify(here).moved == there.address
     assert verify(there).totals == here.totals()

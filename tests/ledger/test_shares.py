@@ -109,6 +109,49 @@ def test_a_share_stays_as_it_was_opened(ledger: Ledger) -> None:
     assert ledger.open(share("ann", 10, 30)) == share("ann", 10, 30)
 
 
+def test_what_a_closed_share_did_not_tell_is_free_and_no_other_plan_is_widened(ledger: Ledger) -> None:
+    """ann told 4 of 10. bob's plan counts 20 for others: 4 are ann's, 16 anybody's, and not one more."""
+    ledger.open(Account("guest", "zcdp", 10**9))
+    for name in ("ann", "bob", "cyd"):
+        ledger.open(share(name, 10, 30))
+    tell(ledger, "ann", 3)
+    late = ledger.reserve("ann", "late", "{}", "{}", Charge(1, 1, 1, 5))
+    with pytest.raises(BudgetError):
+        tell(ledger, "guest", 1)
+    ledger.end("cyd")
+    ledger.end("ann")
+    with pytest.raises(BudgetError, match="shares of others"):
+        tell(ledger, "guest", 13)  # 3 and 5 were told by ann at most, 10 are bob's
+    ledger.record(late.id, "1", told=1)  # what was reserved and not told is given back after the end too
+    tell(ledger, "guest", 6)
+    ledger.open(share("dan", 10, 30))
+    with pytest.raises(BudgetError, match="shares of others"):
+        tell(ledger, "guest", 1)
+    with pytest.raises(BudgetError, match="shared out"):
+        ledger.open(share("eve", 1, 30))
+    tell(ledger, "dan", 10)
+    with pytest.raises(BudgetError, match="closed"):
+        tell(ledger, "ann", 1)
+    assert ledger.totals().information - ledger.totals("bob").information == 30 - 10
+    tell(ledger, "bob", 10)
+    verify(ledger)
+
+
+def test_a_share_that_goes_on_after_its_end_would_widen_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broken twin frees a share and lets it go on: others are told more than bob's plan counts."""
+    made = MemoryLedger()
+    monkeypatch.setattr(memory, "refuse_closed", lambda *how: None)
+    for name in ("ann", "bob"):
+        made.open(share(name, 10, 20))
+    made.end("ann")
+    made.open(share("dan", 10, 20))
+    tell(made, "dan", 10)
+    tell(made, "ann", 10)
+    assert made.totals().information > 20 - 10
+    with pytest.raises(LedgerError, match="closed"):
+        verify(made)
+
+
 def test_what_may_have_been_told() -> None:
     shares = [share("ann", 10, 30), share("bob", 5, 25)]
     told = {"ann": 4, "bob": 6}  # bob's was lost with an older copy

@@ -132,6 +132,20 @@ def test_whoever_spends_all_of_a_share_widens_nobodys_plan() -> None:
         ann._ledger.open(replace(next(ann._ledger.accounts()), name="cyd"))
 
 
+def test_the_meter_of_a_share_holds_whatever_others_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin counts what others were told so far, as for a session without a share: then they ask."""
+    ann, bob = shared()
+    promised = bob.meter
+    honest = bob._terms
+    monkeypatch.setattr(bob, "_terms", replace(honest, information=UNCOVERED))
+    hopeful = bob.meter
+    monkeypatch.setattr(bob, "_terms", honest)
+    assert promised is not None and hopeful is not None and promised.answers == hopeful.answers == 20
+    spend(ann, 1e-4)
+    asked = [half(bob.fraction(f"x < {place + 1}")) for place in range(20)]
+    assert 1.05 * hopeful.width < max(asked) <= promised.width * (1 + 1e-9)
+
+
 def test_a_share_that_tells_more_than_its_maximum_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broken twin: neither planner nor ledger looks at the maximum."""
     ann, bob = shared()

@@ -16,10 +16,11 @@ from holdfast.ledger.entry import (
     Charge,
     Totals,
     is_replayed,
+    refuse_closed,
     refuse_mixture,
 )
 from holdfast.ledger.fact import FIELDS, Fact, Value, digest, genesis, is_hex, link
-from holdfast.ledger.memory import check_account, check_limit, running
+from holdfast.ledger.memory import check_account, check_end, check_limit, running
 from holdfast.ledger.protocol import Ledger
 from holdfast.ledger.shares import check_share, check_told
 
@@ -91,6 +92,7 @@ class Walk:
         self._spent: dict[str, Totals] = {}
         self._total = Totals()
         self._keys: set[tuple[str, str]] = set()
+        self._ended: set[str] = set()
         self._pending: dict[int, tuple[str, int]] = {}
         self._answered = self._secret = self._replayed = 0
         self._moved: str | None = None
@@ -161,6 +163,8 @@ class Walk:
                 self._reserved(fact)
             case "answered":
                 self._answer(fact)
+            case "closed":
+                self._closed(fact)
             case "moved":
                 self._moved = str(fact.fields["target"])
 
@@ -184,6 +188,16 @@ class Walk:
             self.refuse(fact, str(error))
         self._accounts[wanted.name] = wanted
 
+    def _closed(self, fact: Fact) -> None:
+        session = str(fact.fields["session"])
+        try:
+            check_end(session, self._accounts.get(session))
+        except HoldfastError as error:
+            self.refuse(fact, str(error))
+        if session in self._ended:
+            self.refuse(fact, "its session was closed before")
+        self._ended.add(session)
+
     def _reserved(self, fact: Fact) -> None:
         fields, session = fact.fields, str(fact.fields["session"])
         account = self._accounts.get(session)
@@ -204,6 +218,7 @@ class Walk:
         try:
             refuse_mixture(account, self._cap)
             if fields["plan"] != LOST:
+                refuse_closed(session, self._ended)
                 check_told(
                     account, self._shares(), self._told_by, mine, before.information, charge.information
                 )
@@ -221,7 +236,11 @@ class Walk:
         self._replayed += is_replayed(str(fields["plan"]))
 
     def _shares(self) -> list[Account]:
-        return [account for account in self._accounts.values() if account.is_share]
+        return [
+            account
+            for account in self._accounts.values()
+            if account.is_share and account.name not in self._ended
+        ]
 
     def _told_by(self, name: str) -> int:
         return self._spent.get(name, Totals()).information

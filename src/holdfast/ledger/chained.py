@@ -97,6 +97,12 @@ class ChainedLedger:
     def accounts(self) -> Iterator[Account]:
         return self._reader.accounts()
 
+    def end(self, session: str) -> None:
+        self._write(lambda writer: writer.end(session))
+
+    def ended(self) -> frozenset[str]:
+        return self._reader.ended()
+
     def reserve(
         self, session: str, key: str, plan: str, event: str, charge: Charge, holds: Precondition = ALWAYS
     ) -> Entry:

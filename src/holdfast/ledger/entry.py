@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -242,6 +243,16 @@ def refuse_delta(account: Account | None, after: Totals, cost: int) -> None:
             f"{left:.3g} for such releases; open it with delta= and a larger keys_delta=",
             requested=cost * DELTA_UNIT,
             remaining=left,
+        )
+
+
+def refuse_closed(session: str, closed: Container[str]) -> None:
+    """Raise BudgetError for a charge to a session that was closed: what it had left is given up."""
+    if session in closed:
+        raise BudgetError(
+            f"expected an open session, got {session!r}, which was closed; what it told stays, and another can be "
+            "opened",
+            remaining=0.0,
         )
 
 

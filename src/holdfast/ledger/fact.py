@@ -31,11 +31,15 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "arrived": ("source", "source_head"),
     "moved": ("target",),
     "restored": ("lost_place", "lost_head", "lost_units", "lost_queries"),
+    "closed": ("session",),
 }  # fmt: skip
 """What is chained of each kind of fact, besides its place and its kind."""
 
-NOTES = ("arriving", "arrived", "moved", "restored")
-"""Kinds that tell what happened to the ledger itself."""
+CLOSED = "closed"
+"""An account that is charged no more, for ever."""
+
+NOTES = ("arriving", "arrived", "moved", "restored", CLOSED)
+"""Kinds that tell what happened to the ledger itself, or to an account beside its charges."""
 
 
 @dataclass(frozen=True, slots=True)

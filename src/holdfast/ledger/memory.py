@@ -25,11 +25,12 @@ from holdfast.ledger.entry import (
     Precondition,
     Stale,
     Totals,
+    refuse_closed,
     refuse_delta,
     refuse_mixture,
     refuse_overspending,
 )
-from holdfast.ledger.fact import FIELDS, Fact, Value, digest, genesis, link
+from holdfast.ledger.fact import CLOSED, FIELDS, Fact, Value, digest, genesis, link
 from holdfast.ledger.shares import check_share, check_told
 from holdfast.process import Home
 
@@ -52,13 +53,14 @@ class MemoryLedger:
         self._limit: Account | None = None
         self._accounts: dict[str, Account] = {}
         self._shares: list[Account] = []
+        self._ended: frozenset[str] = frozenset()
         self._totals: dict[str | None, Totals] = {}
         self._entries: list[Entry] = []
         self._answered: list[int] = []
         self._keys: dict[tuple[str, str], int] = {}
         self._least: dict[tuple[str, str], str] = {}
         self._retired = False
-        self._log: list[tuple[str, Account | int]] = []
+        self._log: list[tuple[str, Account | int | str]] = []
         self.id, self._salts = uuid.uuid4().hex, secrets.token_bytes(32)
         self.secret = secrets.token_bytes(SECRET_BYTES)
 
@@ -88,12 +90,25 @@ class MemoryLedger:
             if standing != account:
                 self._accounts[account.name] = account
                 self._shares = [share for share in self._shares if share.name != account.name]
-                self._shares += [account] if account.is_share else []
+                self._shares += [account] if account.is_share and account.name not in self._ended else []
                 self._log.append(("account", account))
             return account
 
     def accounts(self) -> Iterator[Account]:
         return iter(list(self._accounts.values()))
+
+    def end(self, session: str) -> None:
+        self._home.check()
+        with self._lock:
+            self._refuse_retired()
+            check_end(session, self._accounts.get(session))
+            if session not in self._ended:
+                self._ended |= {session}
+                self._shares = [share for share in self._shares if share.name != session]
+                self._log.append((CLOSED, session))
+
+    def ended(self) -> frozenset[str]:
+        return self._ended
 
     def _told_by(self, name: str) -> int:
         return self.totals(name).information
@@ -109,6 +124,7 @@ class MemoryLedger:
             holds.check(mine, all_, self._limit, before)
             if (session, key) in self._keys:
                 raise Stale("this was reserved meanwhile")
+            refuse_closed(session, self._ended)
             account = check_charge(session, self._accounts.get(session), self._limit, charge, mine, all_)
             check_told(account, self._shares, self._told_by, mine, before, charge.information)
             entry = Entry(len(self._entries), session, key, plan, event, charge, None)
@@ -207,6 +223,8 @@ class MemoryLedger:
             answer = salt = None
             if isinstance(what, Account):
                 fields = _account_fields(kind, what)
+            elif isinstance(what, str):
+                fields = {"session": what}
             elif kind == "reserved":
                 places[what] = place
                 fields = _entry_fields(entries[what], spent)
@@ -322,6 +340,12 @@ def check_charge(
     refuse_delta(account, mine, charge.delta)
     refuse_delta(cap, all_, charge.delta)
     return account
+
+
+def check_end(session: str, account: Account | None) -> None:
+    """Refuse to close what was never opened."""
+    if account is None:
+        raise LedgerError(f"session {session!r} has no account in this ledger; there is nothing to close")
 
 
 def _share(account: Account) -> tuple[int, int]:

@@ -53,6 +53,8 @@ def _write(source: Ledger, writer: Writer) -> None:
                 writer.set_limit(account_of(fields))
             case "account":
                 writer.open(account_of(fields))
+            case "closed":
+                writer.end(str(fields["session"]))
             case "reserved":
                 session, key, plan, event = (
                     str(fields[name]) for name in ("session", "key", "plan", "event")

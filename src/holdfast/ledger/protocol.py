@@ -38,6 +38,13 @@ class Ledger(Protocol):
     def accounts(self) -> Iterator[Account]:
         """Every session's account, as it stands."""
 
+    def end(self, session: str) -> None:
+        """Close a session's account, for ever: it is charged no more, and has no share of the meter any more beyond
+        what it told. What it was charged for stays, and can still be recorded. A second time does nothing."""
+
+    def ended(self) -> frozenset[str]:
+        """The names of the accounts that are closed."""
+
     def reserve(
         self, session: str, key: str, plan: str, event: str, charge: Charge, holds: Precondition = ALWAYS
     ) -> Entry:

@@ -9,7 +9,18 @@ from typing import Any
 
 from holdfast.errors import LedgerError
 from holdfast.ledger.entry import UNCOVERED, Account, Charge, Entry, Moment, Totals
-from holdfast.ledger.fact import FIELDS, NOTES, Fact, Value, canonical, digest, genesis, is_hex, unsealed
+from holdfast.ledger.fact import (
+    CLOSED,
+    FIELDS,
+    NOTES,
+    Fact,
+    Value,
+    canonical,
+    digest,
+    genesis,
+    is_hex,
+    unsealed,
+)
 
 Rows = Callable[..., list[Any]]
 """Runs a statement with `?` for each value that follows it, and returns all rows."""
@@ -101,10 +112,21 @@ class Reader:
         )
         return (Account(*row) for row in rows)
 
+    def ended(self) -> frozenset[str]:
+        """The names of the accounts that are closed."""
+        rows = self._rows("SELECT body FROM notes WHERE kind = ?", CLOSED)
+        try:
+            return frozenset(str(json.loads(body)["session"]) for (body,) in rows)
+        except (ValueError, TypeError, KeyError):
+            raise LedgerError(
+                "the ledger was changed: a note of a closed session names none; find the right copy"
+            ) from None
+
     def shares(self) -> list[Account]:
-        """The accounts that have a maximum of information."""
+        """The accounts that have a maximum of information, and can still be charged."""
         rows = self._rows(f"SELECT {_ACCOUNT} FROM accounts WHERE information < ? ORDER BY place", UNCOVERED)
-        return list({row[0]: Account(*row) for row in rows}.values())
+        ended = self.ended() if rows else ()
+        return list({row[0]: Account(*row) for row in rows if row[0] not in ended}.values())
 
     def find(self, session: str, key: str) -> Entry | None:
         rows = self._rows(_ENTRY + "WHERE e.session = ? AND e.key = ?", session, key)
@@ -184,8 +206,8 @@ class Reader:
         return [(place, units) for place, units in rows]
 
     def note(self) -> Note | None:
-        """The kind and the fields of the last note, if there is one."""
-        rows = self._rows("SELECT kind, body FROM notes ORDER BY place DESC LIMIT 1")
+        """The kind and the fields of the last note about the ledger itself, if there is one."""
+        rows = self._rows("SELECT kind, body FROM notes WHERE kind <> ? ORDER BY place DESC LIMIT 1", CLOSED)
         return (rows[0][0], json.loads(rows[0][1])) if rows else None
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import secrets
 
 from holdfast.errors import LedgerError
-from holdfast.ledger.entry import Account, Charge, Entry, Precondition, Stale, Totals
-from holdfast.ledger.fact import FIELDS, Value, canonical, digest, link, sealed
-from holdfast.ledger.memory import check_account, check_charge, check_limit, running
+from holdfast.ledger.entry import Account, Charge, Entry, Precondition, Stale, Totals, refuse_closed
+from holdfast.ledger.fact import CLOSED, FIELDS, Value, canonical, digest, link, sealed
+from holdfast.ledger.memory import check_account, check_charge, check_end, check_limit, running
 from holdfast.ledger.reader import Reader, Rows
 from holdfast.ledger.shares import check_share, check_told
 
@@ -37,6 +37,7 @@ class Writer(Reader):
         self._totals: dict[str, Totals] = {}
         self._accounts: dict[str, Account] = {}
         self._shares: list[Account] | None = None
+        self._ended: frozenset[str] | None = None
 
     def goes_on(self) -> bool:
         """At the start of another transaction: whether nobody else has written since the last."""
@@ -69,6 +70,11 @@ class Writer(Reader):
         if self._shares is None:
             self._shares = super().shares()
         return self._shares
+
+    def ended(self) -> frozenset[str]:
+        if self._ended is None:
+            self._ended = super().ended()
+        return self._ended
 
     def _told_by(self, name: str) -> int:
         return self.totals(name).information
@@ -120,6 +126,12 @@ class Writer(Reader):
             self._shares = None
         return account
 
+    def end(self, session: str) -> None:
+        check_end(session, self.account(session))
+        if session not in self.ended():
+            self._note(CLOSED, session=session)
+            self._ended, self._shares = self.ended() | {session}, None
+
     def reserve(
         self, session: str, key: str, plan: str, event: str, charge: Charge, holds: Precondition
     ) -> Entry:
@@ -127,6 +139,7 @@ class Writer(Reader):
         holds.check(mine, all_, self.cap, self.total.information)
         if self.find(session, key) is not None:
             raise Stale("this was reserved meanwhile")
+        refuse_closed(session, self.ended())
         account = check_charge(session, self.account(session), self.cap, charge, mine, all_)
         check_told(account, self.shares(), self._told_by, mine, self.total.information, charge.information)
         return self._charge(session, key, plan, event, charge, mine)
@@ -170,8 +183,11 @@ class Writer(Reader):
 
     def write_note(self, kind: str, **fields: Value) -> None:
         """Append what happened to the ledger itself."""
-        self._bind(kind, fields)
+        self._note(kind, **fields)
         self.last_note = kind, fields
+
+    def _note(self, kind: str, **fields: Value) -> None:
+        self._bind(kind, fields)
         self._rows(
             "INSERT INTO notes (place, kind, body, head) VALUES (?, ?, ?, ?)",
             self.place, kind, canonical(fields), self._head,

@@ -56,6 +56,8 @@ def _planned(terms: Terms, moment: Moment) -> tuple[int, float]:
     places = terms.places
     assert places is not None
     first, told, own = moment.session.answers + 1, moment.table.information, moment.session.information
+    if terms.information < UNCOVERED:  # of a share it holds whatever others will be told
+        told = max(told, units_told(places.begun, terms.rows) + own)
     cap = terms.table.limit_units if moment.cap is None else moment.cap.limit
     units = [terms.session.limit_units - moment.session.units, cap - moment.table.units]
     planned, answers, last, widest = units_told(places.begun, terms.rows), 0, 0, 0.0

@@ -46,6 +46,7 @@ from holdfast.session.above_threshold import AboveThreshold, check_terms
 from holdfast.session.answer import Answer
 from holdfast.session.answer_table import arranged
 from holdfast.session.certain import certain_answer, certain_plan, is_certain
+from holdfast.session.closing import Closing
 from holdfast.session.estimate import Estimate, Known
 from holdfast.session.kept_plans import KeptPlans
 from holdfast.session.keys import Keys, discovered, known_keys, with_keys
@@ -75,7 +76,7 @@ _SHORT = 500
 """Longer conditions are not kept: who writes them is anybody."""
 
 
-class Session(Questions[Answer]):
+class Session(Questions[Answer], Closing):
     """Ask, and be charged; see `Questions` for what can be asked.
 
     Guarantee: all answers of the session together satisfy its budget, however the questions were chosen
@@ -123,12 +124,14 @@ class Session(Questions[Answer]):
     @property
     def plan(self) -> str:
         """What each answer will be that says nothing of how exact it is to be, in one line."""
+        if self.closed:
+            return "Closed: nothing new is answered."
         return plan_line(self._terms, self._budget, self._moment())
 
     @property
     def meter(self) -> Meter | None:
         """How many answers are left, and how near the population each will be; None where no theorem counts them."""
-        return meter(self._terms, self._budget, self._moment())
+        return None if self.closed else meter(self._terms, self._budget, self._moment())
 
     @property
     def currency(self) -> str:
@@ -147,8 +150,8 @@ class Session(Questions[Answer]):
 
     @property
     def remaining(self) -> Amount:
-        """What is left of the session's share, or of the table's limit if that is less."""
-        return self._budget.amount(self._left(self._moment()))
+        """What is left of the session's share, or of the table's limit if that is less; nothing once it is closed."""
+        return self._budget.amount(0 if self.closed else self._left(self._moment()))
 
     def left(self, moment: Moment) -> float:
         """What was left at a moment of its ledger."""

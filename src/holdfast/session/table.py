@@ -156,7 +156,7 @@ class Table:
         others tell the rest, and who comes later may open what is left.
 
         A `name` makes a session on a saved store that can be reopened (its budget may then be left out) and goes
-        on spending the same budget.
+        on spending the same budget. `with table.session(...) as session:` closes it at the end (`Session.close`).
         """
         if self._opening is not None:
             self._opening.warn()
@@ -240,7 +240,10 @@ class Table:
 
     def _room(self, share: float | None) -> Room:
         """What the shares that stand leave of the meter to another session."""
-        shares = [account for account in self._ledger.accounts() if account.is_share]
+        ended = self._ledger.ended()
+        shares = [
+            account for account in self._ledger.accounts() if account.is_share and account.name not in ended
+        ]
         told = self._ledger.totals().information
         begun = given_away(shares, lambda name: self._ledger.totals(name).information, told)
         part = 1.0 if share == 1 else None if share is None else probability("share", share)

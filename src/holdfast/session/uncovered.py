@@ -13,11 +13,12 @@ def refuse_to_end(charge: Charge, moment: Moment, ledger: Ledger, name: str, ter
     """BudgetError for a charge of session `name` that no theorem bounds, while another share on the table is open."""
     if charge.information < UNCOVERED or moment.table.information >= UNCOVERED or terms.allow_uncovered:
         return
-    if any(account.name != name and _is_open(account, ledger) for account in ledger.accounts()):
+    away = ledger.ended() | {name}
+    if any(account.name not in away and _is_open(account, ledger) for account in ledger.accounts()):
         raise BudgetError(
             "expected a release that the leave-out theorem covers, because others on this table have shares that were "
-            "planned by it, got one that would end it for them; ask without naming a mechanism or a version, or have "
-            "the owner open the table with allow_uncovered=True"
+            "planned by it, got one that would end it for them; ask without naming a mechanism or a version, have them "
+            "closed if they are done (session.close()), or have the owner open the table with allow_uncovered=True"
         )
 
 
