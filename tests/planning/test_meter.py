@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -54,6 +55,25 @@ def test_what_was_spent_otherwise_leaves_fewer_answers() -> None:
         assert half(session.fraction(f"x < {place + 1}")) <= after.width * (1 + 1e-9)
     with pytest.raises(hf.BudgetError):
         session.fraction("x < 900")
+
+
+def test_a_quantile_says_what_the_answers_after_it_will_be_within() -> None:
+    """It tells more than its place. The twin is the plan of the session alone, which says what numbers are within."""
+    session = opened(100_000).session(**BUDGET, queries=20)
+    planned = session._terms.places
+    assert planned is not None and session.plan.endswith("a quantile tells as much as 16")
+    for rank in (0.3, 0.5):
+        said = session.estimate.quantile("x", rank).explain()
+        promised = re.search(r"as much as 16 of .* after it (\d+) answers can be had within ([\d.]+)", said)
+        assert promised is not None
+        assert "as much as 16 of the numbers" in session.quantile("x", rank).explain()
+        left = session.meter
+        assert left is not None and left.answers == int(promised[1])
+        assert left.width == pytest.approx(float(promised[2]), rel=0.005)
+    widest = max(half(session.fraction(f"x < {place + 1}")) for place in range(18))
+    assert 1.3 * planned.width < widest <= left.width * (1 + 1e-9)
+    exact = opened(100_000).session(rho=0.5, queries=20, only="gaussian")
+    assert "quantile" not in exact.plan, "there are none"
 
 
 def test_without_a_number_of_answers_it_says_what_could_be_had() -> None:

@@ -20,7 +20,8 @@ class Meter:
 
     Guarantee: as many further answers as `answers`, asked for plainly, will each be within `width` of the population
     (on the scale of a fraction), together with the session's confidence, if nobody else is told anything meanwhile;
-    of a share of the meter whatever others are told. Without `queries=` it is a session for `answers` more answers,
+    of a share of the meter whatever others are told. A quantile tells more than its place was meant to; its plan says
+    what those after it will be within. Without `queries=` it is a session for `answers` more answers,
     opened now, that could have this width.
     Reference: docs/theorems.md, Theorems 31 and 41.
     """
@@ -42,7 +43,7 @@ def meter(terms: Terms, budget: Budget, moment: Moment) -> Meter | None:
         return None
     answers, width = 0, 1.0
     if terms.places.epochs:
-        answers, width = _planned(terms, moment)
+        answers, width = places_left(terms, moment)
     elif terms.queries is None:
         answers, width = possible(terms, moment, MANY)
     spent, limit = (budget.amount(units) for units in (moment.session.units, terms.session.limit_units))
@@ -51,7 +52,7 @@ def meter(terms: Terms, budget: Budget, moment: Moment) -> Meter | None:
     return Meter(answers, width, kept)
 
 
-def _planned(terms: Terms, moment: Moment) -> tuple[int, float]:
+def places_left(terms: Terms, moment: Moment) -> tuple[int, float]:
     """The places that are left, as far as the budgets and the share pay for them, and the widest of them."""
     places = terms.places
     assert places is not None

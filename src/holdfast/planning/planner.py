@@ -15,7 +15,8 @@ from holdfast.mechanisms.votes import FLIP
 from holdfast.planning.answers_left import answers_like, several
 from holdfast.planning.mean import aims, when_it_holds
 from holdfast.planning.mechanism_choice import answers, is_plain, mechanisms_for
-from holdfast.planning.plain_answer import plain_recipe, spare_units, told_until
+from holdfast.planning.meter import places_left
+from holdfast.planning.plain_answer import plain_recipe, spare_units, told_each, told_until
 from holdfast.planning.plan import SELECTED, Alternative, Plan, Recipe
 from holdfast.planning.promise import (
     Promise,
@@ -90,7 +91,11 @@ def plan(statistic: Statistic, request: Request, moment: Moment, terms: Terms) -
     if is_plain(request) and _is_vacuous(best, totals, terms):
         raise InputError(_impossible(totals, request, moment, terms))
     ends = best.charge.information >= UNCOVERED > moment.table.information and terms.rows_per_unit == 1
-    advice = [_advice(best, totals, request, moment, terms), _ENDS if ends else ""]
+    advice = [
+        _advice(best, totals, request, moment, terms),
+        _after_it(best, moment, terms),
+        _ENDS if ends else "",
+    ]
     return replace(best, advice=" ".join(filter(None, advice)), ends_theorem=ends)
 
 
@@ -137,6 +142,21 @@ def _advice(best: Plan, totals: Workload, request: Request, moment: Moment, term
     return (
         f"A quarter of that budget would be within about {made.width:.3g}: what is spent on the table widens every "
         "interval for the population."
+    )
+
+
+def _after_it(best: Plan, moment: Moment, terms: Terms) -> str:
+    """What the session's plan comes to after a quantile, which tells more than its place was planned for."""
+    places = terms.places
+    if best.mechanism not in SELECTED or places is None or not places.epochs or best.promise.left_out is None:
+        return ""
+    (_, before), (left, after) = (places_left(terms, then) for then in (moment, moment.after(best.charge)))
+    if not left or after <= before:
+        return ""
+    each = told_each(places, places.epoch_of(moment.session.answers + 1)[0])
+    return (
+        f"It tells as much as {best.charge.information / each:.2g} of the numbers that were planned: after it "
+        f"{several(left)} can be had within {after:.3g}, without it within {before:.3g}."
     )
 
 

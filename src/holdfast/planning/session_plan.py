@@ -9,7 +9,7 @@ from fractions import Fraction
 from holdfast.errors import BudgetError, InputError
 from holdfast.ledger import UNCOVERED, Moment, Totals
 from holdfast.planning.budget import Budget
-from holdfast.planning.plain_answer import cost_in_all, told_before
+from holdfast.planning.plain_answer import QUANTILE, cost_in_all, told_before
 from holdfast.planning.promise import LEFT_OUT, rounded
 from holdfast.planning.recipe_information import told_by, units_told
 from holdfast.planning.recipe_search import LEAST_VARIANCE, PAYS
@@ -260,12 +260,12 @@ def plan_line(terms: Terms, budget: Budget, moment: Moment) -> str:
         budget.amount(units) for units in (cost_in_all(places, terms.session), terms.session.limit_units)
     )
     notion = "rho" if cost.epsilon is None else "epsilon"
-    near = ""
+    near, but = "", "" if budget.currency == "gdp" else f"; a quantile tells as much as {QUANTILE}"
     if places.rare:
         near = f" ({rare_width(places, miss(terms.confidence) * LEFT_OUT, AT):.3g} near {AT:.0%}, if all are)"
     return (
         f"{terms.queries:,} answers, each within {places.width:.3g}{near} of the population at {terms.confidence:.4g}, "
-        f"together; {notion} {getattr(cost, notion):.2g} of your {getattr(limit, notion):.3g}"
+        f"together; {notion} {getattr(cost, notion):.2g} of your {getattr(limit, notion):.3g}{but}"
     )
 
 

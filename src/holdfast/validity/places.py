@@ -40,7 +40,7 @@ class Places:
 
     Guarantee: with probability 1 - beta every answer of the session is within its half-width of the population, for
     every adaptive analyst; `width` is the half-width of each answer that is asked for plainly, while nobody else is
-    told anything on the same rows.
+    told anything on the same rows, nor a quantile here, which tells more than its place.
     Requires: made before the session's first answer, and kept. Unless `mixed`, made before the table's first answer:
     the rows to leave out are then fixed by place. Otherwise the mixture over the recorded grid holds.
     Reference: docs/theorems.md, Theorem 31.
