@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -94,7 +94,14 @@ def footing(
 
 
 def footing_after(session: Session, fresh: bool) -> Footing:
-    """What each claim of a release stands on that was just charged by `session.pay(..., queries=k)`."""
+    """What each claim of a release stands on that was just charged by `session.pay(..., queries=k)`.
+
+    On fresh rows the narrower of two claims is taken, and which that is may depend on nothing that others were told
+    since: only the first charge, its own, counts as told.
+    """
     moment, terms = session._moment(), session._terms
+    first = next(session._ledger.entries(), None) if fresh else None
+    if first is not None and first.session == session.name:
+        moment = replace(moment, table=replace(moment.table, information=first.charge.information))
     place = max(1, answered(moment, terms))
     return footing(moment, terms, next(next_promises(moment, terms, place=place)), fresh, place=place)
