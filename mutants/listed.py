@@ -106,7 +106,8 @@ where others of the same words are no such."""
 
 
 def is_listed(function: Function) -> bool:
-    return any(fnmatchcase(str(function), pattern) for pattern in LISTED)
+    name = str(function)
+    return any(fnmatchcase(name, pattern) for pattern in LISTED)
 
 
 def names(fault: Fault) -> tuple[str, str]:

@@ -46,7 +46,6 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebook]
     notebook = Notebook(tmp_path)
     notebook.run("%load_ext holdfast")
     yield notebook
-    notebook.shell.reset(new_session=False)
     InteractiveShell.clear_instance()
 
 
