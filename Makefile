@@ -3,13 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo serve test check bench evidence mutants format clean
+.PHONY: help setup demo serve test check docs paper bench evidence mutants format clean
 
 help:
 	@echo "make demo      set up, then ask a million-row table a few dozen questions"
 	@echo "make serve     set up, then start a gateway with a synthetic table to play with"
 	@echo "make test      set up, then run every test"
 	@echo "make check     formatting, lint, types, import contract"
+	@echo "make docs      build the book into build/site; make paper prints the leave-out theorem as a PDF"
 	@echo "make bench     measure against others, side by side; writes docs/benchmarks.md"
 	@echo "make evidence  attack naive answers and ours, thousands of times; writes docs/evidence.md"
 	@echo "make mutants   plant small faults in the arithmetic of the promises; writes evidence/mutants.md"
@@ -27,6 +28,11 @@ check: .venv/.ready-to-develop
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+docs: .venv/.ready-to-develop
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "build/site/index.html"
+paper: docs
+	$(BIN)/python tools/print_pdf.py build/site/leave-out.html build/leave-out.pdf
 bench: .venv/.ready-to-develop
 	$(BIN)/python -m benchmarks
 evidence: .venv/.ready-to-develop

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, chdir, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,20 @@ def before_a_gateway() -> Iterator[None]:
             yield
 
 
+@contextmanager
+def in_a_folder() -> Iterator[None]:
+    """Files that a page writes go away with it."""
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        yield
+
+
+@contextmanager
+def in_the_checkout() -> Iterator[None]:
+    """Where `examples` is, which stays out of the path of other tests."""
+    with chdir(ROOT), mock.patch.object(sys, "path", [*sys.path]):
+        yield
+
+
 def keeps_its_token(names: Names, shown: str) -> bool:
     return os.environ["HOLDFAST_TOKEN"] not in shown
 
@@ -49,6 +64,8 @@ def counts_its_visits(names: Names, shown: str) -> bool:
 
 
 PAGES = {
+    "docs/answer.md": Page(2, ("of these rows", "north")),
+    "docs/choose.md": Page(1, ("<",)),
     "docs/client.md": Page(
         3,
         ("fraction where age >= 41", "1 ann", "fine", "confirm=True agrees"),
@@ -66,9 +83,16 @@ PAGES = {
             "EXPOSED",
         ),
     ),
+    "docs/leave-out.md": Page(1, ("n =    10,000, k =   100: 0.0537",)),
     "docs/local.md": Page(3, ("epsilon 0.2007", "50 items together", "is missing")),
+    "docs/start.md": Page(3, ("100 answers, each within", "looks left"), inside=in_a_folder),
     "docs/stream.md": Page(4, holds=counts_its_visits),
     "docs/synthesis.md": Page(4, holds=lambda names, shown: "tiny" in names),
+    "docs/tutorials/agent.md": Page(1, ("best score told",)),
+    "docs/tutorials/flights.md": Page(5, ("60,000 flights", "of 0.0"), inside=in_the_checkout),
+    "docs/tutorials/gateway.md": Page(2, ("free: True",), inside=before_a_gateway, holds=keeps_its_token),
+    "docs/tutorials/hospital.md": Page(3, ("100,000 people", "at most 20 a person"), inside=in_the_checkout),
+    "docs/tutorials/leaderboard.md": Page(2, ("an ordinary board tells", "mallory")),
     "docs/units.md": Page(
         4, ("20,000 units (person)", "over rows of visits, at most 20 a person", "which is public")
     ),

@@ -83,7 +83,7 @@ def _misfit(expected: Signature, given: tuple[Any, ...], named: dict[str, Any]) 
         expected.bind(*given, **named)
         reason = "others"
     except TypeError as misfit:
-        reason = str(misfit)
+        reason = str(misfit).removeprefix("got ")
     advice = near(unknown[0], [one.name for one in parameters]) if unknown else ""
     return f"expected the arguments {', '.join(map(_spelt, parameters)) or '(none)'}; got {reason}{advice}"
 

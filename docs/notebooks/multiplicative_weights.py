@@ -1,0 +1,44 @@
+# %% [markdown]
+# # Private multiplicative weights
+#
+# Answer exponentially many counting questions with one budget. Keep a public guess of the whole table, a weight for each cell.
+# For each question, compare privately: is the guess near the truth? If it is, answer with the guess, for nothing. If not, pay
+# for a noisy answer and tilt the weights towards it. The relative entropy between table and guess falls with every update, so there are at most about
+# ln|X|/α² of them, however many questions there are.
+
+# %%
+import numpy as np
+
+import holdfast as hf
+
+chance = np.random.default_rng(4)
+rows = 200_000
+a = chance.integers(0, 16, rows)
+b = np.clip(a + chance.integers(-3, 4, rows), 0, 15)  # b follows a
+table = hf.open({"a": a, "b": b}, hf.Schema(a=hf.Integer(0, 15), b=hf.Integer(0, 15)))
+session = table.session(epsilon=2.0, delta=1e-6, target="table")
+weights = session.multiplicative_weights(["a", "b"], queries=1000, rho=0.08)
+
+errors, updates = [], []
+for _ in range(300):
+    low_a, low_b = chance.integers(0, 12, 2)
+    where = f"a >= {low_a} AND b >= {low_b}"
+    told = weights.fraction(where)
+    truth = np.mean((a >= low_a) & (b >= low_b))
+    errors.append(abs(told.value - truth))
+    updates.append(weights.updates)
+print(
+    f"300 questions, {weights.updates} updates paid for, largest error {max(errors):.4f}, promised {weights.within:.4f}"
+)
+assert max(errors) <= weights.within and weights.updates < 60
+
+# %%
+import matplotlib.pyplot as plt
+
+figure, axes = plt.subplots(1, 2, figsize=(8, 3))
+axes[0].step(range(300), updates)
+axes[0].set(xlabel="question", ylabel="updates so far", title="most answers are free")
+axes[1].plot(errors, ".", alpha=0.6)
+axes[1].axhline(weights.within, color="red", linestyle=":")
+axes[1].set(xlabel="question", ylabel="error", title="and within what was promised")
+figure.tight_layout()

@@ -1,0 +1,185 @@
+"""Hooks of the book: what is not written by hand in docs/ is made here whenever it is built, so that it is never old.
+
+The README is the first page; the reference is read off the code (docstrings, commands, routes, errors); notebooks are
+run into pages; `docs/x.md` in a text is a link.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import posixpath
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
+
+from tools import notebook  # noqa: E402  (found through the path)
+
+_PAGE = re.compile(r"(?<![\w/`\[])(?<!\]\()(`?)docs/([\w/-]+\.md)\1(?![\w\]])")
+_FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+
+ROOMS = {
+    "mechanisms": ["holdfast.mechanisms"],
+    "privacy": ["holdfast.privacy"],
+    "validity": ["holdfast.validity"],
+    "holdout": ["holdfast.holdout"],
+    "learn": ["holdfast.learn", "holdfast.synthesis"],
+    "local": ["holdfast.local", "holdfast.stream"],
+    "audit": ["holdfast.audit"],
+}
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages that are made; a notebook's script is replaced by its page, its pictures and an .ipynb."""
+    for name, content in (*made_pages(), *notebook_pages()):
+        files.append(File.generated(config, name, content=content))
+    for script in notebook.scripts():
+        files.remove(files.src_uris[f"notebooks/{script.name}"])
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Names of pages become links; code is left alone."""
+    here = posixpath.dirname(page.file.src_uri)
+    markdown = markdown.replace("WIDTHS_OF_THE_EVIDENCE", json.dumps(certified_widths()))
+
+    def link(match: re.Match[str]) -> str:
+        if files.get_file_from_path(match[2]) is None:
+            return match[0]
+        return f"[{match[2]}]({posixpath.relpath(match[2], here or '.')})"
+
+    parts, at = [], 0
+    for fence in _FENCE.finditer(markdown):
+        parts += [_PAGE.sub(link, markdown[at : fence.start()]), fence[0]]
+        at = fence.end()
+    return "".join([*parts, _PAGE.sub(link, markdown[at:])])
+
+
+def made_pages() -> Iterator[tuple[str, str]]:
+    """(name, text) of every page that is made."""
+    yield "index.md", (ROOT / "README.md").read_text(encoding="utf-8").replace("](docs/", "](")
+    for page, rooms in ROOMS.items():
+        yield f"reference/{page}.md", "\n\n".join(_room(room) for room in rooms)
+    yield "reference/cli.md", command_page()
+    yield "reference/http.md", http_page()
+    yield "reference/errors.md", error_page()
+
+
+def notebook_pages() -> Iterator[tuple[str, str | bytes]]:
+    """Every notebook, run; and the list of them."""
+    import jupytext
+
+    lines = [
+        "# Each theorem at work\n",
+        "Notebooks that run in seconds, with a picture each. Take the `.ipynb` and change it.\n",
+    ]
+    for script in notebook.scripts():
+        page = notebook.run(script)
+        lines.append(f"* [{page.title}]({script.stem}.md) ([notebook]({script.stem}.ipynb))")
+        yield f"notebooks/{script.stem}.md", page.text
+        yield from ((f"notebooks/{name}", picture) for name, picture in page.pictures.items())
+        yield f"notebooks/{script.stem}.ipynb", jupytext.writes(jupytext.read(script), fmt="ipynb")
+    yield "notebooks/index.md", "\n".join(lines) + "\n"
+
+
+def certified_widths() -> list[dict[str, Any]]:
+    """The table of evidence/widths.md: for each n and k the half-width by each theorem, None where there is none."""
+    lines = (ROOT / "evidence" / "widths.md").read_text(encoding="utf-8").splitlines()
+    table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    (_, *names), _, *rows = table
+    kept = [(place, name) for place, name in enumerate(names, 1) if "/" not in name]
+    found = []
+    for row in rows:
+        n, k = (int(part.replace(",", "")) for part in row[0].split(", "))
+        widths = {name: None if row[place] == "-" else float(row[place]) for place, name in kept}
+        found.append({"n": n, "k": k, "widths": widths})
+    return found
+
+
+def _room(name: str) -> str:
+    room = importlib.import_module(name)
+    entries = "\n\n".join(f"::: {_home(room, entry)}" for entry in sorted(room.__all__, key=str.lower))
+    return f"# `{name}`\n\n{room.__doc__ or ''}\n\n{entries}\n"
+
+
+def _home(room: Any, entry: str) -> str:
+    """Where a public name is defined, so that its docstring is found."""
+    value = getattr(room, entry)
+    home = getattr(value, "__module__", None)
+    if home is None or not hasattr(value, "__qualname__"):
+        return getattr(value, "__name__", f"{room.__name__}.{entry}")
+    return f"{home}.{value.__qualname__}"
+
+
+def command_page() -> str:
+    """`holdfast --help` and that of every command below."""
+    from holdfast.cli import main
+
+    return "# Command line\n\n" + "\n".join(_command(main, "holdfast", None))
+
+
+def _command(command: click.Command, name: str, above: click.Context | None) -> Iterator[str]:
+    context = click.Context(command, info_name=name.split()[-1], parent=above, terminal_width=100)
+    yield f"## `{name}`\n\n```text\n{command.get_help(context)}\n```\n"
+    if isinstance(command, click.Group):
+        for below in sorted(command.commands):
+            yield from _command(command.commands[below], f"{name} {below}", context)
+
+
+def http_page() -> str:
+    """Every route of the gateway, what it takes and what it may answer."""
+    import tempfile
+
+    from holdfast.service import Settings, create_app
+
+    with tempfile.TemporaryDirectory() as folder:
+        schema = create_app(Settings(Path(folder), anchors=Path(folder) / "anchors")).openapi()
+    lines = ["# HTTP\n", schema["info"].get("description", ""), ""]
+    for path, methods in sorted(schema["paths"].items()):
+        for method, route in methods.items():
+            lines += [
+                f"## `{method.upper()} {path}`\n",
+                route.get("description") or route.get("summary", ""),
+                "",
+            ]
+            body = route.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+            if body:
+                lines += [
+                    "Takes",
+                    "",
+                    f"```json\n{json.dumps(_flat(body, schema), indent=1)[:4000]}\n```",
+                    "",
+                ]
+            replies = "; ".join(
+                f"`{code}` {reply['description']}" for code, reply in route["responses"].items()
+            )
+            lines += [f"Answers: {replies}", ""]
+    return "\n".join(lines)
+
+
+def _flat(schema: Any, whole: Any) -> Any:
+    """A schema with its references one level deep written out."""
+    found = schema.get("$ref", "").rsplit("/", 1)[-1]
+    return whole["components"]["schemas"].get(found, schema)
+
+
+def error_page() -> str:
+    """The tree of errors with what each means."""
+    from holdfast import errors
+
+    top, _, rest = (errors.__doc__ or "").partition("\n\n")
+    tree, _, grammar = rest.rpartition("\n\n")
+    kinds = [
+        f"## `{name}`\n\n{kind.__doc__}\n"
+        for name, kind in vars(errors).items()
+        if isinstance(kind, type) and issubclass(kind, Exception)
+    ]
+    return f"# Errors\n\n{top}\n\n```text\n{tree}\n```\n\n{grammar}\n\n" + "\n".join(kinds)
