@@ -12,6 +12,7 @@ import functools
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -48,6 +49,22 @@ class PostgresServer:
 
     def stop(self) -> None:
         self._run("pg_ctl", "-D", self._data, "-w", "-m", "immediate", "stop")
+
+    def freeze(self) -> None:
+        """Stop every process of the server where it is: connections stay, and nothing is answered."""
+        for process in self._processes():
+            os.kill(process, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let them go on."""
+        for process in self._processes():
+            os.kill(process, signal.SIGCONT)
+
+    def _processes(self) -> list[int]:
+        """The postmaster first, so that it starts no other meanwhile."""
+        parent = int((self._data / "postmaster.pid").read_text().split()[0])
+        threads = Path(f"/proc/{parent}/task/{parent}/children")
+        return [parent, *map(int, threads.read_text().split())]
 
     def execute(self, statement: str, rows: list[tuple[Any, ...]] | None = None) -> None:
         """Run one statement, or one for each of the rows of parameters, and commit."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -11,7 +14,15 @@ import pytest
 from services import postgres
 
 from holdfast.errors import LedgerError
-from holdfast.service.gateway_database import PostgresDatabase
+from holdfast.ledger import postgres as postgres_ledger
+from holdfast.service import gateway_database
+from holdfast.service.gateway_database import (
+    NotRemembered,
+    PostgresDatabase,
+    Remembered,
+    SqliteDatabase,
+    at_once,
+)
 from service.process import database_of
 from service.site import Site, site
 
@@ -23,8 +34,11 @@ def _restart(_: PostgresDatabase) -> None:
 
 def _terminate(database: PostgresDatabase) -> None:
     """As an administrator or a proxy does it: the server stays, the connection ends."""
-    backend = database._connection.info.backend_pid
-    postgres().execute(f"SELECT pg_terminate_backend({backend}, 60000)")
+    for connection in database._idle:
+        postgres().execute(f"SELECT pg_terminate_backend({connection.info.backend_pid}, 60000)")
+    mine = getattr(database._block, "connection", None)
+    if mine is not None:
+        postgres().execute(f"SELECT pg_terminate_backend({mine.info.backend_pid}, 60000)")
 
 
 LOSSES = {"restart": _restart, "terminate": _terminate}
@@ -76,17 +90,19 @@ def test_after_the_connection_was_lost_the_next_read_and_the_next_block_succeed(
 class NeverAgain(PostgresDatabase):
     """The broken twin: it asks whether a connection is lost only after it has made a new one."""
 
-    def _execute(self, text: str, values: tuple[object, ...] = ()) -> Any:
+    def _execute(self, borrowed: list[Any], text: str, values: tuple[object, ...] = ()) -> Any:
         try:
-            return self._open().execute(text, values)
+            return borrowed[0].execute(text, values)
         except self._errors:
-            if self._depth or not self._open().closed:
+            borrowed[0] = self._open()
+            if not borrowed[0].closed:
                 raise
-            return self._open().execute(text, values)
+            return borrowed[0].execute(text, values)
 
 
 def test_one_that_never_asks_again_is_noticed(name: str, lose: Callable[[PostgresDatabase], None]) -> None:
-    (broken,) = _opened(NeverAgain, name)
+    opened = _opened(NeverAgain, name)
+    broken = next(opened)
     assert broken.rows(f"SELECT number FROM {name}") == [(1,)]
     lose(broken)
     with pytest.raises(LedgerError):
@@ -115,7 +131,7 @@ def test_what_may_have_been_done_is_not_done_again(
 
 def test_a_connection_that_cannot_be_prepared_is_not_kept(database: PostgresDatabase, name: str) -> None:
     """Otherwise the next statement would run outside the gateway's schema."""
-    database.close()
+    database._drop_idle()
     good, database._url = database._url, f"{database._url}&options=-c%20default_transaction_read_only%3Don"
     for _ in range(2):
         with pytest.raises(LedgerError, match="ReadOnlySqlTransaction"):
@@ -146,3 +162,118 @@ def test_a_gateway_that_never_asks_again_tells_somebody_so(monkeypatch: pytest.M
     monkeypatch.setattr(PostgresDatabase, "_execute", NeverAgain._execute)
     with site(database=database_of("postgres")["HOLDFAST_DATABASE"]) as here:
         assert 503 in _after_a_restart(here)
+
+
+@contextmanager
+def frozen() -> Iterator[None]:
+    """The server is there and says nothing, as when its machine hangs."""
+    postgres().freeze()
+    try:
+        yield
+    finally:
+        postgres().thaw()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gateway_database, "WAIT_SECONDS", 0.5)
+    monkeypatch.setattr(postgres_ledger, "SILENT", 1.0)
+    monkeypatch.setattr(postgres_ledger, "CONNECTING", 2)
+
+
+def test_a_server_that_says_nothing_is_not_waited_for_without_end(impatient: None, name: str) -> None:
+    opened = _opened(PostgresDatabase, name)
+    database = next(opened)
+    with frozen():
+        with pytest.raises(LedgerError, match="cannot be used"):
+            database.rows(f"SELECT number FROM {name}")
+        with pytest.raises(LedgerError), database.write():
+            database.rows(f"INSERT INTO {name} VALUES (2)")
+    assert database.rows(f"SELECT number FROM {name}") == [(1,)]
+    next(opened, None)
+
+
+def test_many_wait_for_few_connections(impatient: None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = _opened(PostgresDatabase, name)
+    database, found = next(opened), list[Any]()
+    threads = [
+        threading.Thread(target=lambda: found.append(database.rows(f"SELECT number FROM {name}")))
+        for _ in range(50)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [[(1,)]] * 50
+    assert 1 <= len(database._idle) <= gateway_database._CONNECTIONS
+    next(opened, None)
+
+
+def test_a_stopped_server_delays_who_needs_it_and_nobody_else(impatient: None) -> None:
+    question = {"kind": "fraction", "where": "age > 40", "rho": 1e-4}
+    with site(database=database_of("postgres")["HOLDFAST_DATABASE"]) as here:
+        assert here.ask(question, key="first").status_code == 200
+        with frozen():
+            codes: list[int] = []
+            waiting = [
+                threading.Thread(target=lambda: codes.append(here.call("GET", "/me").status_code))
+                for _ in range(4)
+            ]
+            for thread in waiting:
+                thread.start()
+            assert here.client.get("/v1/health").status_code == 200
+            assert codes == [], "health did not wait for them"
+            for thread in waiting:
+                thread.join()
+            assert codes == [503] * 4
+            assert here.ask(question | {"where": "age > 41"}, key="second").status_code == 503
+        assert here.ask(question | {"where": "age > 41"}, key="second").status_code == 200
+        assert here.ask(question, key="first").status_code == 200
+        assert here.totals().entries == 2
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Iterator[tuple[Remembered, SqliteDatabase]]:
+    """A file as one process remembers it, and as another changes it."""
+    mine, other = SqliteDatabase(tmp_path / "g.sqlite"), SqliteDatabase(tmp_path / "g.sqlite")
+    with mine.write():
+        mine.rows("CREATE TABLE t (number BIGINT)")
+    yield Remembered(mine), other
+    mine.close()
+    other.close()
+
+
+def _told(records: tuple[Remembered, SqliteDatabase]) -> list[list[Any]]:
+    """What is told before and after each change, by this process and by another one."""
+    memory, other = records
+    seen = [memory.rows("SELECT number FROM t")]
+    for database in (memory, other, memory):
+        with database.write():
+            database.rows("INSERT INTO t VALUES (?)", len(seen))
+        seen.append(memory.rows("SELECT number FROM t"))
+    return seen
+
+
+def test_what_is_remembered_is_what_stands(records: tuple[Remembered, SqliteDatabase]) -> None:
+    assert [len(rows) for rows in _told(records)] == [0, 1, 2, 3]
+
+
+def test_a_memory_that_never_looks_is_noticed(
+    records: tuple[Remembered, SqliteDatabase], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SqliteDatabase, "version", lambda self: 1)
+    assert [len(rows) for rows in _told(records)] == [0, 0, 0, 0]
+
+
+def test_at_once_means_from_memory_or_not_at_all(records: tuple[Remembered, SqliteDatabase]) -> None:
+    memory, other = records
+    query = "SELECT number FROM t"
+    with pytest.raises(NotRemembered):
+        at_once(lambda: memory.rows(query))
+    assert memory.rows(query) == at_once(lambda: memory.rows(query)) == []
+    with other.write():
+        other.rows("INSERT INTO t VALUES (1)")
+        assert at_once(lambda: memory.rows(query)) == [], "nothing is committed yet, and nobody waits"
+    with pytest.raises(NotRemembered):
+        at_once(lambda: memory.rows(query))
+    assert memory.rows(query) == [(1,)]

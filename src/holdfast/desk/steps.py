@@ -14,9 +14,10 @@ Result = TypeVar("Result")
 @dataclass(frozen=True, slots=True)
 class Next:
     """What the next step will take, a public number: the rows of the table times the length of the question, as far
-    as it reads; infinity if it may have to wait for somebody else."""
+    as it reads; infinity if it may have to wait for somebody else, and then `place` says at whose."""
 
     work: float
+    place: str = ""
 
 
 Steps = Generator[Commit | Next, Any, Result]

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 from holdfast.errors import LedgerError
 from holdfast.formats import FORMATS, check_format
 from holdfast.ledger.chained import ChainedLedger
+from holdfast.ledger.postgres_connection import connect
 from holdfast.ledger.reader import Rows, Stream
 from holdfast.ledger.sql_schema import FACTS, TABLES, make_ledger
 
@@ -23,9 +24,8 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-_NETWORK: dict[str, Any] = {
-    "connect_timeout": 30, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3
-}  # fmt: skip
+CONNECTING, SILENT = 10, 75.0
+"""For how many seconds a connection is waited for, and a statement: longer than for a lock."""
 _SETTINGS = (
     "SET synchronous_commit = on; SET statement_timeout = 0; SET lock_timeout = '60s'; "
     "SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = '60s'; "
@@ -80,8 +80,12 @@ class PostgresDatabase:
         self._attempt(lambda: self._prepare(create))
 
     def read(self, sql: str, *values: object) -> list[Any]:
-        with self._reading:
+        if not self._reading.acquire(timeout=SILENT):
+            raise LedgerError("the ledger's server has not answered for long; look at it, and ask again")
+        try:
             return self._attempt(lambda: self._again(lambda: self._read(sql, values)))
+        finally:
+            self._reading.release()
 
     def begin(self) -> Rows:
         self._attempt(lambda: self._again(self._begin))
@@ -164,19 +168,10 @@ class PostgresDatabase:
         raise failure
 
     def _connect(self) -> Connection[Any]:
-        import psycopg
-
         if not self._url or self._process != os.getpid():
             raise LedgerError("expected an open ledger, got one that was closed or forked; open it again")
-        connection = psycopg.connect(self._url, autocommit=True, **_NETWORK)
-        try:
-            _run(connection, _SETTINGS)
-            if self._space:
-                _run(connection, f'SET search_path TO "{self._space}"')
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+        space = f'; SET search_path TO "{self._space}"' if self._space else ""
+        return connect(self._url, connecting=CONNECTING, silent=SILENT, settings=_SETTINGS + space)
 
     def _prepare(self, create: bool) -> None:
         """Find the ledger's schema, or make it; whoever comes second finds the first one's."""

@@ -10,9 +10,10 @@ from typing import Any
 _BUSY_SECONDS = 60.0
 
 
-def connect(path: Path) -> sqlite3.Connection:
-    """A connection that waits its turn, begins no transaction by itself, and may go from thread to thread."""
-    return sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+def connect(path: Path, seconds: float = _BUSY_SECONDS) -> sqlite3.Connection:
+    """A connection that waits its turn for so long, begins no transaction by itself, and may go from thread to
+    thread."""
+    return sqlite3.connect(path, timeout=seconds, isolation_level=None, check_same_thread=False)
 
 
 class Readers:
@@ -22,8 +23,8 @@ class Readers:
     threads that wait for both in turn wait long.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._closed = path, False
+    def __init__(self, path: Path, seconds: float = _BUSY_SECONDS) -> None:
+        self._path, self._seconds, self._closed = path, seconds, False
         self._idle: deque[sqlite3.Connection] = deque()
 
     def rows(self, sql: str, values: tuple[object, ...]) -> list[Any]:
@@ -33,7 +34,7 @@ class Readers:
         try:
             reader = self._idle.pop()
         except IndexError:
-            reader = connect(self._path)
+            reader = connect(self._path, self._seconds)
         try:
             return reader.execute(sql, values).fetchall()
         finally:

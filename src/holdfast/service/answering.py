@@ -58,6 +58,10 @@ class Answering(ABC, Generic[Kind]):
         """Whether it was asked before, so that it costs nothing."""
         return False
 
+    def leaves(self) -> bool:
+        """Whether it leaves an entry in the ledger, be it for nothing."""
+        return not self.known()
+
     def steps(self, agree: Agree) -> Steps[Answer] | None:
         """The same as `put` in steps, if it is one answer; `agree` hears of its charge before."""
         return None
@@ -147,6 +151,9 @@ class Watching(Answering[OpenSparseVector]):
     def known(self) -> bool:
         return self.session.opened("sparse vector", self.asked.name)
 
+    def leaves(self) -> bool:
+        return isinstance(self.asked, question.Above) or not self.known()
+
     def plans(self) -> list[Plan | Price]:
         return [self.session.estimate.sparse_vector(**self._given("name"))]
 
@@ -172,6 +179,9 @@ class Weighing(Answering[OpenWeights]):
 
     def known(self) -> bool:
         return self.session.opened("weights", self.asked.name)
+
+    def leaves(self) -> bool:
+        return isinstance(self.asked, question.Weigh) or not self.known()
 
     def plans(self) -> list[Plan | Price]:
         return [self.session.estimate.multiplicative_weights(**self._given("name"))]

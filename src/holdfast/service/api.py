@@ -19,7 +19,7 @@ from holdfast.query.schema import Schema
 from holdfast.service.answering import brief
 from holdfast.service.boards import Board, Scored
 from holdfast.service.catalog import Person, Token
-from holdfast.service.fast_route import ID, FastRoute, Sent, asker_of, body_of
+from holdfast.service.fast_route import ID, FastRoute, Sent, asker_of, body_of, looked_up
 from holdfast.service.gateway import Gateway
 from holdfast.service.problem import CODES, Problem
 from holdfast.service.tables import Dataset
@@ -213,7 +213,7 @@ _bearer = HTTPBearer(auto_error=False, description="a token that an owner has is
 
 async def asking(request: Request, sent: Annotated[object, Depends(_bearer)]) -> Person:
     """Who asks. What is `sent` stands for the OpenAPI document."""
-    return asker_of(request)
+    return await asker_of(request)
 
 
 Guard = Annotated[Gateway, Depends(gateway_of)]
@@ -230,9 +230,8 @@ async def charged(request: Request, work: Callable[[], str]) -> Response:
 
 async def estimate(request: Request, guard: Guard, asker: Asker, dataset: Id, body: Sent) -> JSONResponse:
     """What a question would cost and how wide its answer would be; nothing is read or charged."""
-    if brief(body) and guard.tables.ready(dataset, asker):  # a thread would take longer than the plan
-        return JSONResponse(guard.estimate(asker, dataset, body))
-    return JSONResponse(await request.app.state.work.planned(lambda: guard.estimate(asker, dataset, body)))
+    work = request.app.state.work
+    return JSONResponse(await work.planned(request, lambda: guard.estimate(asker, dataset, body)))
 
 
 async def ask(
@@ -380,7 +379,8 @@ def leaderboard(guard: Guard, asker: Asker, board: Id) -> dict[str, Any]:
 @router.post("/leaderboards/{board}/submissions", openapi_extra=_large(Predictions))
 async def submit(request: Request, guard: Guard, asker: Asker, board: Id, key: Key = None) -> Response:
     """Submit predictions for your team."""
-    text = await _body(request, guard.boards.board(board, "leaderboard"))
+    declared = await looked_up(lambda: guard.boards.board(board, "leaderboard"))
+    text = await _body(request, declared)
     return await charged(
         request, lambda: guard.submit(asker, board, _read(text, Predictions).predictions, key)
     )
@@ -409,7 +409,8 @@ def holdout(guard: Guard, asker: Asker, board: Id) -> dict[str, Any]:
 @router.post("/holdouts/{board}/scores", openapi_extra=_large(Scoring))
 async def score(request: Request, guard: Guard, asker: Asker, board: Id, key: Key = None) -> Response:
     """Score predictions, check a training score, or compare with other predictions."""
-    text = await _body(request, guard.boards.board(board, "holdout"))
+    declared = await looked_up(lambda: guard.boards.board(board, "holdout"))
+    text = await _body(request, declared)
 
     def work() -> str:
         body = _read(text, Scoring)

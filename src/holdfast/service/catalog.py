@@ -12,7 +12,7 @@ from typing import Any
 from holdfast.check import one_of, printable
 from holdfast.errors import InputError, LedgerError
 from holdfast.formats import FORMATS, check_format
-from holdfast.service.gateway_database import Database
+from holdfast.service.gateway_database import Database, Remembered
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS people (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, scope TEXT NOT NULL,"
@@ -67,12 +67,13 @@ class Token:
 class Catalog:
     """People, tokens, tables, their analysts, and boards. Nothing in it comes from a table's rows.
 
-    Ids are random or chosen by an owner. `replies` may lag behind after a power cut: a reply that is missing is
+    Ids are random or chosen by an owner. What was read is remembered while nobody changes it, so that an event loop may
+    read it too (`at_once`). `replies` may lag behind after a power cut: a reply that is missing is
     computed once more from the ledger, which has the answer, and a key that is missing is free again.
     """
 
     def __init__(self, records: Database, replies: Database) -> None:
-        self._db, self._replies, self._written = records, replies, 0
+        self._db, self._replies, self._written = Remembered(records), replies, 0
         try:
             _make(records, "gateway's catalog", _TABLES)
             _make(replies, "gateway's replies", _REPLIES)
@@ -145,12 +146,12 @@ class Catalog:
     def visitor(self, digest: str, now: float) -> Person | None:
         """Whose visit it is, while neither it nor its token has ended."""
         rows = self._db.rows(
-            "SELECT p.id, p.name, p.scope, p.team FROM visits v JOIN tokens t ON t.id = v.token"
-            " JOIN people p ON p.id = t.person WHERE v.digest = ? AND v.expires > ? AND t.revoked IS NULL"
-            " AND (t.expires IS NULL OR t.expires > ?)",
-            digest, now, now,
-        )  # fmt: skip
-        return Person(*rows[0]) if rows else None
+            "SELECT p.id, p.name, p.scope, p.team, v.expires, t.expires FROM visits v JOIN tokens t ON t.id = v.token"
+            " JOIN people p ON p.id = t.person WHERE v.digest = ? AND t.revoked IS NULL",
+            digest,
+        )
+        lasts = rows and all(end is None or end > now for end in rows[0][4:])
+        return Person(*rows[0][:4]) if lasts else None
 
     def end_visit(self, digest: str) -> None:
         """Somebody signed out."""

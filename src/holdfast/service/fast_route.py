@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Coroutine
 from inspect import signature
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, cast
 
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import Field, TypeAdapter, ValidationError
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from holdfast.planning.question import AnyQuestion, Question
 from holdfast.service.catalog import Person
+from holdfast.service.gateway_database import NotRemembered, at_once
 from holdfast.service.problem import Problem
 
+Result = TypeVar("Result")
 ID = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 _ID = re.compile(ID)
 _LONGEST_KEY = 200
@@ -37,7 +40,7 @@ class FastRoute(APIRoute):
         takes_key = "key" in signature(endpoint).parameters
 
         async def handle(request: Request) -> Response:
-            asker, dataset = asker_of(request), request.path_params["dataset"]
+            asker, dataset = await asker_of(request), request.path_params["dataset"]
             if _ID.fullmatch(dataset) is None:
                 raise Problem("invalid", f"path.dataset: String should match pattern '{ID}'")
             key = {"key": key_of(request)} if takes_key else {}
@@ -50,12 +53,20 @@ class FastRoute(APIRoute):
         return handle
 
 
-def asker_of(request: Request) -> Person:
+async def looked_up(look: Callable[[], Result]) -> Result:
+    """What the catalog says: from memory, or by a thread that may wait for its database."""
+    try:
+        return at_once(look)
+    except NotRemembered:
+        return await run_in_threadpool(look)
+
+
+async def asker_of(request: Request) -> Person:
     """Who asks: the owner of the bearer token; refused if unknown, or if they ask too often."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    person: Person | None = (
-        request.app.state.gateway.who(token.strip()) if scheme.lower() == "bearer" else None
-    )
+    gateway, person = request.app.state.gateway, cast("Person | None", None)
+    if scheme.lower() == "bearer":
+        person = await looked_up(lambda: gateway.who(token.strip()))
     if person is None:
         raise Problem("unauthorized", "send the header Authorization: Bearer TOKEN")
     refuse_haste(request, person.id)

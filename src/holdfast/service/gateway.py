@@ -15,7 +15,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from holdfast.desk import Next, Steps, run
+from holdfast.desk import Steps, run
 from holdfast.errors import BudgetError, DataError, LedgerError
 from holdfast.ledger import Charge, Entry, Moment, export, verify
 from holdfast.planning.budget import Amount
@@ -31,6 +31,7 @@ from holdfast.service.gateway_database import Database, PostgresDatabase, Sqlite
 from holdfast.service.problem import Problem
 from holdfast.service.settings import Settings
 from holdfast.service.tables import Admitted, Dataset, Tables
+from holdfast.service.work import LEDGER, REPLIES
 from holdfast.session import Answer, Plan, Session
 from holdfast.session.price import Price
 
@@ -192,27 +193,31 @@ class Gateway:
         session, share = admitted or self.tables.admitted(key, asker)
 
         def agree(charge: Charge, moment: Moment) -> int | None:
+            self._refuse_full(moment)
             self._refuse_unagreed(asked, share, session, moment, charge.queries, charge.session / UNITS)
             return share.get("queries")
 
         def all_steps() -> Steps[str]:
             if call is not None:
-                yield Next(math.inf)
+                yield REPLIES
             reply = Reply(self.catalog, asker, f"table {key}", asked.identity, call)
             if reply.standing is not None:
                 return reply.standing
+            yield LEDGER
             before = answering(asked, session, key)
             steps = before.steps(agree)
             if steps is not None:
                 told = released([(yield from steps)])
             else:
+                if before.leaves():
+                    self._refuse_full(self.tables.ledger(key).moment(session.name))
                 if not before.known():
                     plans, moment = before.plans(), self.tables.ledger(key).moment(session.name)
                     answers, cost = sum(map(answers_of, plans)), sum(plan.cost for plan in plans)
                     self._refuse_unagreed(asked, share, session, moment, answers, cost)
                 told = before.put(reply.name)
             if call is not None:
-                yield Next(math.inf)
+                yield REPLIES
             return reply.kept(_json(told))
 
         return all_steps()
@@ -337,6 +342,17 @@ class Gateway:
         self.tables.close()
         self.boards.close()
         self.catalog.close()
+
+    def _refuse_full(self, moment: Moment) -> None:
+        """An answer that costs next to nothing takes its place on the disk all the same."""
+        most, used = self.settings.most_entries, moment.session.entries
+        if used >= most:
+            raise BudgetError(
+                f"you have asked {used:,} questions of this table, as many as anybody may; ask the owner for a larger "
+                "most_entries",
+                requested=1,
+                remaining=0,
+            )
 
     def _refuse_unagreed(
         self,

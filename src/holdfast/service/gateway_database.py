@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
-from threading import RLock, get_ident
-from typing import Any, Protocol
+from threading import BoundedSemaphore, Lock, RLock, get_ident, local
+from typing import Any, Protocol, TypeVar
 
 from holdfast.errors import LedgerError
+from holdfast.ledger.postgres_connection import connect as connect_postgres
 from holdfast.ledger.sqlite_readers import Readers, connect
 
-_REPEATABLE = ("SELECT ", "BEGIN")
+Result = TypeVar("Result")
+WAIT_SECONDS = 10.0
+"""How long somebody waits for a lock, a free connection or a statement before being told to come again."""
+_CONNECTIONS = 8
+_KEPT = 4096
+_SELECT = "SELECT "
+_REPEATABLE = (_SELECT, "BEGIN")
 """Statements that change nothing, so that they may be run twice."""
 
 
 class Database(Protocol):
-    """Statements with `?` for values. `write` blocks are atomic, and on disk when they end."""
+    """Statements with `?` for values. `write` blocks are atomic, and on disk when they end. Nobody waits for much
+    longer than WAIT_SECONDS: LedgerError."""
 
     def rows(self, sql: str, *values: object) -> list[Any]:
         """The rows of a query, or none for a statement."""
 
     def write(self) -> Any:
         """A context in which all statements happen together or not at all."""
+
+    def version(self) -> object | None:
+        """What is another value after each change, by whomever, told without waiting; None where that is unknown."""
 
     def close(self) -> None:
         """Let go of it."""
@@ -36,11 +48,11 @@ class SqliteDatabase:
     """
 
     def __init__(self, path: Path, *, relaxed: bool = False) -> None:
-        self._lock = RLock()
+        self._lock, self._watching = RLock(), Lock()
         self._writing: int | None = None
-        self._readers = Readers(path)
+        self._readers = Readers(path, WAIT_SECONDS)
         try:
-            self._writer = connect(path)
+            self._writer, self._watcher = connect(path, WAIT_SECONDS), connect(path, 0.0)
             self._writer.execute("PRAGMA journal_mode=WAL")
             self._writer.execute(f"PRAGMA synchronous={'NORMAL' if relaxed else 'FULL'}")
         except sqlite3.Error as error:
@@ -56,27 +68,40 @@ class SqliteDatabase:
 
     @contextmanager
     def write(self) -> Iterator[None]:
-        with self._lock:
+        if not self._lock.acquire(timeout=WAIT_SECONDS):
+            raise LedgerError("the gateway's records are locked by somebody else; see who, and ask again")
+        try:
             self._writing = get_ident()
             try:
                 self.rows("BEGIN IMMEDIATE")
                 try:
                     yield
+                    self.rows("COMMIT")
                 except BaseException:
-                    self.rows("ROLLBACK")
+                    if self._writer.in_transaction:  # a full disk may have ended it
+                        self.rows("ROLLBACK")
                     raise
-                self.rows("COMMIT")
             finally:
                 self._writing = None
+        finally:
+            self._lock.release()
+
+    def version(self) -> object | None:
+        if self._writing == get_ident():
+            return None
+        with self._watching, suppress(sqlite3.Error):
+            return int(self._watcher.execute("PRAGMA data_version").fetchone()[0])
+        return None
 
     def close(self) -> None:
-        with self._lock:
+        with self._lock, self._watching:
             self._readers.close()
             self._writer.close()
+            self._watcher.close()
 
 
 class PostgresDatabase:
-    """A schema `holdfast` in a PostgreSQL database.
+    """A schema `holdfast` in a PostgreSQL database, over a few connections.
 
     A lost connection is made anew, and what was asked is asked once more on it: a query, or the beginning of a
     `write` block. Nothing else is repeated: a statement that was sent may have been done.
@@ -89,73 +114,149 @@ class PostgresDatabase:
             raise LedgerError(
                 "a PostgreSQL database needs a driver; `pip install holdfast[server]`"
             ) from None
-        self._errors, self._connect = psycopg.Error, psycopg.connect
-        self._lock, self._url, self._relaxed, self._depth = RLock(), url, relaxed, 0
-        self._connection: Any = None
+        self._errors, self._url, self._closed = psycopg.Error, url, False
+        self._settings = (
+            "CREATE SCHEMA IF NOT EXISTS holdfast; SET search_path TO holdfast; SET client_min_messages = error; "
+            f"SET statement_timeout = '{WAIT_SECONDS:g}s'; SET lock_timeout = '{WAIT_SECONDS:g}s'; "
+            f"SET idle_in_transaction_session_timeout = '{3 * WAIT_SECONDS:g}s'; "
+            f"SET synchronous_commit TO {'off' if relaxed else 'on'}"
+        )
+        self._room, self._idle, self._block = BoundedSemaphore(_CONNECTIONS), list[Any](), local()
 
     def rows(self, sql: str, *values: object) -> list[Any]:
-        with self._lock:
-            try:
-                cursor = self._execute(sql.replace("?", "%s"), values)
-                return cursor.fetchall() if cursor.description else []
-            except self._errors as error:
-                raise LedgerError(
-                    f"the gateway's records cannot be used: {type(error).__name__}; look at it"
-                ) from None
-
-    def _execute(self, text: str, values: tuple[object, ...] = ()) -> Any:
-        """Run a statement, and run it again on a new connection if the old one was lost and that is safe."""
-        connection = self._open()
-        try:
-            return connection.execute(text, values)
-        except self._errors:
-            if self._depth or not connection.closed or not text.startswith(_REPEATABLE):
-                raise
-            return self._open().execute(text, values)
-
-    def _open(self) -> Any:
-        """The connection; a new one if there is none, or if it is known to be lost. In a block it is never new."""
-        if self._connection is None or (self._connection.closed and not self._depth):
-            fresh = self._connect(self._url, autocommit=True)
-            try:
-                fresh.execute("CREATE SCHEMA IF NOT EXISTS holdfast")
-                fresh.execute("SET search_path TO holdfast")
-                if self._relaxed:
-                    fresh.execute("SET synchronous_commit TO off")
-            except self._errors:
-                fresh.close()
-                raise
-            self._connection = fresh
-        return self._connection
+        text = sql.replace("?", "%s")
+        with self._told("used"):
+            mine = getattr(self._block, "connection", None)
+            if mine is not None:
+                return _fetched(mine.execute(text, values))
+            with self._borrowed() as borrowed:
+                return _fetched(self._execute(borrowed, text, values))
 
     @contextmanager
     def write(self) -> Iterator[None]:
-        with self._lock:
-            with self._told():
-                self._execute("BEGIN")
-            self._depth += 1
+        with self._told("written"), self._borrowed() as borrowed:
+            self._execute(borrowed, "BEGIN")
+            connection = self._block.connection = borrowed[0]
             try:
                 yield
-                with self._told():
-                    self._connection.execute("COMMIT")
+                connection.execute("COMMIT")
             except BaseException:
-                if not self._connection.closed:
-                    with self._told():
-                        self._connection.execute("ROLLBACK")
+                if not connection.closed:
+                    connection.execute("ROLLBACK")
                 raise
             finally:
-                self._depth -= 1
+                self._block.connection = None
+
+    def version(self) -> object | None:
+        return None
+
+    def close(self) -> None:
+        self._closed = True
+        self._drop_idle()
+
+    def _execute(self, borrowed: list[Any], text: str, values: tuple[object, ...] = ()) -> Any:
+        """Run a statement, and run it again on a new connection if the old one was lost and that is safe. Of a server
+        that is silent nothing is asked twice."""
+        try:
+            return borrowed[0].execute(text, values)
+        except self._errors:
+            lost = borrowed[0].closed and not borrowed[0].fell_silent
+            if not lost or not text.startswith(_REPEATABLE):
+                raise
+        self._drop_idle()  # they were lost by the same accident
+        borrowed[0] = self._open()
+        return borrowed[0].execute(text, values)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _borrowed(self) -> Iterator[list[Any]]:
+        """A connection for this thread, in a list, where another may take its place."""
+        if self._closed or not self._room.acquire(timeout=WAIT_SECONDS):
+            raise LedgerError("the gateway's database has no connection left; look at it, and ask again")
+        borrowed = []
+        try:
+            borrowed = [self._idle_one() or self._open()]
+            yield borrowed
+        finally:
+            if borrowed and not borrowed[0].closed:
+                self._idle.append(borrowed[0])
+            if self._closed:
+                self._drop_idle()
+            self._room.release()
+
+    def _idle_one(self) -> Any:
+        while self._idle:
+            with suppress(IndexError):  # somebody else was quicker
+                if not (one := self._idle.pop()).closed:
+                    return one
+        return None
+
+    def _open(self) -> Any:
+        return connect_postgres(
+            self._url,
+            connecting=max(1, round(WAIT_SECONDS / 2)),
+            silent=1.2 * WAIT_SECONDS,
+            settings=self._settings,
+        )
+
+    def _drop_idle(self) -> None:
+        while (one := self._idle_one()) is not None:
+            one.close()
+
+    @contextmanager
+    def _told(self, what: str) -> Iterator[None]:
         try:
             yield
         except self._errors as error:
             raise LedgerError(
-                f"the gateway's records cannot be written: {type(error).__name__}; look at it"
+                f"the gateway's records cannot be {what}: {type(error).__name__}; look at it"
             ) from None
 
-    def close(self) -> None:
+
+class NotRemembered(Exception):
+    """Whoever must not wait would have to."""
+
+
+_at_once: ContextVar[bool] = ContextVar("at_once", default=False)
+
+
+def at_once(work: Callable[[], Result]) -> Result:
+    """Do work without waiting for a database: from what is remembered, or NotRemembered. For an event loop."""
+    token = _at_once.set(True)
+    try:
+        return work()
+    finally:
+        _at_once.reset(token)
+
+
+class Remembered:
+    """A database whose queries are remembered until somebody changes it, in whichever process.
+
+    Guarantee: what is told was in the database when it was asked for, or later. Where changes cannot be noticed
+    without waiting (PostgreSQL), nothing is remembered.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database, self._lock = database, Lock()
+        self._version: object = None
+        self._rows: dict[tuple[object, ...], list[Any]] = {}
+        self.write, self.close = database.write, database.close
+
+    def rows(self, sql: str, *values: object) -> list[Any]:
+        """See `Database`."""
+        asked, version = (sql, *values), self._database.version() if sql.startswith(_SELECT) else None
         with self._lock:
-            if self._connection is not None:
-                self._connection.close()
+            if version is not None and version == self._version and asked in self._rows:
+                return self._rows[asked]
+        if _at_once.get():
+            raise NotRemembered
+        found = self._database.rows(sql, *values)
+        if version is not None:
+            with self._lock:
+                if version != self._version or len(self._rows) >= _KEPT:
+                    self._version, self._rows = version, {}
+                self._rows[asked] = found
+        return found
+
+
+def _fetched(cursor: Any) -> list[Any]:
+    return cursor.fetchall() if cursor.description else []

@@ -44,6 +44,8 @@ class Settings:
     """A request that has begun must be there after so many seconds, or later by its length; see `Connection`."""
     most_connections: int = 500
     """Connections in each process. Beyond that, whoever has been silent or unfinished for longest makes room."""
+    most_entries: int = 1_000_000
+    """How many entries an analyst may have in a table's ledger: about a kilobyte each, however little they cost."""
     secure_cookies: bool = False
     """Set when the page is reached by https only."""
     workers: int = 1
@@ -86,7 +88,14 @@ def from_environment(environment: Mapping[str, str] = os.environ, **flags: Any) 
 def checked(settings: Settings) -> Settings:
     """The settings, if they make sense together."""
     between("quantum", settings.quantum, 0.0)
-    for name in ("workers", "answering_threads", "burst", "most_header_bytes", "most_connections"):
+    for name in (
+        "workers",
+        "answering_threads",
+        "burst",
+        "most_header_bytes",
+        "most_connections",
+        "most_entries",
+    ):
         between(name, getattr(settings, name), 1.0)
     positive("arrival_seconds", settings.arrival_seconds)
     between("confirm", positive("confirm", settings.confirm), 0.0, 1.0)

@@ -18,6 +18,7 @@ from holdfast.planning.budget import budget
 from holdfast.query.schema import Schema
 from holdfast.query.unit_schema import schema_from_json
 from holdfast.service.catalog import Catalog, Person, same_rows
+from holdfast.service.gateway_database import NotRemembered, at_once
 from holdfast.service.problem import Problem
 from holdfast.service.public_times import PublicTimesLedger
 from holdfast.service.settings import Settings
@@ -155,12 +156,15 @@ class Tables:
         return self.admitted(key, person, anew=anew)[0]
 
     def ready(self, key: str, person: Person) -> Admitted | None:
-        """What `admitted` gives, if the table and the session are open already and their files are on this machine:
-        then nothing has to be waited for. None also if they may not ask it."""
+        """What `admitted` gives, if the table and the session are open already, their files are on this machine and the
+        share is remembered: then nothing has to be waited for. None also if they may not ask it."""
         known, session = self._tables.get(key), self._sessions.get((key, person.id))
         if known is None or session is None or self._settings.database is not None or not known[0].store:
             return None
-        share = self._catalog.member(key, person.id)
+        try:
+            share = at_once(lambda: self._catalog.member(key, person.id))
+        except NotRemembered:
+            return None
         return (session[1], share) if share is not None and session[0] == _terms(share) else None
 
     def admitted(self, key: str, person: Person, *, anew: bool = False) -> Admitted:

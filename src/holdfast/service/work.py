@@ -11,26 +11,36 @@ from typing import TypeVar
 from fastapi import Request
 
 from holdfast.desk.steps import Done, Next, Steps, advance
+from holdfast.ledger import Commit
 from holdfast.service.clock import Release
 from holdfast.service.public_times import PublicTimesLedger
 
 Result = TypeVar("Result")
 _PLANNING_THREADS = 4
 _COMMITTING_THREADS = 8
+LEDGER, REPLIES = Next(math.inf, "ledger"), Next(math.inf, "replies")
+"""Steps that read a ledger, and such that read or write replies. Who waits at one keeps nobody from the other."""
 QUICK = 1 << 18
 """Steps of so much work (`Next`) take about a millisecond. The table is small then, so that it is in memory."""
 
 
 class Work:
-    """Threads for charged work, for plans and for commits. Nobody has more than half of the first, so that nobody
-    has all."""
+    """Threads for charged work, for plans, for commits, and for whatever is read or kept in databases meanwhile.
+
+    Guarantee: of the first two nobody has more than half, and no table or board more than three quarters. So nobody has
+    all, and one that must be waited for keeps nobody from the others.
+    """
 
     def __init__(self, threads: int) -> None:
         self._answering = ThreadPoolExecutor(threads, thread_name_prefix="answering")
         self._planning = ThreadPoolExecutor(_PLANNING_THREADS, thread_name_prefix="planning")
         self._committing = ThreadPoolExecutor(_COMMITTING_THREADS, thread_name_prefix="committing")
+        self._waiting = {
+            step.place: ThreadPoolExecutor(_COMMITTING_THREADS, thread_name_prefix=step.place)
+            for step in (LEDGER, REPLIES)
+        }
         self._most = max(1, threads // 2)
-        self._turns: dict[str, asyncio.Semaphore] = {}
+        self._turns: dict[tuple[str, int, str], asyncio.Semaphore] = {}
         self._under_way: set[asyncio.Task[object]] = set()
 
     async def charged(self, request: Request, work: Callable[[], Result]) -> Result:
@@ -41,17 +51,27 @@ class Work:
             with release.during():
                 return work()
 
-        return await self._beside(request.state.person.id, timed)
+        return await self._beside(request, self._answering, self._most, timed)
 
-    async def _beside(self, person: str, work: Callable[[], Result]) -> Result:
-        async with self._turns.setdefault(person, asyncio.Semaphore(self._most)):
+    async def _beside(
+        self, request: Request, threads: ThreadPoolExecutor, most: int, work: Callable[[], Result]
+    ) -> Result:
+        """Do work in one of the threads when it is the turn of whoever asks, and of what is asked."""
+        place = next(iter(request.path_params.values()), "")
+        async with (
+            self._turn("person", id(threads), request.state.person.id, most),
+            self._turn("place", id(threads), place, most + most // 2 + most % 2),
+        ):
             loop = asyncio.get_running_loop()
-            return _told(await asyncio.shield(loop.run_in_executor(self._answering, _outcome, work)))
+            return _told(await asyncio.shield(loop.run_in_executor(threads, _outcome, work)))
+
+    def _turn(self, kind: str, threads: int, name: str, most: int) -> asyncio.Semaphore:
+        return self._turns.setdefault((kind, threads, name), asyncio.Semaphore(most))
 
     async def stepwise(self, request: Request, steps: Steps[Result], ledger: PublicTimesLedger) -> Result:
         """The same for an answer in steps, the quick ones of which are taken here, in the event loop.
 
-        Requires: what comes before the first commit, and plans, wait for nobody.
+        Requires: steps that wait for a database say so.
         """
         task = asyncio.create_task(self._taken(request, steps, ledger))
         self._under_way.add(task)
@@ -66,27 +86,38 @@ class Work:
                 step = advance(steps, None)
                 while not isinstance(step, Done):
                     if not isinstance(step, Next):
-                        step = advance(steps, await ledger.committed(step, self._committing))
+                        said = await ledger.committed(step, self._committing)
+                        if isinstance(said, Exception):  # it may have to be planned again
+                            step = await self._elsewhere(LEDGER.place, steps, said)
+                        else:
+                            step = advance(steps, said)
                     elif step.work <= QUICK:
                         step = advance(steps, None)
-                    elif math.isinf(step.work):  # it reads nothing, and need not queue behind what does
-                        loop = asyncio.get_running_loop()
-                        step = await loop.run_in_executor(self._committing, advance, steps, None)
+                    elif math.isinf(step.work):  # it reads no rows, and need not queue behind what does
+                        step = await self._elsewhere(step.place, steps, None)
                     else:
-                        step = await self._beside(request.state.person.id, lambda: advance(steps, None))
+                        step = await self._beside(
+                            request, self._answering, self._most, lambda: advance(steps, None)
+                        )
                 return step
         except Exception as error:
             return error
 
-    async def planned(self, work: Callable[[], Result]) -> Result:
+    async def _elsewhere(
+        self, place: str, steps: Steps[Result], said: Exception | None
+    ) -> Commit | Next | Done[Result]:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._waiting[place], advance, steps, said)
+
+    async def planned(self, request: Request, work: Callable[[], Result]) -> Result:
         """Do work that reads no rows and charges nothing."""
-        return await asyncio.get_running_loop().run_in_executor(self._planning, work)
+        return await self._beside(request, self._planning, _PLANNING_THREADS // 2, work)
 
     async def close(self) -> None:
         """Finish what is under way."""
         await asyncio.gather(*self._under_way, return_exceptions=True)
         self._planning.shutdown(wait=True, cancel_futures=True)
-        for threads in (self._answering, self._committing):
+        for threads in (self._answering, *self._waiting.values(), self._committing):
             threads.shutdown(wait=True)
 
 

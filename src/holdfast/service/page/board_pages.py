@@ -8,7 +8,6 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
-from starlette.concurrency import run_in_threadpool
 
 from holdfast.service import auth
 from holdfast.service.api import Id, NewBoard
@@ -30,7 +29,7 @@ def boards(request: Request, visitor: Signed) -> Response:
 
 
 @router.post("/boards")
-async def register(request: Request, visitor: Signed, form: Posted) -> Response:
+def register(request: Request, visitor: Signed, form: Posted) -> Response:
     """Register a leaderboard (owner)."""
     try:
         wanted = declared(
@@ -39,9 +38,7 @@ async def register(request: Request, visitor: Signed, form: Posted) -> Response:
             queries=whole(form, "queries"), per_team=whole(form, "per_team"), within=number(form, "within"),
             private=field(form, "privacy") != "not private",
         )  # fmt: skip
-        board = await run_in_threadpool(
-            visitor.guard.register_board, visitor.person, wanted.board("leaderboard")
-        )
+        board = visitor.guard.register_board(visitor.person, wanted.board("leaderboard"))
     except REFUSALS as error:
         return _boards(request, visitor, typed_in(form), problem_of(error))
     return RedirectResponse(f"/boards/{board.id}", 303)
@@ -59,17 +56,19 @@ async def submit(request: Request, visitor: Signed, form: Posted, key: Id) -> Re
     scored, problem, status = None, None, 200
     try:
         text = await forms.uploaded(form, "predictions")
-        rows = visitor.guard.boards.board(key, "leaderboard").rows
         call = call_of(form, auth.digest(text))
-        body = await charged(
-            request,
-            lambda: visitor.guard.submit(visitor.person, key, forms.predictions(text, rows), call),
-        )
+        body = await charged(request, lambda: _submitted(visitor, key, text, call))
         scored = Answer.from_json(json.dumps(json.loads(body)["answers"][0]))
     except REFUSALS as error:
         problem, status = told(problem_of(error)), problem_of(error).status
-    shown = _board(visitor, key) | next_call(form, done=problem is None)
+    known = await request.app.state.work.planned(request, lambda: _board(visitor, key))
+    shown = known | next_call(form, done=problem is None)
     return page(request, "board.html", visitor, status=status, **shown, scored=scored, problem=problem)
+
+
+def _submitted(visitor: Visitor, key: str, text: str, call: str) -> str:
+    rows = visitor.guard.boards.board(key, "leaderboard").rows
+    return visitor.guard.submit(visitor.person, key, forms.predictions(text, rows), call)
 
 
 def _boards(

@@ -10,8 +10,9 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from holdfast.holdout.race import ATTACKS, HONEST, Race
+from holdfast.service.fast_route import looked_up
 from holdfast.service.page.shell import PageRoute, page
-from holdfast.service.page.visits import visitor_of
+from holdfast.service.page.visits import Visitor, visitor_of
 from holdfast.service.problem import Problem
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -59,17 +60,19 @@ def demo(request: Request) -> Response:
 async def whole(request: Request, attack: str = "majority-vote") -> Response:
     """The whole race at once, for browsers without scripts."""
     last: dict[str, float] = {}
-    async for event in _race(_visitor(request), _known(attack), 0.0):
+    visitor = await looked_up(lambda: visitor_of(request))
+    async for event in _race(_watching(request, visitor), _known(attack), 0.0):
         last |= event
     if "honest" not in last:
         raise Problem("rate", "you have started a newer race; watch that one", retry_after=10.0)
-    return page(request, "demo.html", visitor_of(request), attacks=ATTACKS, whole=last, honest=HONEST)
+    return page(request, "demo.html", visitor, attacks=ATTACKS, whole=last, honest=HONEST)
 
 
 @router.get("/demo/run")
 async def run(request: Request, attack: str = "majority-vote") -> Response:
     """The race as it goes, as server-sent events; the last one says what fresh data reveals."""
-    events = _race(_visitor(request), _known(attack), SECONDS)
+    visitor = await looked_up(lambda: visitor_of(request))
+    events = _race(_watching(request, visitor), _known(attack), SECONDS)
     first = await anext(events)
 
     async def lines() -> AsyncIterator[str]:
@@ -106,9 +109,8 @@ def _known(attack: str) -> str:
     return attack
 
 
-def _visitor(request: Request) -> str:
+def _watching(request: Request, visitor: Visitor | None) -> str:
     """Who watches: a visit, or whoever has not signed in at an address. A cookie that is none counts for nothing."""
-    visitor = visitor_of(request)
     if visitor is not None:
         return visitor.form_token
     return request.client.host if request.client else ""

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse, StreamingResponse
 from pydantic import BaseModel, ValidationError
-from starlette.concurrency import run_in_threadpool
 
 from holdfast.errors import HoldfastError
 from holdfast.service.api import Id, NewDataset, NewPerson, NewToken, Share
@@ -29,7 +28,7 @@ def people(request: Request, visitor: Signed) -> Response:
 
 
 @router.post("/people")
-async def add_person(request: Request, visitor: Signed, form: Posted) -> Response:
+def add_person(request: Request, visitor: Signed, form: Posted) -> Response:
     """Register somebody, and go on to give them a token."""
     try:
         new = declared(
@@ -48,7 +47,7 @@ def person(request: Request, visitor: Signed, key: Id) -> Response:
 
 
 @router.post("/people/{key}/tokens")
-async def issue(request: Request, visitor: Signed, form: Posted, key: Id) -> Response:
+def issue(request: Request, visitor: Signed, form: Posted, key: Id) -> Response:
     """A new token, told once."""
     try:
         new = declared(NewToken, label=field(form, "label"), days=number(form, "days"))
@@ -59,7 +58,7 @@ async def issue(request: Request, visitor: Signed, form: Posted, key: Id) -> Res
 
 
 @router.post("/people/{key}/tokens/{token}/revoke")
-async def revoke(visitor: Signed, form: Posted, key: Id, token: Id) -> Response:
+def revoke(visitor: Signed, form: Posted, key: Id, token: Id) -> Response:
     """End a token and every visit that began with it."""
     visitor.guard.revoke(visitor.person, token)
     return RedirectResponse(f"/people/{key}", 303)
@@ -73,7 +72,7 @@ def register_page(request: Request, visitor: Signed) -> Response:
 
 
 @router.post("/register")
-async def register(request: Request, visitor: Signed, form: Posted) -> Response:
+def register(request: Request, visitor: Signed, form: Posted) -> Response:
     """Register a table."""
     try:
         new = declared(
@@ -82,7 +81,7 @@ async def register(request: Request, visitor: Signed, form: Posted) -> Response:
             confidence=number(form, "confidence"), rows_per_unit=whole(form, "rows_per_unit"),
             queries=whole(form, "queries"), target=field(form, "target"),
         )  # fmt: skip
-        await run_in_threadpool(new.register, visitor.guard, visitor.person)
+        new.register(visitor.guard, visitor.person)
     except REFUSALS as error:
         return _register(request, visitor, typed_in(form), problem_of(error))
     return RedirectResponse(f"/tables/{new.id}/analysts", 303)
@@ -95,7 +94,7 @@ def analysts(request: Request, visitor: Signed, key: Id) -> Response:
 
 
 @router.post("/tables/{key}/analysts")
-async def admit(request: Request, visitor: Signed, form: Posted, key: Id) -> Response:
+def admit(request: Request, visitor: Signed, form: Posted, key: Id) -> Response:
     """Let somebody ask a table, or change their budget."""
     try:
         person = chosen(form, "person")
@@ -116,10 +115,9 @@ def ledger(request: Request, visitor: Signed, key: Id) -> Response:
 
 
 @router.post("/tables/{key}/verify")
-async def verify(request: Request, visitor: Signed, form: Posted, key: Id) -> Response:
+def verify(request: Request, visitor: Signed, form: Posted, key: Id) -> Response:
     """Walk the chain of a table's ledger."""
-    words = await run_in_threadpool(_verified, visitor, key)
-    return _ledger(request, visitor, key, words)
+    return _ledger(request, visitor, key, _verified(visitor, key))
 
 
 @router.get("/tables/{key}/ledger.ndjson")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse, StreamingResponse
 from starlette.datastructures import FormData
 
@@ -52,13 +52,19 @@ def sign_in_page(request: Request) -> Response:
     return page(request, "sign_in.html", visitor_of(request), wrong=False)
 
 
-@router.post("/sign-in")
-async def signing_in(request: Request) -> Response:
-    """Take a token and give a cookie for it."""
+async def _token(request: Request) -> str:
+    """What a stranger sent to sign in by, from a page of ours and not too often."""
     refuse_foreign(request)
     refuse_haste(request, f"sign-in {request.client.host if request.client else ''}")
+    async with request.form() as form:
+        return field(form, "token")
+
+
+@router.post("/sign-in")
+def signing_in(request: Request, token: Annotated[str, Depends(_token)]) -> Response:
+    """Take a token and give a cookie for it."""
     guard = guard_of(request)
-    secret = sign_in(guard, field(await request.form(), "token"))
+    secret = sign_in(guard, token)
     if secret is None:
         return page(request, "sign_in.html", None, status=401, wrong=True)
     reply = RedirectResponse("/tables", 303)
@@ -67,7 +73,7 @@ async def signing_in(request: Request) -> Response:
 
 
 @router.post("/sign-out")
-async def sign_out(visitor: Signed, form: Posted) -> Response:
+def sign_out(visitor: Signed, form: Posted) -> Response:
     """End the visit."""
     visitor.guard.catalog.end_visit(auth.digest(visitor.secret))
     reply = RedirectResponse("/sign-in", 303)
@@ -96,9 +102,9 @@ async def estimate(request: Request, visitor: Signed, form: Posted, key: Id) -> 
     """What a question would cost, while it is typed. Unfinished questions are no errors here."""
     known: dict[str, Any] = {"estimate": None, "problem": None}
     try:
-        asked = _question(visitor, key, form)
         known["estimate"] = await request.app.state.work.planned(
-            lambda: visitor.guard.estimate(visitor.person, key, asked)
+            request,
+            lambda: visitor.guard.estimate(visitor.person, key, _question(visitor, key, form)),
         )
     except REFUSALS as error:
         known["problem"] = told(problem_of(error))
@@ -110,14 +116,14 @@ async def ask(request: Request, visitor: Signed, form: Posted, key: Id) -> Respo
     """Ask, and be charged; a question sent twice by one form is charged once."""
     known, status = _unasked(), 200
     try:
-        asked = known["asked"] = _question(visitor, key, form)
+        asked = known["asked"] = forms.question(form)
         known["result"] = await charged(request, lambda: _answer(visitor, key, asked, form))
     except REFUSALS as error:
         problem = problem_of(error)
         known["problem"], status = told(problem), problem.status
         known["mark"] = forms.mark(known["asked"]) if problem.code == "confirm" else None
     known |= {"typed": forms.DEFAULTS | typed_in(form)}
-    table = await request.app.state.work.planned(lambda: _table(visitor, key))
+    table = await request.app.state.work.planned(request, lambda: _table(visitor, key))
     shown = table | next_call(form, done=known["problem"] is None) | known
     template = "_answered.html" if is_piece(request) else "table.html"
     reply = page(request, template, visitor, status=status, **shown)
@@ -190,7 +196,10 @@ def _unasked() -> dict[str, Any]:
 
 def _question(visitor: Visitor, key: str, form: FormData) -> Question:
     """The question of a form. How exactly must be said, unless the owner planned for a number of questions."""
-    asked = forms.question(form)
+    return _exact(visitor, key, forms.question(form))
+
+
+def _exact(visitor: Visitor, key: str, asked: Question) -> Question:
     vague = isinstance(asked, Interval) and not (asked.within or asked.rho or asked.epsilon)
     if vague and visitor.guard.dataset(visitor.person, key).queries is None:
         raise Problem("invalid", "say how exactly: a half-width, or what it may cost")
@@ -200,6 +209,7 @@ def _question(visitor: Visitor, key: str, form: FormData) -> Question:
 def _answer(visitor: Visitor, key: str, asked: Question, form: FormData) -> dict[str, Any]:
     """The answers, and what was left before and after."""
     guard, person = visitor.guard, visitor.person
+    _exact(visitor, key, asked)
     before = guard.budget(person, key)
     body = json.loads(guard.ask(person, key, asked, call_of(form, forms.mark(asked))))
     after = guard.budget(person, key)

@@ -13,6 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
@@ -46,15 +47,16 @@ class PageRoute(APIRoute):
             try:
                 return await handle(request)
             except REFUSALS as error:
-                return refusal(request, problem_of(error))
+                problem = problem_of(error)
             except RequestValidationError as error:
                 # No detail: an address that fits no route's pattern is an address of nothing.
-                return refusal(request, Problem("not-found") if request.method == "GET" else invalid(error))
+                problem = Problem("not-found") if request.method == "GET" else invalid(error)
             except ClientDisconnect:
-                return refusal(request, Problem("invalid", "the form ended before its length"))
+                problem = Problem("invalid", "the form ended before its length")
             except Exception as error:
                 note_mistake(error)
-                return refusal(request, Problem("internal"))
+                problem = Problem("internal")
+            return await run_in_threadpool(refusal, request, problem)
 
         return handled
 

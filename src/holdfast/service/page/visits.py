@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from holdfast.service import auth
 from holdfast.service.catalog import Person
-from holdfast.service.fast_route import ID, refuse_haste
+from holdfast.service.fast_route import ID, looked_up, refuse_haste
 from holdfast.service.gateway import Gateway
 from holdfast.service.problem import Problem
 
@@ -73,7 +73,7 @@ def visitor_of(request: Request) -> Visitor | None:
 
 async def signed_in(request: Request) -> Visitor:
     """Who is signed in; `unauthorized` if nobody is, `rate` if they are too quick."""
-    visitor = visitor_of(request)
+    visitor = await looked_up(lambda: visitor_of(request))
     if visitor is None:
         raise Problem("unauthorized", "sign in first")
     refuse_haste(request, visitor.person.id)
