@@ -16,7 +16,7 @@ from holdfast.errors import (
 from holdfast.service.catalog import Taken
 
 CODES: dict[str, tuple[int, str]] = {
-    "invalid": (422, "The request is not what it must be"),
+    "invalid": (422, "The request cannot be understood"),
     "question": (422, "The question is outside the language"),
     "mechanism": (422, "This session may not use that mechanism"),
     "idempotency": (422, "The key was used for another request"),
@@ -34,7 +34,7 @@ CODES: dict[str, tuple[int, str]] = {
         503,
         "It cannot be answered now; what was charged stays charged, and asking again resumes",
     ),
-    "internal": (500, "A mistake of ours; what was charged stays charged, and asking again resumes"),
+    "internal": (500, "A fault of the gateway; if something was charged, asking again with the same key gives its answer without a second charge"),
 }
 """Code, status and title. No code, and nothing beside it, depends on a row of a table."""
 

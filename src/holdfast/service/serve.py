@@ -31,7 +31,7 @@ _BACKLOG = 2048
 @click.option("--quantum", type=float, help="replies leave at whole multiples of so many seconds; 0.1")
 @click.option("--secure-cookies", is_flag=True, default=None, help="the page is reached by https only")
 @click.option("--demo", is_flag=True, help="register a synthetic table and a leaderboard to play with")
-@click.option("--new-token", is_flag=True, help="tell a new token of the owner's, if the first was lost")
+@click.option("--new-token", is_flag=True, help="print a new token for the owner, if the first was lost")
 @click.option("--log", type=click.Path(path_type=Path), help="append the log to a file, not the terminal")
 def serve(host: str, port: int, demo: bool, new_token: bool, log: Path | None, **flags: Any) -> None:
     """Start a gateway: people with tokens ask registered tables, and every answer is charged to a ledger.
