@@ -55,3 +55,16 @@ def test_what_cannot_be_had_is_refused_with_the_nearest() -> None:
         width_plan(terms(100, 5), UNTOUCHED, 0.45, "votes", Room())
     with pytest.raises(InputError, match=r"expected a budget of at least \S+ \(zcdp\) for 2,000 answers"):
         width_plan(terms(500_000, 2000, rho=1e-8), UNTOUCHED, 0.05, None, Room())
+
+
+def test_no_answer_reads_more_rows_than_the_caller_allows() -> None:
+    asked = terms(100_000, 1000)
+    assert width_plan(asked, UNTOUCHED, 0.05, None, Room()).mechanism == "gaussian"  # reads them all
+    capped = width_plan(asked, UNTOUCHED, 0.05, None, Room(), 20_000)
+    assert capped.mechanism == "votes" and max(epoch.noise for epoch in capped.epochs) <= 20_000
+    with pytest.raises(MechanismError, match="that read at most 500 rows"):
+        width_plan(asked, UNTOUCHED, 0.05, None, Room(), 500)
+    table = hf.open({"x": [0, 1] * 50}, hf.Schema(x=hf.Integer(0, 1)))
+    with pytest.raises(InputError, match="expected rows= with a plan"):
+        table.session(epsilon=1.0, delta=1e-6, rows=10, target="table")
+    assert table.ledger.accounts() == []

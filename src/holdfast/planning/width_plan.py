@@ -29,10 +29,12 @@ _NEAR = (0.99, 0.98, 0.97, 0.93, 0.87, 0.75, 0.6, 0.5, 0.4)
 """Votes are wider than Gaussian noise of their size, by as much as one vote moves; so they are planned for less."""
 
 
-def width_plan(terms: Terms, moment: Moment, within: float, only: str | None, room: Room) -> Places:
+def width_plan(
+    terms: Terms, moment: Moment, within: float, only: str | None, room: Room, most_rows: int | None = None
+) -> Places:
     """The cheapest places that keep a common half-width on the scale of a fraction; by votes where they read few rows.
 
-    Guarantee: as `Places`; `width` is at most `within`.
+    Guarantee: as `Places`; `width` is at most `within`, and no answer reads more than `most_rows`.
     Raises before anything is written: MechanismError with what can be certified instead, InputError if the
     session's budget does not pay for it.
     """
@@ -56,13 +58,19 @@ def width_plan(terms: Terms, moment: Moment, within: float, only: str | None, ro
         raise MechanismError(
             f"within={within:g} cannot be certified for {queries:,} queries on {rows:,} rows; {nearest}"
         )
-    found = [] if only == "gaussian" else _by_votes(terms, within, narrowest, scheduled, only)
-    if only != "votes":
+    found = [] if only == "gaussian" else _by_votes(terms, within, narrowest, scheduled, only, most_rows)
+    if only != "votes" and (most_rows is None or most_rows >= rows):
         found.append(by_gaussian(_cheapest(within, narrowest, scheduled)))
     paid = [made for made in found if cost_in_all(made, terms.session) <= terms.session.limit_units]
     if not found:
+        read = "" if most_rows is None else f" that read at most {most_rows:,} rows"
+        advice = (
+            "leave out only="
+            if most_rows is None
+            else "give more rows=, a wider within=, or leave one of them out"
+        )
         raise MechanismError(
-            f"within={within:g} cannot be certified by votes for {queries:,} queries on {rows:,} rows; leave out only="
+            f"within={within:g} cannot be certified by votes{read} for {queries:,} queries on {rows:,} rows; {advice}"
         )
     if not paid:
         least = min(cost_in_all(made, terms.session) for made in found) / UNITS
@@ -100,10 +108,15 @@ def _cheapest(within: float, narrowest: Schedule, scheduled: Scheduled) -> Sched
 
 
 def _by_votes(
-    terms: Terms, within: float, narrowest: Schedule, scheduled: Scheduled, only: str | None
+    terms: Terms,
+    within: float,
+    narrowest: Schedule,
+    scheduled: Scheduled,
+    only: str | None,
+    most_rows: int | None,
 ) -> list[Places]:
     """The plan by votes that reads the fewest rows; none if as many as to make a scan as quick."""
-    cap = terms.rows if only == "votes" else terms.rows // PAYS
+    cap = most_rows or (terms.rows if only == "votes" else terms.rows // PAYS)
     for near in _NEAR:
         if by_gaussian(narrowest).width > within * near:
             break

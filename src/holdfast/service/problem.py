@@ -34,7 +34,10 @@ CODES: dict[str, tuple[int, str]] = {
         503,
         "It cannot be answered now; what was charged stays charged, and asking again resumes",
     ),
-    "internal": (500, "A fault of the gateway; if something was charged, asking again with the same key gives its answer without a second charge"),
+    "internal": (
+        500,
+        "A fault of the gateway; if something was charged, asking again with the same key gives its answer without a second charge",
+    ),
 }
 """Code, status and title. No code, and nothing beside it, depends on a row of a table."""
 

@@ -224,8 +224,13 @@ class Table:
                         "share=, on more than a handful of rows of which all that was told is covered"
                     )
             else:
-                places = width_plan(terms, moment, within, only, room)
+                places = width_plan(terms, moment, within, only, room, rows)
                 own = validity_budget(places, delta) if free else own
+            if rows is not None and places is None:
+                raise InputError(
+                    "expected rows= with a plan that it can cap, got a session without one; give queries= and "
+                    'target="population", or leave rows= out'
+                )
             information, table_information = share_of(places, terms, room)
         else:
             places, information, table_information = None, UNCOVERED, UNCOVERED
