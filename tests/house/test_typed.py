@@ -190,6 +190,7 @@ def test_the_typed_keywords_are_those_that_are_taken() -> None:
         "monotone",
         "numeric",
         "bits",
+        "threshold_share",  # for the weights, whose plan chooses it
     }
     assert said["Many"] == words(MultiplicativeWeights.__init__) - {"queries", "device"}
     assert said["Synthesis"] == words(mwem) | words(small_database) | {"method"}

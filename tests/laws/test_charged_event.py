@@ -229,6 +229,10 @@ TWINS: dict[str, tuple[list[tuple[Any, str, Any]], str]] = {
         [(WeightsTerms, "event", property(lambda terms: events.PureMechanism(terms.run_epsilon)))],
         "weights, best, pure",
     ),
+    "weights that pay for a third of a run": (
+        [(WeightsTerms, "event", property(lambda terms: events.PureMechanism(terms.run_epsilon / 3)))],
+        "weights, logistic, zcdp",
+    ),
     "two errors charged as one": (
         [(quality, "Gaussian", lambda squared, variance: events.Gaussian(1, variance))],
         "quality, zcdp",

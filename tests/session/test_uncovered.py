@@ -19,7 +19,7 @@ ENDING: dict[str, Callable[[hf.Session], Any]] = {
     "laplace": lambda s: s.fraction("x < 9", rho=1e-3, mechanism="laplace"),
     "plain quantile": lambda s: s.quantile("x", rho=1e-3, mechanism="exponential"),
     "sparse vector by name": lambda s: s.sparse_vector(0.5, 1, rho=1e-3, version="best"),
-    "weights": lambda s: s.multiplicative_weights(["t"], queries=5, within=0.4),
+    "weights": lambda s: s.multiplicative_weights(["t"], queries=5, within=0.4, version="best"),
     "permute and flip": lambda s: s.select(["x < 9", "t"], epsilon=0.1, mechanism="permute-and-flip"),
 }
 

@@ -103,6 +103,7 @@ HARMLESS = {
     ("sample", "key", "a text with NUL"),  # a key is any text
     ("sample", "key", "a text of surrogates"),
     ("sparse_vector", "version", "None"),  # the session's own
+    ("multiplicative_weights", "version", "None"),  # the one that fits the session
     ("multiplicative_weights", "delta", "None"),
     ("multiplicative_weights", "edges", "a dict"),  # no edges
     ("multiplicative_weights", "nulls", "an empty list"),  # no NULLs

@@ -148,7 +148,7 @@ def test_numbers_between_0_and_1_are_answered_as_well() -> None:
 def test_the_population_part_is_added_and_grows_with_what_others_spend() -> None:
     table = hf.open(DATA, SCHEMA2)
     session = session_of(table, target="population", queries=None)
-    weights = open_weights(session, within=0.2)
+    weights = open_weights(session, within=0.2, version="best")
     first = weights.fraction("c0")
     assert first.target == "population"
     assert first.population > 0

@@ -41,6 +41,14 @@ def releases() -> list[Case]:
             runs=_FEW,
         ),
         case(
+            "multiplicative weights, logistic",
+            lambda s: _weighed(s, rho=2.0),
+            zcdp | {"target": "population"},
+            rest=(LOW,) * 60 + (HIGH,) * 19,
+            queries=1,
+            runs=_FEW,
+        ),
+        case(
             "multiplicative weights, textbook",
             lambda s: _weighed(s, epsilon=200.0, version="textbook"),
             pure,

@@ -109,7 +109,7 @@ def case(
 
     The claim is what the first run was charged: epsilon, or the epsilon at `DELTA` where the budget is not pure.
     """
-    terms = budget | {"target": "table", "queries": queries, "confidence": 0.5}
+    terms = {"target": "table", "queries": queries, "confidence": 0.5} | budget
     first, second = (*rest, *(LOW,) * owned), (*rest, *(HIGH,) * owned)
     asked = _opened(first, owned, terms, schema)
     ask(asked)

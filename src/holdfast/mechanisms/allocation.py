@@ -43,14 +43,18 @@ class Allocation:
     event: events.Event
 
 
-def pure(D: int, epsilon: Fraction, c: int, *, monotone: bool, numeric: bool) -> Allocation:
-    """One noisy threshold for all hits; epsilon_2/epsilon_1 = (2c)^(2/3), or c^(2/3) for monotone questions.
+def pure(
+    D: int, epsilon: Fraction, c: int, *, monotone: bool, numeric: bool, share: Fraction | None = None
+) -> Allocation:
+    """One noisy threshold for all hits; epsilon_2/epsilon_1 = (2c)^(2/3), or c^(2/3) for monotone questions; or the
+    threshold has the `share` of epsilon that is given.
 
     Guarantee: epsilon-DP for any number of questions with at most c hits.
     Reference: Lyu, Su and Li 2017, Algorithm 7, Theorems 4 and 5 (numeric: epsilon_3).
     """
     value = epsilon * VALUE_SHARE if numeric else Fraction(0)
-    first, second = _split(epsilon - value, c, monotone)
+    left = epsilon - value
+    first, second = _split(left, c, monotone) if share is None else (share * left, (1 - share) * left)
     return Allocation(
         "laplace",
         D / first,

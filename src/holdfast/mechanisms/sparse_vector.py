@@ -35,7 +35,8 @@ class SparseVector:
     Requires: `epsilon` (with `delta` for an approximate guarantee) or `rho`. Versions: "best" has the least
     noise; "logistic" is the same with logistic noise on the questions, whose answers below tell nothing of the
     population (docs/theorems.md, Theorem 32); "lecture" is the lecture's, pure or approximate; "gaussian" has
-    Gaussian noise, and needs delta and the most `questions` that will be asked. Values must be integers if
+    Gaussian noise, and needs delta and the most `questions` that will be asked. With epsilon alone the threshold may
+    have a `threshold_share` of it other than the best for privacy. Values must be integers if
     threshold and sensitivity are ints; otherwise they are rounded half up to multiples of sensitivity/2^20, exactly,
     so that the sensitivity stays 2^20 steps.
     Reference: `allocation`, which has the theorems.
@@ -73,6 +74,7 @@ class SparseVector:
         numeric: bool = False,
         version: Version = "best",
         questions: int | None = None,
+        threshold_share: Number | None = None,
         bits: Bits | None = None,
     ) -> None:
         self._open(
@@ -87,6 +89,7 @@ class SparseVector:
                 numeric=numeric,
                 version=version,
                 questions=questions,
+                threshold_share=threshold_share,
             ),
             bits,
         )

@@ -8,7 +8,7 @@ from fractions import Fraction
 from numbers import Rational
 from typing import Any, Literal
 
-from holdfast.check import exact_positive, integer, refusal, shown
+from holdfast.check import exact_positive, integer, probability, refusal, shown
 from holdfast.errors import InputError
 from holdfast.mechanisms import allocation
 from holdfast.mechanisms.allocation import Allocation
@@ -33,6 +33,8 @@ class Terms:
     version: Version
     questions: int | None
     integers: bool
+    threshold_share: Fraction | None = None
+    """The part of a pure epsilon that is for the threshold; None for what is best for privacy."""
 
     @property
     def step(self) -> Fraction:
@@ -43,6 +45,10 @@ class Terms:
         """The noise and the event, by the theorem that the version names."""
         if self.version == "logistic":
             return allocation.logistic(replace(self, version="best").allocate())
+        if self.threshold_share is not None and (
+            self.version != "best" or self.rho is not None or self.delta
+        ):
+            raise InputError("expected threshold_share= beside epsilon alone, got other terms; leave it out")
         D, c, delta = math.ceil(self.sensitivity / self.step), self.hits, self.delta
         match self.version, self.epsilon, self.rho, self.questions:
             case "best", None, Fraction() as rho, None if not delta:
@@ -52,7 +58,10 @@ class Terms:
                     D, epsilon, delta, c, monotone=self.monotone, numeric=self.numeric
                 )
             case "best", Fraction() as epsilon, None, None:
-                return allocation.pure(D, epsilon, c, monotone=self.monotone, numeric=self.numeric)
+                share = self.threshold_share
+                return allocation.pure(
+                    D, epsilon, c, monotone=self.monotone, numeric=self.numeric, share=share
+                )
             case "lecture", Fraction() as epsilon, None, None if not self.monotone:
                 return allocation.lecture(D, epsilon, delta, c, numeric=self.numeric)
             case "gaussian", Fraction() as epsilon, None, int() as k if delta:
@@ -83,6 +92,7 @@ def terms(
     version: Version,
     questions: int | None,
     integers: bool | None = None,
+    threshold_share: Number | None = None,
 ) -> Terms:
     """Terms, checked one by one; floats are taken as the exact fractions they are."""
     if not is_number(threshold) or not math.isfinite(threshold):
@@ -104,12 +114,13 @@ def terms(
         version,
         None if questions is None else integer("questions", questions),
         is_int(threshold) and is_int(sensitivity) if integers is None else bool(integers),
+        None if threshold_share is None else Fraction(probability("threshold_share", threshold_share)),
     )
 
 
 def from_json(saved: dict[str, Any]) -> Terms:
     """What `Terms.to_json` wrote."""
-    numbers = ("threshold", "sensitivity", "epsilon", "rho", "delta")
+    numbers = ("threshold", "sensitivity", "epsilon", "rho", "delta", "threshold_share")
     given: dict[str, Any] = {
         k: Fraction(v) if k in numbers and v is not None else v for k, v in saved.items()
     }

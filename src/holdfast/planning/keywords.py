@@ -68,7 +68,7 @@ class Many(Cells, total=False):
     rho: float | None
     epsilon: float | None
     delta: float | None
-    version: str
+    version: str | None
 
 
 class Synthesis(Cells, total=False):

@@ -84,9 +84,10 @@ def own_share(place: int) -> float:
     return share(None, place)
 
 
-def left_out_beta(terms: Terms, place: int) -> float:
-    """How surely the answer in this place holds by the leave-out theorem: the chance that it does not."""
-    return miss(terms.confidence) * LEFT_OUT * share(terms.queries, place)
+def left_out_beta(terms: Terms, place: int, count: int = 1) -> float:
+    """How surely the answer in this place holds by the leave-out theorem, or several from it on: the chance that one
+    does not."""
+    return miss(terms.confidence) * LEFT_OUT * shares(terms.queries, place, count)
 
 
 def shares(queries: int | None, place: int, count: int) -> float:

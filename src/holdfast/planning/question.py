@@ -305,7 +305,7 @@ class OpenWeights(Question):
     delta: Chance | None = None
     edges: Mapping[Name, Edges] | None = None
     nulls: Annotated[Sequence[Name], Limits(0, 64)] | None = None
-    version: Word = "best"
+    version: Word | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -392,7 +392,7 @@ def open(
     moved if it was charged. Rows that are opened again in one process without a ledger count afresh, which is a
     ReopenedWarning; `ledger=MemoryLedger()` says that it is meant.
     `allow_uncovered=True` allows releases that end the leave-out theorem (Laplace answers, plain quantile scores,
-    weights) also while other sessions for the population are open, whose later intervals they widen.
+    older weights) also while other sessions for the population are open, whose later intervals they widen.
     """
     opened = _opened_table(data, schema, unit, rows_per_unit, order, ledger, in_memory, table)
     if not isinstance(allow_uncovered, bool):

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.check import one_of, positive, printable, whole
 from holdfast.errors import BudgetError, InputError
-from holdfast.ledger import Stale
+from holdfast.ledger import UNCOVERED, Stale
 from holdfast.mechanisms.sparse_vector import SparseVector
+from holdfast.mechanisms.sparse_vector_terms import Version
 from holdfast.noise.gaussian import gaussian
 from holdfast.noise.laplace import laplace
 from holdfast.privacy.event import Nothing
@@ -42,6 +43,10 @@ class MultiplicativeWeights:
     Guarantee: privacy as charged, whatever is asked: each update is one run of a sparse vector and one noisy
     answer, paid before the run's first question. Accuracy: with the session's confidence all answers are
     within `within` of the table (and within `within` plus the population part of the population), at once.
+    In a session whose places the leave-out theorem covers, where no version is named, the comparisons have logistic
+    noise and `within` is about the population: silence tells nothing, an alarm what one answer tells, no noisy answer
+    follows it, and the question is asked again (`holdfast.weights.logistic_terms`). If others are told more than was
+    planned for, answers are wider, as they say.
     Once the potential is used up (`settled`) the weights alone answer everything within that promise, for
     ever and for nothing.
     The secret histogram is counted once, at the opening. What was released, and the noisy threshold of the
@@ -67,7 +72,7 @@ class MultiplicativeWeights:
         delta: float | None = None,
         edges: Mapping[str, Sequence[Any]] | None = None,
         nulls: Sequence[str] | None = None,
-        version: str = "best",
+        version: str | None = None,
         name: str = "weights",
         device: str = "numpy",
     ) -> None:
@@ -78,9 +83,9 @@ class MultiplicativeWeights:
         )
         self.queries = whole("queries", queries)
         amounts = {"within": within, "rho": rho, "epsilon": epsilon, "delta": delta}
-        wanted: dict[str, Any] = {"version": one_of("version", version, VERSIONS)} | {
-            given: None if amount is None else positive(given, amount) for given, amount in amounts.items()
-        }
+        wanted: dict[str, Any] = {
+            "version": None if version is None else one_of("version", version, VERSIONS)
+        } | {given: None if amount is None else positive(given, amount) for given, amount in amounts.items()}
         asked = {"universe": self.universe.identity(), "queries": self.queries} | wanted
         self._opening = json.loads(json.dumps(asked))
         self.weights = Weights(self.universe, arrays)
@@ -90,7 +95,8 @@ class MultiplicativeWeights:
         self._updates, self._asked = 0, 0
         self.potential = math.log(self.weights.support)
         self._released: dict[str, float] = {}
-        self._lazy: dict[str, float] = {}
+        self._lazy: dict[str, tuple[float, float]] = {}
+        """What the weights answered since the last update, and within what."""
         self._regions: dict[str, Region] = {}
         if first.outcome is None:
             self._open_run()
@@ -102,7 +108,7 @@ class MultiplicativeWeights:
 
     @property
     def within(self) -> float:
-        """The certified half-width on the table."""
+        """The certified half-width: on the table, or in the "logistic" version of the population."""
         return self.terms.within
 
     @property
@@ -126,9 +132,8 @@ class MultiplicativeWeights:
 
         A gap d means a potential of at least 2 d^2 (Pinsker), and the potential that is left is known.
         """
-        return self.terms.eta is None and (
-            self.potential <= 2 * self.terms.within**2 or self._updates == self.terms.updates
-        )
+        used_up = self.terms.looks is None and self._updates == self.terms.updates
+        return self.terms.eta is None and (self.potential <= 2 * self.terms.within**2 or used_up)
 
     def fraction(self, where: str | Region) -> Answer:
         """The fraction of all rows that satisfy the condition; those outside the universe satisfy none."""
@@ -163,14 +168,16 @@ class MultiplicativeWeights:
 
     def _free(self, query: Region) -> Answer | None:
         """An answer that follows from what was told already."""
-        known = self._released.get(query.text)
-        if known is not None:
-            return self._answer(query, known, "the released answer, repeated", 0.0)
+        within, released = self.within, self._released.get(query.text)
+        if released is not None:
+            return self._answer(query, released, "the released answer, repeated", within)
         if self.settled:
-            return self._answer(query, self.weights.fraction(query), "answered by the settled weights", 0.0)
+            return self._answer(
+                query, self.weights.fraction(query), "answered by the settled weights", within
+            )
         known = self._lazy.get(query.text)
         if known is not None:
-            return self._answer(query, known, "answered by the weights, repeated", 0.0)
+            return self._answer(query, known[0], "answered by the weights, repeated", known[1])
         return None
 
     def _compare(self, query: Region) -> Answer | None:
@@ -186,10 +193,13 @@ class MultiplicativeWeights:
         # Unless "below" is committed, the run is read again from the ledger: what was not told did not happen.
         run, self._run = self._open_run(), None
         guess = self.weights.fraction(query)
+        within, gain = self._promised()
         unit = self._session._terms.rows * GRID
-        above = run.above(abs(self._total(query) - round(guess * unit)))
-        # 0 or 1: an entry is as long for "above" as for "below".
-        told = {"by": self._holder, "above": int(above), "query": query.text, "factors": query.factors}
+        above = self._beyond(run, self._total(query) - round(guess * unit))
+        # One digit: an entry is as long for "above" as for "below".
+        told = {"by": self._holder, "above": above, "query": query.text, "factors": query.factors}
+        if gain is not None:
+            told["gain"] = gain
         key = self._key("question", self._asked)
         turn = self._session.pay(
             "weights", f"weights {self._name!r}: {query.text}", Nothing(), note=told, key=key
@@ -199,16 +209,41 @@ class MultiplicativeWeights:
         if not above:
             self._asked, self._run = self._asked + 1, run
             if len(query.text) <= _SHORT and len(self._lazy) < _REMEMBERED:
-                self._lazy[query.text] = guess
-            return self._answer(query, guess, "answered by the weights; nothing new was paid", 0.0)
+                self._lazy[query.text] = guess, within
+            return self._answer(query, guess, "answered by the weights; nothing new was paid", within)
         # Counted when it is complete: a draw that fails is left to the next _catch_up.
+        if gain is not None:
+            self._move(query, _sign(above), gain)
+            self._asked += 1
+            return None  # and ask again: only silence answers
         steps = self._draw(query, turn)
         self._update(query, steps)
         self._asked += 1
         value = min(1.0, max(0.0, steps / unit))
-        return self._answer(
-            query, value, "an update: a noisy answer, already paid", self.terms.rho / self.terms.updates
-        )
+        rho = self.terms.rho / self.terms.updates
+        return self._answer(query, value, "an update: a noisy answer, already paid", within, rho)
+
+    def _promised(self) -> tuple[float, float | None]:
+        """Within what silence answers at this moment; and what an alarm is sure of, where that is all that it says."""
+        looks = self.terms.looks
+        if looks is None:
+            return self.within, None
+        told = self._session._moment().table.information
+        within, gain = (looks.half_width(told), looks.gain(told)) if told < UNCOVERED else (1.0, 0.0)
+        if gain <= 0:
+            raise BudgetError(
+                "so much was told of these rows that an alarm would say nothing; open other weights with a wider "
+                "promise",
+                requested=1,
+                remaining=0,
+            )
+        return within, gain
+
+    def _beyond(self, run: SparseVector, gap: int) -> int:
+        """0 if the guess is near, else an alarm; where sides are told apart, 1 if it is too small, 2 if too large."""
+        if self.terms.looks is None:
+            return int(run.above(abs(gap)))
+        return 1 if run.above(gap) else 2 * run.above(-gap)
 
     def _draw(self, query: Region, turn: Paid) -> int:
         """The noisy answer of an update, drawn once: what the ledger has stands."""
@@ -224,13 +259,22 @@ class MultiplicativeWeights:
         sign = 1.0 if gap > 0 else -1.0
         eta = terms.eta
         if eta is None:
-            moved = max(terms.least_gap, abs(gap) - (terms.answer_reach + 1) / unit)
-            eta = projection(p, sign * moved, counting=query.is_counting)
-            self.potential -= 2 * moved**2 if not query.is_counting else _kl(p, sign * moved)
-        self.weights.tilt(query, sign * abs(eta))
+            self._move(query, sign, max(terms.least_gap, abs(gap) - (terms.answer_reach + 1) / unit))
+        else:
+            self._tilt(query, sign * abs(eta))
+        self._released[query.text] = min(1.0, max(0.0, steps / unit))
+
+    def _move(self, query: Region, sign: float, moved: float) -> None:
+        """Tilt the weights until the query has moved by what it is sure to be off."""
+        p = self.weights.fraction(query)
+        eta = projection(p, sign * moved, counting=query.is_counting)
+        self.potential -= 2 * moved**2 if not query.is_counting else _kl(p, sign * moved)
+        self._tilt(query, sign * abs(eta))
+
+    def _tilt(self, query: Region, eta: float) -> None:
+        self.weights.tilt(query, eta)
         self._updates += 1
         self._run = None
-        self._released[query.text] = min(1.0, max(0.0, steps / unit))
         self._lazy.clear()
 
     def _open(self, **wanted: Any) -> Paid:
@@ -252,6 +296,7 @@ class MultiplicativeWeights:
                     queries=self.queries,
                     key=key,
                     last=after + self.queries,
+                    tells=None if terms.looks is None else terms.looks.tells,
                 )
             except Stale:
                 room = 2 * room + 4
@@ -269,14 +314,17 @@ class MultiplicativeWeights:
                 remaining=0,
             )
         key = self._key("round", self._updates)
-        paid = session.pay("weights", f"weights {self._name!r} run", terms.event, key=key)
+        tells = None if terms.looks is None else terms.looks.tells
+        paid = session.pay("weights", f"weights {self._name!r} run", terms.event, key=key, tells=tells)
         if paid.outcome is None:
+            versions: dict[str, Version] = {"textbook": "lecture", "logistic": "logistic"}
             vector = SparseVector(
                 terms.threshold,
                 sensitivity=GRID,
                 epsilon=terms.run_epsilon,
                 hits=1,
-                version="lecture" if terms.version == "textbook" else "best",
+                version=versions.get(terms.version, "best"),
+                threshold_share=terms.threshold_share,
             )
             text = paid.record(json.dumps(vector.to_json()), secret=True)
         else:
@@ -305,32 +353,43 @@ class MultiplicativeWeights:
                     if told["factors"] is None
                     else factors(self.universe, json.loads(text))
                 )
-                steps = self._draw(query, turn) if turn.outcome is None else json.loads(turn.outcome)
-                self._update(query, int(steps))
+                if "gain" in told:
+                    self._move(query, _sign(told["above"]), told["gain"])
+                else:
+                    steps = self._draw(query, turn) if turn.outcome is None else json.loads(turn.outcome)
+                    self._update(query, int(steps))
             self._asked += 1
 
-    def _answer(self, query: Region, value: float, words: str, rho: float) -> Answer:
+    def _answer(self, query: Region, value: float, words: str, within: float, rho: float = 0.0) -> Answer:
         # The numbers of a product, and the product after each of them but the first, move by half a step.
-        session, within = self._session, self.terms.within + (query.factors or 0) / GRID
-        promise = session.promise()
-        population = promise.population + promise.slack
-        half = within + population
+        session, moved, looks = self._session, (query.factors or 0) / GRID, self.terms.looks
+        if looks is None:
+            promise = session.promise()
+            noise, population, table = within + moved, promise.population + promise.slack, None
+        else:
+            # Settled weights are near the population by what was told of it, which says nothing of the table.
+            table = None if self.settled else looks.table_reach + moved
+            noise = within + moved if table is None else min(table, within + moved)
+            population = within + moved - noise
+        half = noise + population
         return Answer(
             question=f"fraction where {query.text}{'' if self.universe.is_complete else _INSIDE}",
             value=value,
             low=max(0.0, value - half),
             high=min(1.0, value + half),
             confidence=session.confidence,
-            noise=within,
+            noise=noise,
             sampling=0.0,
             population=population,
-            target=promise.target,
+            target=session._terms.target,
             rho=rho,
             epsilon=None,
             rows_read=0 if self.settled else session._terms.rows,
             mechanism="multiplicative-weights",
             explanation=f"{words} ({self.terms.version} version, {self._updates} of at most "
             f"{self.terms.updates} updates, {self.universe.size:,} cells)",
+            table_low=None if table is None else max(0.0, value - table),
+            table_high=None if table is None else min(1.0, value + table),
         )
 
     def _total(self, query: Region) -> int:
@@ -344,6 +403,11 @@ class MultiplicativeWeights:
 def weights_text(name: str, over: Universe, queries: int, within: float) -> str:
     """Weights in one line."""
     return f"weights {name!r} over {', '.join(over.columns)}: {queries:,} questions within {within:.3g}"
+
+
+def _sign(above: int) -> float:
+    """On which side of the guess an alarm was raised."""
+    return 1.0 if above == 1 else -1.0
 
 
 def _is_small(where: object, known: Region) -> bool:

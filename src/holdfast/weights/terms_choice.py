@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Unpack
 
 from holdfast.check import one_of, positive, printable, probability, whole
 from holdfast.errors import BudgetError, InputError, MechanismError
+from holdfast.ledger import UNCOVERED
 from holdfast.planning.keywords import Many
-from holdfast.planning.promise import next_promises, refuse_beyond_the_promise
+from holdfast.planning.promise import left_out_beta, next_promises, refuse_beyond_the_promise
 from holdfast.privacy.conversion import zcdp_to_approx
 from holdfast.privacy.event import Group
 from holdfast.privacy.filter import UNITS
@@ -23,6 +24,7 @@ from holdfast.weights.versions import (
     independent_within,
     lecture,
     lecture_within,
+    logistic,
     mwem_within,
     textbook,
     textbook_within,
@@ -31,7 +33,7 @@ from holdfast.weights.versions import (
 if TYPE_CHECKING:
     from holdfast.session.session import Session
 
-VERSIONS = ("best", "lecture", "textbook")
+VERSIONS = ("best", "logistic", "lecture", "textbook")
 _LEVELS = 40
 
 
@@ -93,7 +95,7 @@ def plan_weights(
     points: int,
     queries: int,
     *,
-    version: str,
+    version: str | None,
     within: float | None,
     rho: float | None,
     epsilon: float | None,
@@ -105,29 +107,41 @@ def plan_weights(
     The answers take the places of the session's promise that follow `after` (now: those already answered); their
     confidence holds in any earlier places as well, because these have larger shares.
 
-    "best" takes within=, or the budget of all updates (rho=, or epsilon= in a pure session); the others take
-    epsilon= and delta=.
+    "best" and "logistic" take within=, or the budget of all updates (rho=, or epsilon= in a pure session); the others
+    take epsilon= and delta=. Where none is named it is "logistic" in a session whose places the leave-out theorem
+    covers, whose `within` is then about the population; else "best".
     """
-    one_of("version", version, VERSIONS)
+    version = settled_version(session, version)
     delta = None if delta is None else probability("delta", delta)
     if session.currency == "gdp":
         raise MechanismError(
             "the sparse vector is not Gaussian noise, and this session is Gaussian-only; open another"
         )
     n, pure = session._terms.rows, session.currency == "pure"
-    failure = _failure(session, queries, session._answered if after is None else after)
+    after = session._answered if after is None else after
+    failure = _failure(session, queries, after)
     budget = epsilon if pure else rho
-    if version != "best":
+    if version not in ("best", "logistic"):
         if epsilon is None or within is not None or rho is not None:
             raise InputError(
                 f"expected epsilon= and delta= for the {version} version, got others; give these"
             )
         own = lecture if version == "lecture" else textbook
         terms = own(n, points, queries, positive("epsilon", epsilon), delta or 0.0, failure)
-    elif within is not None and rho is None and epsilon is None:
+    elif version == "logistic" and (within is None) != (budget is None):
+        most = (
+            session.left(session._moment())
+            if budget is None
+            else positive("epsilon" if pure else "rho", budget)
+        )
+        beta = left_out_beta(session._terms, after + 1, queries)
+        told = session._moment().table.information
+        width = None if within is None else probability("within", within)
+        terms = logistic(n, points, queries, beta, told, most=most, pure=pure, within=width)
+    elif version == "best" and within is not None and rho is None and epsilon is None:
         answer = "laplace" if pure else "gaussian"
         terms = best(n, points, queries, probability("within", within), failure, answer)
-    elif within is None and budget is not None:
+    elif version == "best" and within is None and budget is not None:
         # One person's rows cost as a group: rows_per_unit times epsilon, or its square times rho.
         amount = positive("epsilon" if pure else "rho", budget) / session._terms.rows_per_unit ** (
             1 if pure else 2
@@ -144,18 +158,33 @@ def plan_weights(
     return terms
 
 
+def settled_version(session: Session, version: str | None) -> str:
+    """The version that was named, or the one that fits the session. InputError for one that it cannot have."""
+    terms = session._terms
+    covered = terms.places is not None and session._moment().table.information < UNCOVERED
+    if version is None:
+        return "logistic" if covered else "best"
+    if one_of("version", version, VERSIONS) == "logistic" and not covered:
+        raise InputError(
+            "expected a session for the population that the leave-out theorem covers for version='logistic', got "
+            "another; take version='best'"
+        )
+    return version
+
+
 def price_weights(session: Session, columns: Sequence[str], *, queries: int, **how: Unpack[Many]) -> Price:
     """What all updates of `Session.multiplicative_weights` may cost; nothing is read and nothing charged."""
     cells = universe(session.schema, columns, how.get("edges"), nulls=how.get("nulls"))
     printable("name", how.get("name", "weights"))
     terms = plan_weights(
-        session, cells.points, whole("queries", queries), version=how.get("version", "best"),
+        session, cells.points, whole("queries", queries), version=how.get("version"),
         within=how.get("within"), rho=how.get("rho"), epsilon=how.get("epsilon"), delta=how.get("delta"),
     )  # fmt: skip
     each = cost_of(session, terms.event)
     question = f"weights over {', '.join(columns)} ({cells.size:,} cells)"
     explanation = (
-        f"{question}\nanswers {queries:,} questions within {terms.within:.4g} of the table; at most "
+        f"{question}\nanswers {queries:,} questions within {terms.within:.4g} of the "
+        f"{'table' if terms.looks is None else 'population'}; at most "
         f"{terms.updates:,} updates cost {each:.4g} each, the rest is free."
     )
     return Price(question, "multiplicative-weights", each * terms.updates, explanation, queries)
@@ -184,4 +213,10 @@ def _refuse_what_cannot_finish(session: Session, terms: WeightsTerms) -> None:
             "promise, or give the budget and take the width that it affords",
             requested=cost,
             remaining=left,
+        )
+    told, given = 0 if terms.looks is None else terms.updates * terms.looks.tells, session._terms.information
+    if given < UNCOVERED and told > given - session._moment().session.information:
+        raise BudgetError(
+            f"{terms.updates:,} updates may tell more than is left of the session's share of the meter; ask for a "
+            "wider promise, or open a larger share"
         )

@@ -1,4 +1,4 @@
-"""What private multiplicative weights promise, and what that takes: three versions, one record of terms.
+"""What private multiplicative weights promise, and what that takes: four versions, one record of terms.
 
 Letters: n rows, N points, k questions, alpha the certified error on the table, alpha0 the least true gap of
 an update, w how far the sparse vector's noise reaches, c the most updates. All noise is in steps of 1/GRID
@@ -19,6 +19,7 @@ from holdfast.mechanisms.values import round_down, round_up
 from holdfast.privacy.conversion import pure_to_zcdp
 from holdfast.privacy.event import Event, Gaussian, Laplace, PureMechanism, Sequence
 from holdfast.query.region import GRID
+from holdfast.weights.logistic_terms import Looks, logistic_terms
 
 _SHARES = [0.06 + 0.016 * i for i in range(25)]
 _ANSWER_PART = 0.02
@@ -31,6 +32,7 @@ class WeightsTerms:
 
     `threshold` and `answer_reach` are in steps, `answer_noise` is a variance ("gaussian") or a scale
     ("laplace") in steps. `eta` is the step of an update, or None for the projection on the certified gap.
+    In the "logistic" version no noisy answer follows an alarm, and `looks` has what its comparisons rest on.
     """
 
     version: str
@@ -44,10 +46,14 @@ class WeightsTerms:
     answer_noise: Fraction
     answer_reach: int
     eta: float | None = None
+    looks: Looks | None = None
+    threshold_share: float | None = None
 
     @property
     def event(self) -> Event:
         """What one update costs: a one-hit sparse vector, and the noisy answer that follows its hit."""
+        if self.looks is not None:
+            return PureMechanism(self.run_epsilon)
         noise: Event = Laplace(GRID, self.answer_noise)
         if self.answer == "gaussian":
             noise = Gaussian(GRID**2, self.answer_noise)
@@ -57,6 +63,8 @@ class WeightsTerms:
     def rho(self) -> float:
         """The most that all updates can cost, in rho."""
         own = float(self.answer_noise)
+        if self.looks is not None:
+            return self.updates * pure_to_zcdp(self.run_epsilon)
         answer = GRID**2 / (2 * own) if self.answer == "gaussian" else pure_to_zcdp(GRID / own)
         return self.updates * (pure_to_zcdp(self.run_epsilon) + answer)
 
@@ -65,6 +73,8 @@ class WeightsTerms:
         """The most that all updates can cost, in pure epsilon; infinite with Gaussian answers."""
         if self.answer == "gaussian":
             return math.inf
+        if self.looks is not None:
+            return self.updates * float(self.run_epsilon)
         return self.updates * float(self.run_epsilon + GRID / self.answer_noise)
 
     def to_json(self) -> dict[str, Any]:
@@ -74,7 +84,44 @@ class WeightsTerms:
     def from_json(saved: dict[str, Any]) -> WeightsTerms:
         numbers = ("run_epsilon", "answer_noise")
         fields: dict[str, Any] = {k: Fraction(v) if k in numbers else v for k, v in saved.items()}
+        fields["looks"] = fields["looks"] and Looks(**fields["looks"])
         return WeightsTerms(**fields)
+
+
+def logistic(
+    rows: int,
+    points: int,
+    questions: int,
+    failure: float,
+    told: int,
+    *,
+    most: float,
+    pure: bool,
+    within: float | None = None,
+) -> WeightsTerms:
+    """The version for the population, on the meter of the leave-out theorem: see `logistic_terms`.
+
+    Guarantee: with probability 1 - failure every answer is within `within` of the population while nobody else is told
+    anything of the rows, and within what it says in any case; at most c alarms are raised before the weights answer
+    everything by themselves. Reference: docs/theorems.md, Theorem 60.
+    Cost: c runs of one alarm each, charged when they begin; an alarm tells what a comparison tells.
+    """
+    plan = logistic_terms(rows, points, questions, failure, told, most=most, pure=pure, within=within)
+    return WeightsTerms(
+        "logistic",
+        plan.within,
+        plan.least_gain,
+        plan.alarms,
+        questions + plan.alarms,
+        round(plan.looks.threshold * rows * GRID),
+        plan.run_epsilon,
+        "none",
+        Fraction(0),
+        0,
+        None,
+        plan.looks,
+        plan.threshold_share,
+    )
 
 
 def best(
