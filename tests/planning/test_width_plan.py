@@ -67,4 +67,4 @@ def test_no_answer_reads_more_rows_than_the_caller_allows() -> None:
     table = hf.open({"x": [0, 1] * 50}, hf.Schema(x=hf.Integer(0, 1)))
     with pytest.raises(InputError, match="expected rows= with a plan"):
         table.session(epsilon=1.0, delta=1e-6, rows=10, target="table")
-    assert table.ledger.accounts() == []
+    assert list(table.ledger.accounts()) == []

@@ -36,7 +36,7 @@ CODES: dict[str, tuple[int, str]] = {
     ),
     "internal": (
         500,
-        "A fault of the gateway; if something was charged, asking again with the same key gives its answer without a second charge",
+        "A fault of the gateway; if something was charged, asking again is answered without a second charge",
     ),
 }
 """Code, status and title. No code, and nothing beside it, depends on a row of a table."""
