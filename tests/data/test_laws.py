@@ -73,6 +73,7 @@ def questions() -> list[Measurement]:
     rare = parse_predicate(
         "\"kind of \"\"thing\"\"\" IN ('it''s', 'ünï ☃') AND visit >= '2022-02-03'", SCHEMA
     )
+    quotient = parse_predicate("wide / age > 7e14 OR month(visit) = 2 OR (age / (age - 3)) IS NULL", SCHEMA)
     empty = parse_predicate("age IS NULL AND age > 3", SCHEMA)
     nulls = parse_predicate("income IS NULL OR wide < -5 OR visit IS NULL", SCHEMA)
     by_kind, by_age = grouping(SCHEMA, 'kind of "thing"'), grouping(SCHEMA, "age")
@@ -88,6 +89,16 @@ def questions() -> list[Measurement]:
         Statistic("mean", where, expression("income"), by=by_age),
         Statistic("mean", nulls, expression("wide")),
         Statistic("sum", rare, expression("least(income, 1000) - age")),
+        Statistic("mean", quotient, expression("income / (age - 60)"), by=by_kind),
+        Statistic(
+            "sum", Always(), expression("coalesce(floor(income / 7), age, 3) + year(visit) * week(visit)")
+        ),
+        Statistic(
+            "mean", Always(), expression("CASE WHEN dow(visit) > 4 THEN income WHEN insured THEN age END")
+        ),
+        Statistic(
+            "sum", where, expression("greatest(nullif(age, 50), day(visit), doy(visit) - quarter(visit))")
+        ),
     ]
     return [m for s in statistics for m in workload(s, SCHEMA, ROWS).measurements]
 

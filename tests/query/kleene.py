@@ -5,6 +5,7 @@ Nothing here knows of codes, canonical forms or NumPy. `None` is SQL's unknown.
 
 from __future__ import annotations
 
+import math
 import operator
 from fractions import Fraction
 from typing import Any
@@ -33,6 +34,17 @@ _OPERATIONS = {
     "greatest": lambda *values: max(values),
 }
 
+_PARTS = {
+    "year": lambda day: day.year,
+    "quarter": lambda day: (day.month + 2) // 3,
+    "month": lambda day: day.month,
+    "week": lambda day: day.isocalendar().week,
+    "day": lambda day: day.day,
+    "doy": lambda day: day.timetuple().tm_yday,
+    "dow": lambda day: day.isoweekday() % 7,
+    "isodow": lambda day: day.isoweekday(),
+}
+
 
 def sql(tree: Tree) -> str:
     """The tree as text, with more parentheses than needed."""
@@ -51,6 +63,17 @@ def sql(tree: Tree) -> str:
             return f"abs({sql(inner)})"
         case ("least" | "greatest" as name, parts):
             return f"{name}({', '.join(map(sql, parts))})"
+        case ("/", left, right):
+            return f"({sql(left)} / {sql(right)})"
+        case ("floor" | "coalesce" | "nullif" as name, parts):
+            return f"{name}({', '.join(map(sql, parts))})"
+        case ("part", part, name):
+            return f"{part}({always_quoted(name)})"
+        case ("case", branches, default):
+            whens = " ".join(f"WHEN {sql(when)} THEN {sql(value)}" for when, value in branches)
+            return f"CASE {whens}{f' ELSE {sql(default)}' if default else ''} END"
+        case ("missing", negated, inner):
+            return f"({sql(inner)}) IS {'NOT ' if negated else ''}NULL"
         case ("compare", op, left, right):
             return f"{sql(left)} {op} {sql(right)}"
         case ("between", negated, x, low, high):
@@ -92,6 +115,8 @@ def judge(tree: Tree, row: Row, schema: Schema) -> bool | None:
             return _not(found) if negated else found
         case ("null", negated, name):
             return (row[name] is None) != negated
+        case ("missing", negated, inner):
+            return (number(inner, row, schema) is None) != negated
         case ("is", negated, name, truth):
             return (row[name] is truth) != negated
         case ("and", parts):
@@ -114,6 +139,25 @@ def number(tree: Tree, row: Row, schema: Schema) -> Any:
         case ("number", text):
             exact = Fraction(text)
             return int(exact) if exact.denominator == 1 else float(exact)
+        case ("part", part, name):
+            return None if row[name] is None else _PARTS[part](row[name])
+        case ("case", branches, default):
+            value = next((v for when, v in branches if judge(when, row, schema) is True), default)
+            return None if value is None else number(value, row, schema)
+        case ("coalesce", parts):
+            return next((v for part in parts if (v := number(part, row, schema)) is not None), None)
+        case ("nullif", [first, second]):
+            one, other = number(first, row, schema), number(second, row, schema)
+            return None if one is None or one == other else one
+        case ("/", left, right):
+            above, below = number(left, row, schema), number(right, row, schema)
+            if above is None or not below:  # NULL, or zero
+                return None
+            found = above / below
+            return int(found) if not has_columns(tree) and found == int(found) else found
+        case ("floor", [inner]):
+            value = number(inner, row, schema)
+            return None if value is None else math.floor(value)
     operands = _operands(tree)
     values = [number(operand, row, schema) for operand in operands]
     if None in values:
@@ -127,19 +171,25 @@ def number(tree: Tree, row: Row, schema: Schema) -> Any:
 def is_real(tree: Tree, schema: Schema) -> bool:
     if tree[0] == "column":
         return isinstance(schema[tree[1]], Real)
+    if tree[0] in ("floor", "part"):
+        return False
+    if tree[0] == "/" and has_columns(tree):
+        return True
     if not has_columns(tree):
         return isinstance(number(tree, {}, schema), float)
     return any(is_real(part, schema) for part in _operands(tree))
 
 
 def has_columns(tree: Tree) -> bool:
-    return tree[0] == "column" or any(map(has_columns, _operands(tree)))
+    return tree[0] in ("column", "part", "case") or any(map(has_columns, _operands(tree)))
 
 
 def _operands(tree: Tree) -> list[Tree]:
     match tree:
-        case ("column" | "number", _):
+        case ("column" | "number", _) | ("part", _, _):
             return []
+        case ("case", branches, default):
+            return [*(value for _, value in branches), *([default] if default else [])]
         case (_, list() as parts):
             return parts
     return list(tree[1:])

@@ -93,6 +93,37 @@ arithmetic = st.recursive(
     max_leaves=4,
 )
 
+_moderate = st.sampled_from(["age", "small", "wide", "income", "rate"]).map(lambda name: ("column", name))
+_parts = st.tuples(
+    st.just("part"),
+    st.sampled_from(["year", "quarter", "month", "week", "day", "doy", "dow", "isodow"]),
+    st.sampled_from(_DATES),
+)
+_when = st.one_of(
+    st.tuples(st.just("compare"), _OPS, _moderate, _small_numbers),
+    st.tuples(st.just("compare"), st.just("="), st.just(("column", "smoker")), st.just(("text", "yes"))),
+    st.tuples(st.just("null"), st.booleans(), st.sampled_from(["small", "income"])),
+    st.just(("not", ("column", "insured"))),
+)
+richer = st.recursive(
+    _moderate | _small_numbers | _parts,
+    lambda inner: st.one_of(
+        st.tuples(st.sampled_from("+-*/"), inner, inner),
+        st.tuples(st.just("/"), inner, st.just(("column", "small"))),
+        st.tuples(st.just("floor"), st.lists(inner, min_size=1, max_size=1)),
+        st.tuples(st.just("coalesce"), st.lists(inner, min_size=1, max_size=3)),
+        st.tuples(st.just("nullif"), st.lists(inner, min_size=2, max_size=2)),
+        st.tuples(
+            st.just("case"),
+            st.lists(st.tuples(_when, inner), min_size=1, max_size=3),
+            st.none() | inner,
+        ),
+        st.tuples(st.sampled_from(["least", "greatest"]), st.lists(inner, min_size=1, max_size=3)),
+    ),
+    max_leaves=5,
+)
+"""Arithmetic that may be NULL where no column is: divisions, CASE and its kin; and parts of dates."""
+
 _labels = st.sampled_from(SCHEMA["smoker"].labels).map(lambda text: ("text", text))
 _equality = st.sampled_from(["=", "<>"])
 _smoker, _insured = st.just(("column", "smoker")), st.just(("column", "insured"))
@@ -116,6 +147,9 @@ leaves = st.one_of(
     st.tuples(st.just("between"), st.booleans(), _dates, _days, _days),
     st.tuples(st.just("in"), st.booleans(), _dates, st.lists(_days, min_size=1, max_size=3)),
     st.tuples(st.just("null"), st.booleans(), st.sampled_from(list(SCHEMA))),
+    st.tuples(st.just("compare"), _OPS, richer, _numbers),
+    st.tuples(st.just("compare"), _OPS, richer, richer),
+    st.tuples(st.just("missing"), st.booleans(), richer),
     _truths,
 )
 

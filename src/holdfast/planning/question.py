@@ -327,7 +327,7 @@ def _where(text: str | None, schema: Schema) -> Predicate:
 
 
 def _aggregate(schema: Schema, aggregate: Aggregate, where: Predicate, by: Groups | None) -> Statistic:
-    value = aggregate.expression
+    value, where = aggregate.expression, conjunction(where, aggregate.where)
     if aggregate.kind == "count":
         present = [NotNull(value.name)] if isinstance(value, Column) else []
         return Statistic("count", conjunction(where, *present), None, by, over=_over(schema))

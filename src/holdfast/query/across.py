@@ -20,6 +20,7 @@ from holdfast.query.quick_parser import plain_names
 from holdfast.query.scan import check_length, is_word, split
 from holdfast.query.schema import Schema
 from holdfast.query.select import Select, parse_select
+from holdfast.query.synonyms import respelt
 from holdfast.query.unit_schema import RowSchema, UnitSchema
 
 _JOINS = frozenset(["join", "inner join", "inner"])
@@ -52,10 +53,12 @@ def _names(text: str) -> list[str]:
     plain = plain_names(text)
     if plain is not None:
         return plain
+    pieces = folded(respelt(split(text)), text)
     return [
         piece.text
-        for piece in folded(split(text), text)
-        if piece.quote not in ("'", FOLDED) and (piece.quote or is_word(piece))
+        for piece, follower in zip(pieces, [*pieces[1:], None], strict=True)
+        if piece.quote not in ("'", FOLDED)
+        and (piece.quote or (is_word(piece) and (follower is None or follower.sign != "(")))
     ]
 
 

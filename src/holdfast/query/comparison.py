@@ -12,11 +12,15 @@ import numpy as np
 
 from holdfast.check import near
 from holdfast.errors import QueryError
+from holdfast.query import calendar
 from holdfast.query import expression as arithmetic
+from holdfast.query.canonical import constant
 from holdfast.query.column import Boolean, Category, Date, Integer, Real, Text
 from holdfast.query.dictionary import normal
-from holdfast.query.expression import Add, Column, Constant, Expression, Negate, Subtract, constant
+from holdfast.query.expression import Add, Column, Constant, Expression, Negate, Subtract
+from holdfast.query.like import like
 from holdfast.query.predicate import Compare, Never, NotNull, Predicate, TextTest, among, conjunction
+from holdfast.query.presence import known, tabulated
 from holdfast.query.ranges import Ranges, after, before, complement, domain, union
 from holdfast.query.reading import day_of
 from holdfast.query.schema import Schema
@@ -27,10 +31,6 @@ Operand: TypeAlias = Expression | Fraction | str | bool
 
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
-TABULATED = 1024
-"""A condition on one Integer column with at most this many values is tabulated into a set of codes."""
-_MAX_PIECES = 8
-
 TESTS: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -73,7 +73,7 @@ def comparison(op: str, left: Operand, right: Operand, schema: Schema) -> Predic
     if arithmetic.is_integer(left, schema):
         return _whole(op, left, number, schema)
     bound = _nearest(number)
-    return _folded(_pieces(op, bound, *map(float, ranges)), ranges, left) or _kept(
+    return _folded(_pieces(op, bound, *map(float, ranges)), ranges, left, schema) or _kept(
         op, left, constant(bound), schema
     )
 
@@ -142,6 +142,22 @@ def text_pattern(test: str, name: str, pattern: str, positive: bool) -> Predicat
     return TextTest(name, test if positive else f"NOT {test}", pattern)
 
 
+def label_pattern(test: str, name: str, pattern: str, positive: bool, kind: Category) -> Predicate:
+    """The declared labels that match, which are public: name IN (those). Of NULL neither it nor its NOT is true."""
+    matches = like(pattern) if test == "LIKE" else lambda label: label.startswith(pattern)
+    codes = [code for code, label in enumerate(kind.labels) if matches(label) == positive]
+    return among(name, union((code, code) for code in codes), kind)
+
+
+def truncated_day(op: str, part: str, name: str, right: Operand, schema: Schema) -> Predicate:
+    """date_trunc(part, name) op a date: the days whose year, month or week begins on such a one."""
+    kind, day = schema[name], _day(right, name)
+    assert isinstance(kind, Date)
+    begins = calendar.begin(part, np.arange(kind.lo, kind.hi + 1, dtype=np.int64))
+    codes = np.flatnonzero(TESTS[op](begins, day))
+    return among(name, union((int(code), int(code)) for code in codes), kind)
+
+
 def text_length(op: str, name: str, right: Operand, kind: Text) -> Predicate:
     """length(name) op right."""
     number = _number(right, f"length({quoted(name)}) is a number")
@@ -174,11 +190,11 @@ def _two(op: str, left: Expression, right: Expression, schema: Schema) -> Predic
     if isinstance(lo, float) or isinstance(low, float):  # the sides will meet as floats, after rounding
         lo, hi, low, high = map(float, (lo, hi, low, high))
     if left == right or lo == hi == low == high:
-        return _present(left, right) if op in ("<=", "=") else Never()
+        return known(left, right, schema=schema) if op in ("<=", "=") else Never()
     if hi < low:
-        return _present(left, right) if op != "=" else Never()
+        return known(left, right, schema=schema) if op != "=" else Never()
     if high < lo:
-        return _present(left, right) if op == "<>" else Never()
+        return known(left, right, schema=schema) if op == "<>" else Never()
     return _kept(op, left, right, schema)
 
 
@@ -195,7 +211,7 @@ def _whole(op: str, left: Expression, number: Fraction, schema: Schema) -> Predi
             return comparison(FLIPPED[op], Subtract(second, first), -number, schema)
     lo, hi = map(int, arithmetic.range(left, schema))
     pieces = _whole_pieces(op, number, lo, hi)
-    if (folded := _folded(pieces, (lo, hi), left)) is not None:
+    if (folded := _folded(pieces, (lo, hi), left, schema)) is not None:
         return folded
     start, end = int(pieces[0][0]), int(pieces[0][1])
     if len(pieces) == 2:
@@ -212,29 +228,17 @@ def _whole(op: str, left: Expression, number: Fraction, schema: Schema) -> Predi
 
 
 def _kept(op: str, left: Expression, right: Expression, schema: Schema) -> Predicate:
-    """A comparison node; on one small Integer column the set of codes instead."""
-    names = arithmetic.columns(left) | arithmetic.columns(right)
-    name = next(iter(names))
-    kind = schema[name]
-    if len(names) == 1 and isinstance(kind, Integer) and kind.codes <= TABULATED:
-        values = {name: np.arange(kind.lo, kind.hi + 1, dtype=np.int64)}
-        true = TESTS[op](arithmetic.compute(left, values), arithmetic.compute(right, values))
-        pieces = union((int(code), int(code)) for code in np.flatnonzero(true))
-        if len(pieces) <= _MAX_PIECES:
-            return among(name, pieces, kind)
-    return Compare(op, left, right)
+    """A comparison node; on one small column the set of codes instead."""
+    return tabulated(Compare(op, left, right), schema)
 
 
-def _folded(pieces: Ranges, bounds: tuple[float, float], left: Expression) -> Predicate | None:
+def _folded(
+    pieces: Ranges, bounds: tuple[float, float], left: Expression, schema: Schema
+) -> Predicate | None:
     """What the declared range alone decides."""
     if not pieces:
         return Never()
-    return _present(left) if pieces == (bounds,) else None
-
-
-def _present(*sides: Expression) -> Predicate:
-    names = frozenset().union(*map(arithmetic.columns, sides))
-    return conjunction(*map(NotNull, names))
+    return known(left, schema=schema) if pieces == (bounds,) else None
 
 
 def _pieces(op: str, bound: float, lo: float, hi: float) -> Ranges:

@@ -7,7 +7,7 @@ alone. Every part is evaluated on every row; there is no short cut that depends 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,8 +18,21 @@ from holdfast.query import expression as arithmetic
 from holdfast.query.column import Real
 from holdfast.query.comparison import TESTS
 from holdfast.query.dictionary import texts_of
-from holdfast.query.expression import Expression
-from holdfast.query.predicate import Always, And, Compare, In, IsNull, Never, NotNull, Or, Predicate, TextTest
+from holdfast.query.expression import Case, Divide, Expression
+from holdfast.query.predicate import (
+    Always,
+    And,
+    Compare,
+    In,
+    IsNull,
+    Never,
+    NotNull,
+    Or,
+    Predicate,
+    Present,
+    TextTest,
+)
+from holdfast.query.presence import is_partial
 from holdfast.query.ranges import domain
 from holdfast.query.schema import Schema
 
@@ -63,6 +76,9 @@ def _compiled(predicate: Predicate, schema: Schema) -> Test:
             return _compare(predicate, schema)
         case TextTest():
             return _text(predicate, schema)
+        case Present(value, negated):
+            missing = _missing(value, schema)
+            return missing if negated else lambda block: ~missing(block)
         case And(parts):
             return _joined([_compiled(part, schema) for part in parts], np.logical_and)
         case Or(parts):
@@ -76,17 +92,73 @@ def compile_expression(expression: Expression, schema: Schema) -> Values:
     Where NULL, the value is of no meaning. `null` is None if the expression has no columns. The values may be
     the block's own array: do not write to them.
     """
-    names = sorted(arithmetic.columns(expression))
-    readers = {name: _reader(name, schema) for name in names}
-    nulls = [_null(name, schema) for name in names]
+    computed, missing = _computed(expression, schema), _missing(expression, schema)
+    if not arithmetic.columns(expression):
+        return lambda block: (np.full(_rows(block), computed(block)), None)
+    return lambda block: (_long(computed(block), block), missing(block))
 
-    def values(block: Block) -> tuple[NDArray[Any], Mask | None]:
-        found = arithmetic.compute(expression, {name: read(block) for name, read in readers.items()})
-        if not nulls:
-            return np.full(_rows(block), found), None
-        return found, reduce(np.logical_or, [null(block) for null in nulls])
+
+def _computed(expression: Expression, schema: Schema) -> Callable[[Block], Any]:
+    """Its values; of no meaning where it is NULL, and a single number where it reads no column."""
+    readers: dict[str | Case, Callable[[Block], Any]] = {
+        name: _reader(name, schema) for name in sorted(arithmetic.strict(expression))
+    }
+    for case in arithmetic.cases(expression):
+        readers[case] = _case(case, schema)
+    return lambda block: arithmetic.compute(expression, {leaf: read(block) for leaf, read in readers.items()})
+
+
+def _case(case: Case, schema: Schema) -> Callable[[Block], NDArray[Any]]:
+    """From the last branch to the first; every one of them is computed on every row."""
+    branches = [(_compiled(when, schema), _computed(value, schema)) for when, value in case.branches]
+    default = None if case.default is None else _computed(case.default, schema)
+    kind = np.int64 if arithmetic.is_integer(case, schema) else np.float64
+
+    def values(block: Block) -> NDArray[Any]:
+        found = np.full(_rows(block), 0 if default is None else default(block), dtype=kind)
+        for test, value in reversed(branches):
+            found = np.where(test(block), value(block), found)
+        return found
 
     return values
+
+
+def _missing(expression: Expression, schema: Schema) -> Test:
+    """Where it is NULL."""
+    nulls = [_null(name, schema) for name in sorted(arithmetic.strict(expression))]
+    nulls += [test for part in _partial(expression, schema) for test in (_unsettled(part, schema),)]
+    if not nulls:
+        return lambda block: np.zeros(_rows(block), dtype=np.bool_)
+    return _joined(nulls, np.logical_or)
+
+
+def _partial(expression: Expression, schema: Schema) -> list[Case | Divide]:
+    """The parts of it that may be NULL where none of its strict columns is; those of a CASE are its own."""
+    own = [expression] if isinstance(expression, Case | Divide) and is_partial(expression, schema) else []
+    below = () if isinstance(expression, Case) else arithmetic.children(expression)
+    return own + [part for operand in below for part in _partial(operand, schema)]
+
+
+def _unsettled(part: Case | Divide, schema: Schema) -> Test:
+    """Where a divisor is zero, or the branch that applies has no value."""
+    if isinstance(part, Divide):
+        divisor = _computed(part.right, schema)
+        return lambda block: _long(divisor(block) == 0, block)
+    branches = [(_compiled(when, schema), _missing(value, schema)) for when, value in part.branches]
+    default = None if part.default is None else _missing(part.default, schema)
+
+    def missing(block: Block) -> Mask:
+        found = np.ones(_rows(block), dtype=np.bool_) if default is None else default(block)
+        for test, null in reversed(branches):
+            found = np.where(test(block), null(block), found)
+        return found
+
+    return missing
+
+
+def _long(values: Any, block: Block) -> NDArray[Any]:
+    """One value a row, also where it is the same for all."""
+    return np.full(_rows(block), values) if np.ndim(values) == 0 else values
 
 
 def _rows(block: Block) -> int:
@@ -189,17 +261,13 @@ def _within_floats(codes: Callable[[Block], NDArray[Any]], lo: float, hi: float,
 
 def _compare(predicate: Compare, schema: Schema) -> Test:
     check = TESTS[predicate.op]
-    left, right = predicate.left, predicate.right
-    names = sorted(arithmetic.columns(left) | arithmetic.columns(right))
-    readers = {name: _reader(name, schema) for name in names}
-    nulls = [_null(name, schema) for name in names]
+    left, right = (_computed(side, schema) for side in (predicate.left, predicate.right))
+    sides = [side for side in (predicate.left, predicate.right) if arithmetic.columns(side)]
+    missing = _joined([_missing(side, schema) for side in sides], np.logical_or)
 
     def test(block: Block) -> Mask:
-        values = {name: read(block) for name, read in readers.items()}
-        true: Mask = check(arithmetic.compute(left, values), arithmetic.compute(right, values))
-        for null in nulls:
-            true &= ~null(block)
-        return true
+        true: Mask = check(left(block), right(block))
+        return true & ~missing(block)
 
     return test
 

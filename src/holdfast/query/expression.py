@@ -1,28 +1,31 @@
 """Arithmetic on columns: a frozen tree, total on the declared ranges.
 
-An expression over Integer columns is exact in int64; one that touches a Real or a decimal constant is
-float64. It is NULL where any of its columns is. `range` refuses what could overflow, before any row is read.
-The small constructors (`add`, `multiply`, ...) put equal expressions into equal form: constants are worked
-out first, and one that comes out whole is a whole number.
+An expression over Integer columns is exact in int64; one that touches a Real, a decimal constant or a division is
+float64. It is NULL where any of its operands is, where a divisor is zero, and where no branch of a CASE applies
+(`holdfast.query.presence`). `range` refuses what could overflow, before any row is read.
+`holdfast.query.canonical` makes it.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import reduce
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from holdfast.errors import QueryError
+from holdfast.query import calendar
 from holdfast.query.column import INTEGER_LIMIT, Boolean, Category, Date, Real, Text
 from holdfast.query.schema import Schema
 from holdfast.query.wording import quoted
+
+if TYPE_CHECKING:
+    from holdfast.query.predicate import Predicate
 
 
 class _Written:
@@ -84,26 +87,86 @@ class Greatest(_Written):
     operands: tuple[Expression, ...]
 
 
-Expression: TypeAlias = Column | Constant | Add | Subtract | Multiply | Negate | Absolute | Least | Greatest
+@dataclass(frozen=True, slots=True)
+class Divide(_Written):
+    """The quotient in float64; NULL where the divisor is zero."""
+
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Floor(_Written):
+    """The greatest whole number that is not larger."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class DatePart(_Written):
+    """A part of a date as a whole number: its year, its month, its day of the week (`holdfast.query.calendar`)."""
+
+    part: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Case(_Written):
+    """The value of the first branch whose condition is true; else the default; NULL where there is none."""
+
+    branches: tuple[tuple[Predicate, Expression], ...]
+    default: Expression | None
+
+
+NULL = Case((), None)
+"""What is NULL on every row."""
+
+
+Expression: TypeAlias = (
+    Column | Constant | Add | Subtract | Multiply | Negate | Absolute | Least | Greatest
+    | Divide | Floor | DatePart | Case
+)  # fmt: skip
 
 
 def children(expression: Expression) -> tuple[Expression, ...]:
     """The operands, left to right."""
     match expression:
-        case Add(left, right) | Subtract(left, right) | Multiply(left, right):
+        case Add(left, right) | Subtract(left, right) | Multiply(left, right) | Divide(left, right):
             return left, right
-        case Negate(operand) | Absolute(operand):
+        case Negate(operand) | Absolute(operand) | Floor(operand):
             return (operand,)
         case Least(operands) | Greatest(operands):
             return operands
+        case Case(branches, default):
+            return tuple(v for v in (*(value for _, value in branches), default) if v not in (None, NULL))
     return ()
 
 
 def columns(expression: Expression) -> frozenset[str]:
     """The names of the columns it reads."""
-    if isinstance(expression, Column):
+    found = strict(expression)
+    for case in cases(expression):
+        from holdfast.query import predicate  # which is made of expressions
+
+        found = found.union(*(predicate.columns(condition) for condition, _ in case.branches))
+        found = found.union(*map(columns, children(case)))
+    return found
+
+
+def strict(expression: Expression) -> frozenset[str]:
+    """The columns whose NULL makes it NULL, whatever else the row holds: all that stand outside a CASE."""
+    if isinstance(expression, Column | DatePart):
         return frozenset((expression.name,))
-    return frozenset().union(*map(columns, children(expression)))
+    if isinstance(expression, Case):
+        return frozenset()
+    return frozenset().union(*map(strict, children(expression)))
+
+
+def cases(expression: Expression) -> frozenset[Case]:
+    """The CASEs in it that stand in no other."""
+    if isinstance(expression, Case):
+        return frozenset((expression,))
+    return frozenset().union(*map(cases, children(expression)))
 
 
 def height(expression: Expression) -> int:
@@ -134,17 +197,26 @@ def range(
             found: tuple[float, float] = column.lo, column.hi
         case Constant(value):
             found = (value, value)
+        case DatePart(part, name):
+            kind = schema[name]
+            assert isinstance(kind, Date)  # the parser has seen to it
+            found = calendar.bounds(part, kind)
         case _:
             operands = children(expression)
+            if not operands:
+                raise QueryError("it is always NULL, so there is nothing to ask; give it a value somewhere")
             for operand in operands:
                 if isinstance(operand, Column) and isinstance(schema[operand.name], Date):
                     raise QueryError(
                         f"{operand.name} is a date column and has no arithmetic; compare it instead"
                     )
             parts = [range(operand, schema, known) for operand in operands]
-            if any(isinstance(bound, float) for part in parts for bound in part):
-                parts = [(float(lo), float(hi)) for lo, hi in parts]
-            found = _interval(expression, parts)
+            if isinstance(expression, Divide):
+                found = _quotient(expression, *parts)
+            else:
+                if any(isinstance(bound, float) for part in parts for bound in part):
+                    parts = [(float(lo), float(hi)) for lo, hi in parts]
+                found = _interval(expression, parts)
     lo, hi = found
     if isinstance(lo, int):
         if lo < -INTEGER_LIMIT or hi > INTEGER_LIMIT:
@@ -165,14 +237,27 @@ def is_integer(expression: Expression, schema: Schema) -> bool:
             return not isinstance(schema[name], Real)
         case Constant(value):
             return isinstance(value, int)
+        case Divide():
+            return False
+        case Floor():
+            return True
     return all(is_integer(operand, schema) for operand in children(expression))
 
 
-def compute(expression: Expression, values: Mapping[str, Any]) -> Any:
-    """The values, from each column's values as an int64 or float64 array."""
+def compute(expression: Expression, values: Mapping[str | Case, Any]) -> Any:
+    """The values, from each column's values as an int64 or float64 array, and those of each CASE."""
     match expression:
         case Column(name):
             return values[name]
+        case Case():
+            return values[expression]
+        case DatePart(part, name):
+            return calendar.compute(part, values[name])
+        case Divide(left, right):
+            divisor = compute(right, values)
+            return np.divide(compute(left, values), np.where(divisor == 0, 1, divisor), dtype=np.float64)
+        case Floor(operand):
+            return np.nan_to_num(np.floor(compute(operand, values))).astype(np.int64)
         case Constant(value):
             return value
         case Add(left, right):
@@ -206,6 +291,17 @@ def text(expression: Expression) -> str:
             return f"{text(left)} - {_factor(right)}"
         case Multiply(left, right):
             return f"{_factor(left)} * {_atom(right)}"
+        case Divide(left, right):
+            return f"{_factor(left)} / {_atom(right)}"
+        case Floor(operand):
+            return f"floor({text(operand)})"
+        case DatePart(part, name):
+            return f"{part}({quoted(name)})"
+        case Case((), None):
+            return "NULL"
+        case Case(branches, default):
+            whens = "".join(f" WHEN {condition} THEN {text(value)}" for condition, value in branches)
+            return f"CASE{whens}{'' if default is None else f' ELSE {text(default)}'} END"
         case Negate(operand):
             return f"-{_atom(operand)}"
         case Absolute(operand):
@@ -214,110 +310,6 @@ def text(expression: Expression) -> str:
             return f"least({', '.join(map(text, operands))})"
         case Greatest(operands):
             return f"greatest({', '.join(map(text, operands))})"
-
-
-def order(expression: Expression) -> tuple[bool, int, str]:
-    """The place of an operand: tall ones first, constants last."""
-    return isinstance(expression, Constant), -height(expression), text(expression)
-
-
-def constant(value: int | float | Fraction) -> Constant:
-    """A number in its one form."""
-    whole = int(value)
-    if value == whole and -INTEGER_LIMIT <= whole <= INTEGER_LIMIT:
-        return Constant(whole)
-    try:
-        return Constant(float(value))
-    except OverflowError:
-        raise QueryError("the number is too large for arithmetic; write a smaller one") from None
-
-
-def add(left: Expression, right: Expression) -> Expression:
-    """left + right. The order of two operands is free, in float64 too."""
-    if isinstance(left, Constant) and isinstance(right, Constant):
-        return _folded(Add(left, right), left.value + right.value)
-    left, right = sorted((left, right), key=order)
-    if right == Constant(0):
-        return left
-    if isinstance(right, Negate):
-        return subtract(left, right.operand)
-    if isinstance(left, Negate):
-        return subtract(right, left.operand)
-    return Add(left, right)
-
-
-def subtract(left: Expression, right: Expression) -> Expression:
-    """left - right. Taking a constant away is adding its opposite."""
-    if isinstance(right, Constant):
-        return add(left, Constant(-right.value))
-    if isinstance(right, Negate):
-        return add(left, right.operand)
-    return negate(right) if left == Constant(0) else Subtract(left, right)
-
-
-def multiply(left: Expression, right: Expression) -> Expression:
-    """left * right. The order of two operands is free, in float64 too."""
-    if isinstance(left, Constant) and isinstance(right, Constant):
-        return _folded(Multiply(left, right), left.value * right.value)
-    left, right = sorted((left, right), key=order)
-    if right == Constant(1):
-        return left
-    return negate(left) if right == Constant(-1) else Multiply(left, right)
-
-
-def negate(operand: Expression) -> Expression:
-    """-operand."""
-    match operand:
-        case Constant(value):
-            return Constant(-value)
-        case Negate(inner):
-            return inner
-        case Subtract(left, right):
-            return subtract(right, left)
-    return Negate(operand)
-
-
-def absolute(operand: Expression) -> Expression:
-    """abs(operand)."""
-    match operand:
-        case Constant(value):
-            return Constant(abs(value))
-        case Negate(inner):
-            return absolute(inner)
-        case Absolute():
-            return operand
-    return Absolute(operand)
-
-
-def least(operands: tuple[Expression, ...]) -> Expression:
-    """The least of the operands."""
-    return _extreme(Least, operands, min)
-
-
-def greatest(operands: tuple[Expression, ...]) -> Expression:
-    """The greatest of the operands."""
-    return _extreme(Greatest, operands, max)
-
-
-def _extreme(
-    node: type[Least] | type[Greatest], operands: tuple[Expression, ...], pick: Callable[..., Any]
-) -> Expression:
-    flat: set[Expression] = set()
-    for operand in operands:
-        flat.update(operand.operands if isinstance(operand, node) else (operand,))
-    constants = [operand.value for operand in flat if isinstance(operand, Constant)]
-    rest = sorted((operand for operand in flat if not isinstance(operand, Constant)), key=order)
-    # least(x, 1.5) is float64 even where x wins, so only numbers of one kind may be folded into one.
-    folded = [pick(same) for kind in (int, float) if (same := [c for c in constants if type(c) is kind])]
-    chosen = (*rest, *map(Constant, [pick(folded)] if not rest and folded else folded))
-    return chosen[0] if len(chosen) == 1 else node(chosen)
-
-
-def _folded(expression: Expression, value: int | float) -> Expression:
-    """A constant, unless it is too large: then `range` shall find and refuse it."""
-    if isinstance(value, int):
-        return Constant(value) if abs(value) <= INTEGER_LIMIT else expression
-    return constant(value) if math.isfinite(value) else expression
 
 
 def _interval(node: Expression, parts: list[tuple[float, float]]) -> tuple[float, float]:
@@ -336,7 +328,32 @@ def _interval(node: Expression, parts: list[tuple[float, float]]) -> tuple[float
             return (lo * 0 if lo <= 0 <= hi else min(abs(lo), abs(hi))), max(abs(lo), abs(hi))
         case Least():
             return min(p[0] for p in parts), min(p[1] for p in parts)
+        case Case():
+            return min(p[0] for p in parts), max(p[1] for p in parts)
+        case Floor():
+            return math.floor(lo), math.floor(hi)
     return max(p[0] for p in parts), max(p[1] for p in parts)
+
+
+def _quotient(
+    node: Divide, dividend: tuple[float, float], divisor: tuple[float, float]
+) -> tuple[float, float]:
+    """Between the corners, on either side of zero."""
+    low, high = divisor
+    if low <= 0 <= high and isinstance(low, float):
+        raise QueryError(
+            f"{node} has no bound, since its divisor may be as near to 0 as you like; divide by "
+            f"greatest({node.right}, 0.1), or by whatever is the least that counts"
+        )
+    sides = (
+        [(a, b) for a, b in ((low, min(high, -1)), (max(low, 1), high)) if a <= b]
+        if low <= 0 <= high
+        else [divisor]
+    )
+    if not sides:
+        raise QueryError(f"{node} divides by what is always 0, so it is always NULL; there is nothing to ask")
+    corners = [float(above) / float(below) for above in dividend for side in sides for below in side]
+    return min(corners), max(corners)
 
 
 def _is_square(product: Multiply) -> bool:
@@ -352,11 +369,11 @@ def _factors(expression: Expression) -> list[Expression]:
 
 def _factor(expression: Expression) -> str:
     """As an operand on the right of + or -, or on the left of *."""
-    bare = isinstance(expression, Multiply)
+    bare = isinstance(expression, Multiply | Divide)
     return text(expression) if bare else _atom(expression)
 
 
 def _atom(expression: Expression) -> str:
     negative = isinstance(expression, Constant) and expression.value < 0
-    bare = isinstance(expression, Column | Constant | Absolute | Least | Greatest)
+    bare = not isinstance(expression, Add | Subtract | Multiply | Divide | Negate)
     return text(expression) if bare and not negative else f"({text(expression)})"

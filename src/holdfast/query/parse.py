@@ -12,13 +12,26 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from holdfast.errors import InputError, QueryError
+from holdfast.query import canonical
 from holdfast.query import expression as arithmetic
-from holdfast.query.column import INTEGER_LIMIT, Boolean, Text
-from holdfast.query.comparison import FLIPPED, NEGATED, Operand, comparison, text_length, text_pattern
-from holdfast.query.expression import Column, Expression, constant
+from holdfast.query.calendar import PARTS, TRUNCATED
+from holdfast.query.canonical import constant
+from holdfast.query.column import INTEGER_LIMIT, Boolean, Category, Date, Text
+from holdfast.query.comparison import (
+    FLIPPED,
+    NEGATED,
+    Operand,
+    comparison,
+    label_pattern,
+    text_length,
+    text_pattern,
+    truncated_day,
+)
+from holdfast.query.expression import NULL, Column, DatePart, Expression
 from holdfast.query.predicate import Always, IsNull, Never, NotNull, Predicate, conjunction, disjunction
+from holdfast.query.presence import absent, known
 from holdfast.query.quick_parser import plain_predicate
-from holdfast.query.scan import MAX_DEPTH, MAX_TERMS, MAX_TEXT, Token, scan
+from holdfast.query.scan import MAX_DEPTH, MAX_TERMS, MAX_TEXT, OURS, Token, scan
 from holdfast.query.schema import Schema
 from holdfast.query.wording import quoted
 
@@ -30,9 +43,10 @@ MAX_OPERATIONS = 64
 _CACHED_TEXT = 4096
 COMPARISONS = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">=", "eq": "=", "neq": "<>"}
 _OPERATIONS: dict[str, Callable[[Expression, Expression], Expression]] = {
-    "add": arithmetic.add,
-    "sub": arithmetic.subtract,
-    "mul": arithmetic.multiply,
+    "add": canonical.add,
+    "sub": canonical.subtract,
+    "mul": canonical.multiply,
+    "div": canonical.divide,
 }
 _PATTERNS = {"like": "LIKE", "startswith": "starts_with"}
 _CONTENT = ("column", "name", "number", "string")
@@ -128,7 +142,9 @@ class Converter:
             source = known.get(token.kind, token.source)
             # sqlglot sees the grammar only: a name or a value is the number of its token. So is the column
             # number, because that is what a ParseError reports.
-            word = str(place) if token.kind in _CONTENT else token.value
+            # Functions of our own are not sqlglot's, which has ideas about some of them.
+            own = "_" if token.kind == "function" and token.value in OURS else ""
+            word = str(place) if token.kind in _CONTENT else own + token.value
             raw.append(lexer.Token(source, word, 1, place, token.start, token.start))
         try:
             parser = Dialect.get_or_raise(None).parser()
@@ -174,6 +190,8 @@ class Converter:
             if not isinstance(self.schema[name], Boolean):
                 raise self.refusal(f"{quoted(name)} is not a condition; compare it with something", node)
             return comparison("=", Column(name), positive, self.schema)
+        if key == "case":
+            raise self.refusal("CASE gives a number here; compare it with one", node)
         raise self.refusal("expected a condition here", node)
 
     def number(self, node: Node) -> Expression:
@@ -190,18 +208,22 @@ class Converter:
         return found
 
     def _pattern(self, test: str, node: Node, positive: bool) -> Predicate:
-        name, pattern = self._text_column(node.this, test), _bare(node.expression)
+        name, pattern = self._text_column(node.this, test, (Text, Category)), _bare(node.expression)
         if pattern.key != "literal" or not pattern.is_string:
             raise self.refusal(f"{test} needs a text in quotes", node)
         # sqlglot's newer releases keep the NOT of NOT LIKE inside.
         inverse = bool(node.args.get("negate"))
-        return text_pattern(test, name, self.token(pattern).value, positive != inverse)
+        wanted, kind = self.token(pattern).value, self.schema[name]
+        if isinstance(kind, Category):
+            return label_pattern(test, name, wanted, positive != inverse, kind)
+        return text_pattern(test, name, wanted, positive != inverse)
 
-    def _text_column(self, node: Node, test: str) -> str:
+    def _text_column(self, node: Node, test: str, kinds: tuple[type, ...] = (Text,)) -> str:
         node = _bare(node)
         name = self.name(node) if node.key == "column" else None
-        if name is None or not isinstance(self.schema[name], Text):
-            raise self.refusal(f"{test} applies to a text column only", node)
+        if name is None or not isinstance(self.schema[name], kinds):
+            among = "text or category" if Category in kinds else "text"
+            raise self.refusal(f"{test} applies to a {among} column only", node)
         return name
 
     def _compared(self, op: str, left: Node, right: Node, positive: bool) -> Predicate:
@@ -213,8 +235,10 @@ class Converter:
             assert isinstance(kind, Text)
             wanted = op if positive else NEGATED[op]
             return self._placed(lambda: text_length(wanted, name, number, kind), right)
-        sides = self._operand(left), self._operand(right)
         op = op if positive else NEGATED[op]
+        if (days := self._truncated(op, left, right)) is not None:
+            return days
+        sides = self._operand(left), self._operand(right)
         if isinstance(sides[0], Column):
             blamed = left if isinstance(sides[1], Expression) else right
         else:
@@ -224,7 +248,11 @@ class Converter:
     def _is(self, node: Node, positive: bool) -> Predicate:
         subject, state = _bare(node.this), node.expression.key
         if subject.key != "column":
-            raise self.refusal("IS applies to a column only", node)
+            if state != "null":
+                raise self.refusal("IS TRUE applies to a column only; write the condition alone", node)
+            value = self._term(self._operand(subject), subject)
+            self._placed(lambda: arithmetic.range(value, self.schema), subject)
+            return absent(value, self.schema) if positive else known(value, schema=self.schema)
         name = self.name(subject)
         if state == "null":
             return IsNull(name) if positive else NotNull(name)
@@ -249,7 +277,7 @@ class Converter:
             return bool(node.this)
         if key == "neg":
             inner = self._operand(node.this, depth + 1)
-            return -inner if isinstance(inner, Fraction) else arithmetic.negate(self._term(inner, node.this))
+            return -inner if isinstance(inner, Fraction) else canonical.negate(self._term(inner, node.this))
         if key in _OPERATIONS:
             left, right = (self._term(self._operand(n, depth + 1), n) for n in (node.this, node.expression))
             return _OPERATIONS[key](left, right)
@@ -257,9 +285,85 @@ class Converter:
             given = [node.this, *node.expressions]
             operands = tuple(self._term(self._operand(n, depth + 1), n) for n in given)
             if key == "abs":
-                return arithmetic.absolute(operands[0])
-            return arithmetic.least(operands) if key == "least" else arithmetic.greatest(operands)
+                return canonical.absolute(operands[0])
+            return canonical.least(operands) if key == "least" else canonical.greatest(operands)
+        if key == "case":
+            return self._case(node, lambda value: self._value(value, depth + 1))
+        if key == "anonymous":
+            return self._called(str(node.this)[1:], node.expressions, node, depth + 1)
         raise self.refusal("expected a column, a value or arithmetic here", node)
+
+    def _value(self, node: Node, depth: int) -> Expression:
+        """A number, or NULL."""
+        if _bare(node).key == "null":
+            return NULL
+        return self._term(self._operand(node, depth), node)
+
+    def _case(self, node: Node, read: Callable[[Node], Expression]) -> Expression:
+        """CASE WHEN condition THEN value … ELSE value END, or CASE x WHEN value THEN …"""
+        subject, branches = node.args.get("this"), []
+        for branch in node.args["ifs"]:
+            when = branch.this
+            if subject is None:
+                condition = self.predicate(when, positive=True)
+            else:
+                condition = self._compared("=", subject, when, positive=True)
+            branches.append((condition, read(branch.args["true"])))
+        default = node.args.get("default")
+        return canonical.case(tuple(branches), NULL if default is None else read(default))
+
+    def _called(self, name: str, given: list[Node], node: Node, depth: int) -> Expression:
+        """A function that is ours."""
+        if name in PARTS:
+            column = self._day_column(given, name, node)
+            return DatePart(name, column)
+        wanted = {"nullif": 2, "floor": 1, "ceil": 1}
+        if name not in ("coalesce", *wanted):
+            raise self.refusal(f"{name} is no number here; group by it, or compare it with a date", node)
+        if len(given) != wanted.get(name, max(1, len(given))):
+            raise self.refusal(
+                f"{name} takes {'two arguments' if name == 'nullif' else 'one argument'}", node
+            )
+        operands = [self._value(each, depth) for each in given]
+        if name == "coalesce":
+            *first, last = operands
+            return canonical.case(tuple((known(each, schema=self.schema), each) for each in first), last)
+        if name == "nullif":
+            differ = self._placed(lambda: comparison("<>", operands[0], operands[1], self.schema), node)
+            same = absent(operands[1], self.schema)
+            return canonical.case(((disjunction(differ, same), operands[0]),))
+        if name == "floor":
+            return canonical.floor(operands[0], self.schema)
+        return canonical.negate(canonical.floor(canonical.negate(operands[0]), self.schema))
+
+    def _day_column(self, given: list[Node], what: str, node: Node) -> str:
+        if len(given) != 1:
+            raise self.refusal(f"{what} takes one date column", node)
+        column = _bare(given[0])
+        name = self.name(column) if column.key == "column" else None
+        if name is None or not isinstance(self.schema[name], Date):
+            raise self.refusal(f"{what} applies to a date column only", column)
+        return name
+
+    def _trunc(self, node: Node) -> tuple[str, str] | None:
+        """What date_trunc('month', visit) means: the part and the column; None if it is something else."""
+        node = _bare(node)
+        if node.key != "anonymous" or str(node.this) != "_date_trunc":
+            return None
+        part = _bare(node.expressions[0]) if len(node.expressions) == 2 else node
+        word = self.token(part).value.lower() if part.key == "literal" and part.is_string else ""
+        if word not in TRUNCATED:
+            raise self.refusal(f"date_trunc takes {', '.join(map(repr, TRUNCATED))} and a date column", node)
+        return word, self._day_column(node.expressions[1:], "date_trunc", node)
+
+    def _truncated(self, op: str, left: Node, right: Node) -> Predicate | None:
+        """A date_trunc beside a date."""
+        if self._trunc(left) is None:
+            op, left, right = FLIPPED[op], right, left
+        if (trunc := self._trunc(left)) is None:
+            return None
+        value = self._operand(right)
+        return self._placed(lambda: truncated_day(op, *trunc, value, self.schema), right)
 
     def _term(self, operand: Operand, node: Node) -> Expression:
         """A part of a larger expression."""

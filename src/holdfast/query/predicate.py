@@ -70,7 +70,7 @@ class NotNull(_Written):
 
 @dataclass(frozen=True, slots=True)
 class Compare(_Written):
-    """left op right, false where any column in it is NULL.
+    """left op right, false where either of them is NULL.
 
     A constant is on the right, with <, <=, >, >=, = or <>; two expressions use <, <=, = or <> only.
     """
@@ -91,6 +91,14 @@ class TextTest(_Written):
 
 
 @dataclass(frozen=True, slots=True)
+class Present(_Written):
+    """The expression has a value; or (`negated`) it is NULL. Only of one that may be NULL where no column of it is."""
+
+    value: Expression
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class And(_Written):
     parts: tuple[Predicate, ...]
 
@@ -100,7 +108,7 @@ class Or(_Written):
     parts: tuple[Predicate, ...]
 
 
-Predicate: TypeAlias = Always | Never | In | IsNull | NotNull | Compare | TextTest | And | Or
+Predicate: TypeAlias = Always | Never | In | IsNull | NotNull | Compare | TextTest | Present | And | Or
 Leaf: TypeAlias = In | IsNull | NotNull
 
 
@@ -110,8 +118,19 @@ def columns(predicate: Predicate) -> frozenset[str]:
         return frozenset((predicate.column,))
     if isinstance(predicate, Compare):
         return arithmetic.columns(predicate.left) | arithmetic.columns(predicate.right)
+    if isinstance(predicate, Present):
+        return arithmetic.columns(predicate.value)
     if isinstance(predicate, And | Or):
         return frozenset().union(*map(columns, predicate.parts))
+    return frozenset()
+
+
+def _strict(predicate: Predicate) -> frozenset[str]:
+    """Columns that are not NULL where it is true, as far as its expressions tell."""
+    if isinstance(predicate, Compare):
+        return arithmetic.strict(predicate.left) | arithmetic.strict(predicate.right)
+    if isinstance(predicate, Present) and not predicate.negated:
+        return arithmetic.strict(predicate.value)
     return frozenset()
 
 
@@ -139,7 +158,7 @@ def conjunction(*parts: Predicate) -> Predicate:
     if Never() in leaves.values():
         return Never()
     # A comparison is true only where its columns are not NULL.
-    known = frozenset().union(*(columns(part) for part in rest if isinstance(part, Compare)))
+    known = frozenset().union(*map(_strict, rest))
     rest.update(leaf for name, leaf in leaves.items() if leaf != NotNull(name) or name not in known)
     return _joined(rest, And, Or, Always())
 
@@ -160,7 +179,7 @@ def disjunction(*parts: Predicate) -> Predicate:
         return Always()
     # A comparison adds nothing where it is already enough that one of its columns is not NULL.
     known = {name for name, leaf in merged.items() if leaf == NotNull(name)}
-    rest = {part for part in rest if not (isinstance(part, Compare) and columns(part) & known)}
+    rest = {part for part in rest if not _strict(part) & known}
     return _joined(rest | set(merged.values()), Or, And, Never())
 
 
@@ -219,6 +238,8 @@ def _order(predicate: Predicate) -> tuple[Any, ...]:
             return 4, str(left), op, str(right)
         case TextTest(name, test, value):
             return 7, name, test, str(value)
+        case Present(value, negated):
+            return 8, str(value), negated
         case And(parts):
             return 5, tuple(map(_order, parts))
         case Or(parts):

@@ -18,7 +18,19 @@ from holdfast.query import predicate as tree
 from holdfast.query.evaluate import compile_predicate
 from holdfast.query.grouping import Grouping
 from holdfast.query.parse import condition_of
-from holdfast.query.predicate import Always, And, Compare, In, IsNull, Never, NotNull, Or, Predicate, TextTest
+from holdfast.query.predicate import (
+    Always,
+    And,
+    Compare,
+    In,
+    IsNull,
+    Never,
+    NotNull,
+    Or,
+    Predicate,
+    Present,
+    TextTest,
+)
 from holdfast.query.ranges import before, domain, intersection
 from holdfast.query.schema import ColumnType, Real
 from holdfast.query.universe import Universe
@@ -120,7 +132,7 @@ def _mask(universe: Universe, condition: Predicate) -> NDArray[np.bool_]:
             return reduce(np.logical_and, [_mask(universe, part) for part in parts])
         case Or(parts):
             return reduce(np.logical_or, [_mask(universe, part) for part in parts])
-        case Compare():
+        case Compare() | Present():
             return _compared(universe, condition)
         case TextTest(name):
             return _along(np.empty(0, dtype=np.bool_), universe.axis(name), d)  # no universe has it: refused
@@ -163,7 +175,7 @@ def in_bin(axis: Grouping, kind: ColumnType, place: int) -> Predicate:
     return tree.among(axis.column, intersection(ends, (domain(kind),)), kind)
 
 
-def _compared(universe: Universe, condition: Compare) -> NDArray[np.bool_]:
+def _compared(universe: Universe, condition: Compare | Present) -> NDArray[np.bool_]:
     """Columns compared with one another: evaluated on the product of their groups, each of one value."""
     names = [name for name in universe.columns if name in tree.columns(condition)]
     for name in tree.columns(condition):

@@ -7,21 +7,38 @@ DuckDB and keeps to what PostgreSQL and Spark read alike. It agrees with the eva
 from __future__ import annotations
 
 from holdfast.errors import InputError
+from holdfast.query import calendar, presence
 from holdfast.query import expression as arithmetic
 from holdfast.query.column import ColumnType, Real
 from holdfast.query.expression import (
     Absolute,
     Add,
+    Case,
     Column,
     Constant,
+    DatePart,
+    Divide,
     Expression,
+    Floor,
     Greatest,
     Least,
     Multiply,
     Negate,
     Subtract,
 )
-from holdfast.query.predicate import Always, And, Compare, In, IsNull, Never, NotNull, Or, Predicate, TextTest
+from holdfast.query.predicate import (
+    Always,
+    And,
+    Compare,
+    In,
+    IsNull,
+    Never,
+    NotNull,
+    Or,
+    Predicate,
+    Present,
+    TextTest,
+)
 from holdfast.query.schema import Schema
 from holdfast.query.wording import always_quoted
 
@@ -47,6 +64,8 @@ def render_predicate(predicate: Predicate, schema: Schema) -> str:
             return f"{render_expression(left, schema)} {op} {render_expression(right, schema)}"
         case TextTest():
             raise InputError("expected codes that an engine can compare, got a test of texts; read the rows")
+        case Present(value, negated):
+            return f"{render_expression(value, schema)} IS {'NULL' if negated else 'NOT NULL'}"
         case And(parts):
             return _joined([render_predicate(part, schema) for part in parts], "AND")
         case Or(parts):
@@ -71,6 +90,22 @@ def _render(expression: Expression, schema: Schema) -> str:
             sign = {Add: "+", Subtract: "-", Multiply: "*"}[type(expression)]
             left, right = (_side(side, expression, schema) for side in (expression.left, expression.right))
             return f"({left} {sign} {right})"
+        case Divide(left, right):
+            above, below = (_side(side, expression, schema) for side in (left, right))
+            return f"({above} / NULLIF({below}, 0.0e0))"
+        case Floor(operand):
+            return f"CAST(FLOOR({_render(operand, schema)}) AS BIGINT)"
+        case DatePart(part, name):
+            return calendar.sql(part, _render(Column(name), schema))
+        case Case((), None):
+            return "NULL"
+        case Case(branches, default):
+            whens = "".join(
+                f" WHEN {render_predicate(when, schema)} THEN {_side(value, expression, schema)}"
+                for when, value in branches
+            )
+            otherwise = "" if default is None else f" ELSE {_side(default, expression, schema)}"
+            return f"(CASE{whens}{otherwise} END)"
         case Negate(operand):
             return f"(- {_render(operand, schema)})"
         case Absolute(operand):
@@ -90,9 +125,8 @@ def _side(operand: Expression, parent: Expression, schema: Schema) -> str:
 
 
 def _guarded(text: str, expression: Expression, schema: Schema) -> str:
-    """LEAST and GREATEST pass over NULLs; ours are NULL as soon as one column is."""
-    names = sorted(arithmetic.columns(expression))
-    known = " AND ".join(render_predicate(NotNull(name), schema) for name in names)
+    """LEAST and GREATEST pass over NULLs; ours are NULL as soon as one operand is."""
+    known = render_predicate(presence.known(*arithmetic.children(expression), schema=schema), schema)
     return f"(CASE WHEN {known} THEN {text} END)"
 
 

@@ -14,8 +14,10 @@ from typing import Any
 
 from holdfast.check import near
 from holdfast.errors import QueryError
+from holdfast.query.calendar import PARTS
 from holdfast.query.folding import FOLDED, Piece, folded
 from holdfast.query.schema import Schema
+from holdfast.query.synonyms import respelt
 from holdfast.query.unit_schema import RowSchema, UnitSchema
 
 MAX_TEXT = 65_536
@@ -26,13 +28,16 @@ each, so that this many stay far from the interpreter's limit of a thousand."""
 MAX_TERMS = 2048
 """Operators, keywords and function calls in a question."""
 
-_SIGNS = frozenset(["(", ")", ",", "+", "-", "*", "<", "<=", ">", ">=", "=", "==", "<>", "!="])
-_KEYWORDS = frozenset(["and", "or", "not", "in", "between", "is", "null", "true", "false", "like"])
-_FUNCTIONS = frozenset(["abs", "least", "greatest", "length", "starts_with"])
+_SIGNS = frozenset(["(", ")", ",", "+", "-", "*", "/", "<", "<=", ">", ">=", "=", "==", "<>", "!="])
+_CASE = ("case", "when", "then", "else", "end")
+_KEYWORDS = frozenset(["and", "or", "not", "in", "between", "is", "null", "true", "false", "like", *_CASE])
+OURS = frozenset(["coalesce", "nullif", "floor", "ceil", "date_trunc", "low", "high", *PARTS])
+"""Functions that mean what is said here, whatever sqlglot makes of them."""
+_FUNCTIONS = frozenset(["abs", "least", "greatest", "length", "starts_with", *OURS]) - {"low", "high"}
 _SELECT_KEYWORDS = frozenset(
-    ["select", "from", "where", "as", "having", "limit", "asc", "desc", "group by", "order by"]
+    ["select", "from", "where", "as", "having", "limit", "asc", "desc", "group by", "order by", "filter"]
 )
-_SELECT_FUNCTIONS = frozenset(["count", "sum", "avg", "median", "quantile_cont"])
+_SELECT_FUNCTIONS = frozenset(["count", "sum", "avg", "median", "quantile_cont", "low", "high"])
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _WORD = re.compile(r"[^\W\d][\w$]*(?:\s+[^\W\d][\w$]*)*")
 
@@ -56,12 +61,12 @@ def scan(text: str, schema: Schema, *, select: bool = False) -> list[Token]:
     check_length(text)
     keywords = _KEYWORDS | _SELECT_KEYWORDS if select else _KEYWORDS
     functions = _FUNCTIONS | _SELECT_FUNCTIONS if select else _FUNCTIONS
-    pieces: Sequence[Piece] = split(text)
+    pieces: Sequence[Piece] = respelt(split(text))
     if isinstance(schema, UnitSchema | RowSchema):
         pieces = folded(pieces, text, select=select)
     tokens: list[Token] = []
     aliases: set[str] = set()
-    arranging = False
+    clause = ""
     for piece, follower in zip(pieces, [*pieces, _END][1:], strict=True):
         kind = _kind(piece, follower, keywords)
         if kind == "date":
@@ -74,9 +79,9 @@ def scan(text: str, schema: Schema, *, select: bool = False) -> list[Token]:
             kind = "name"
             if after == "as":
                 aliases.add(piece.text)
-        elif kind == "column" and arranging and piece.text in aliases:
-            kind = "name"  # what was selected under this name, and no column that may be called the same
-        arranging = arranging or (kind == "keyword" and piece.word in ("having", "order by"))
+        elif kind == "column" and piece.text in aliases and _means_alias(clause, piece.text, tokens, schema):
+            kind = "name"
+        clause = piece.word if kind == "keyword" and piece.word in _ARRANGING else clause
         if kind == "column":
             value = _column(piece, schema, text)
         else:
@@ -86,6 +91,17 @@ def scan(text: str, schema: Schema, *, select: bool = False) -> list[Token]:
         raise QueryError("the question is empty; write a condition such as age > 40", text, 0)
     check_size(tokens, text)
     return tokens
+
+
+_ARRANGING = ("group by", "having", "order by")
+
+
+def _means_alias(clause: str, name: str, tokens: list[Token], schema: Schema) -> bool:
+    """Whether a name means what was selected under it, and no column that may be called the same."""
+    if clause == "group by":
+        return name not in schema
+    ends = [token.value for token in tokens[-2:]]
+    return clause != "" or (ends in (["low", "("], ["high", "("]) and tokens[-2].kind == "function")
 
 
 def check_length(text: str) -> None:
@@ -102,12 +118,12 @@ def check_size(tokens: Iterable[Token], text: str) -> None:
     operand = False  # whether the last token ends an operand, after which a minus is a subtraction
     for token in tokens:
         sign = token.value if token.kind in ("sign", "keyword") else token.kind
-        terms += token.kind in ("sign", "keyword", "function") and sign not in ("(", ")", ",")
+        terms += token.kind in ("sign", "keyword", "function") and sign not in ("(", ")", ",", "end")
         match sign:
-            case "(":
+            case "(" | "case":
                 outer.append((base, nots, betweens))
                 base, nots, betweens, minuses = base + nots + minuses + 1, 0, 0, 0
-            case ")" if outer:
+            case ")" | "end" if outer:
                 base, nots, betweens = outer.pop()
                 minuses = 0
             case "not":
@@ -118,9 +134,9 @@ def check_size(tokens: Iterable[Token], text: str) -> None:
                 betweens += 1
             case "and" if betweens:
                 betweens -= 1
-            case "and" | "or" | ",":
+            case "and" | "or" | "," | "when" | "then" | "else":
                 nots = betweens = 0
-        operand = sign in (")", "column", "number", "string", "null", "true", "false", "name")
+        operand = sign in (")", "end", "column", "number", "string", "null", "true", "false", "name")
         if operand:
             minuses = 0
         if base + nots + minuses > MAX_DEPTH:
@@ -153,6 +169,8 @@ def _problem(
     """What is wrong with a piece at its place, if anything."""
     if kind == "unknown":
         return f"{piece.text!r} is not part of the language"
+    if kind == "function" and piece.word in ("extract", "date_part"):
+        return f"{piece.word} takes a part of a date ({', '.join(PARTS)}) and a date column"
     if kind == "function" and piece.word not in functions:
         return f"the function {piece.text} is not in the language; it has {', '.join(sorted(functions))}"
     if kind in ("sign", "keyword") and after == "," and piece.word in (")", "from"):
@@ -161,7 +179,7 @@ def _problem(
         return f"{after.upper()} needs a plain name"
     if kind == "keyword" and piece.word == "null":
         last = [token.value for token in tokens[-2:] if token.kind == "keyword"]
-        if last[-1:] != ["is"] and last != ["is", "not"]:
+        if last[-1:] not in (["is"], ["then"], ["else"]) and last != ["is", "not"]:
             return "a comparison with NULL is never true; write IS NULL"
     return None
 

@@ -48,6 +48,8 @@ class Aggregate:
     expression: Expression | None
     label: str
     rank: float | None = None
+    where: Predicate = field(default_factory=Always)
+    """What stands behind FILTER: it is over those rows alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +233,11 @@ def _item(reader: Converter, node: Any, by: str | None) -> Aggregate | None:
         if name != by:
             raise reader.refusal(f"{quoted(name)} must be in an aggregate, or be the GROUP BY column", node)
         return None
+    if node.key == "filter":
+        inner, condition = _item(reader, node.this, ""), reader.predicate(node.expression.this, positive=True)
+        assert inner is not None
+        label = alias or f"{inner.label} FILTER (WHERE {condition})"
+        return replace(inner, where=condition, label=label)
     called, arguments = _call(node)
     if called not in _KINDS:
         raise reader.refusal("select count, sum, avg, median or quantile_cont", node)

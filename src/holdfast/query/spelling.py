@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from holdfast.query.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
-from holdfast.query.predicate import Always, And, Compare, In, IsNull, Never, NotNull, Or, Predicate, TextTest
+from holdfast.query.predicate import (
+    Always,
+    And,
+    Compare,
+    In,
+    IsNull,
+    Never,
+    NotNull,
+    Or,
+    Predicate,
+    Present,
+    TextTest,
+)
 from holdfast.query.ranges import Ranges, after, before, complement, domain
 from holdfast.query.wording import quoted, string
 
@@ -29,6 +41,8 @@ def spelt(predicate: Predicate) -> str:
             return f"{left} {op} {right}"
         case TextTest(name, test, value):
             return _text(quoted(name), test, value)
+        case Present(value, negated):
+            return f"({value}) IS {'NULL' if negated else 'NOT NULL'}"
 
 
 def _text(name: str, test: str, value: str | int) -> str:

@@ -14,7 +14,8 @@ from holdfast.query.expression import Expression
 from holdfast.query.function import FunctionMeasurement, RowFunction
 from holdfast.query.grouping import Cross, Grouping, Groups
 from holdfast.query.measurement import Grid, Measurement
-from holdfast.query.predicate import Always, NotNull, Predicate, conjunction
+from holdfast.query.predicate import Always, Predicate, conjunction
+from holdfast.query.presence import known
 from holdfast.query.schema import Real, Schema
 from holdfast.query.unit_schema import Over, UnitSchema
 
@@ -171,7 +172,7 @@ def workload(statistic: Statistic, schema: Schema, rows: int) -> Workload:
         return Workload(statistic, (count,), 1.0, 0.0)
     value = statistic.value
     assert value is not None
-    present = conjunction(statistic.where, *(NotNull(name) for name in sorted(expression.columns(value))))
+    present = conjunction(statistic.where, known(value, schema=schema))
     if statistic.kind == "sum":
         grid = _grid(value, present, schema, rows * most, centred=False)
         total = Measurement(schema, present, value, grid, statistic.by, over=over)

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 KEYWORDS = re.compile(
     "and|or|not|in|between|is|null|true|false|date|abs|least|greatest|select|from|where|group|by|as|like"
-    "|starts_with|length",
+    "|starts_with|length|case|when|then|else|end",
     re.IGNORECASE,
 )
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

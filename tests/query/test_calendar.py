@@ -1,0 +1,57 @@
+"""Parts of days: NumPy = Python's calendar = DuckDB, on every day that begins or ends something."""
+
+from __future__ import annotations
+
+import datetime
+
+import duckdb
+import numpy as np
+import pytest
+
+from holdfast.query import calendar
+from holdfast.query.column import Date
+from query import kleene
+
+EPOCH = datetime.date(1970, 1, 1).toordinal()
+YEARS = (1, 2, 4, 100, 400, 1582, 1900, 1969, 1970, 1999, 2000, 2020, 2024, 2026, 2100, 9998, 9999)
+DAYS = [
+    datetime.date(year, month, day)
+    for year in YEARS
+    for month in range(1, 13)
+    for day in (1, 2, 3, 7, 28, 29, 30, 31)
+    if day <= 28 or (datetime.date(year, month, 28) + datetime.timedelta(day - 28) if (year, month) != (9999, 12) else
+                     datetime.date(9999, 12, day)).month == month
+]  # fmt: skip
+NUMBERS = np.array([day.toordinal() - EPOCH for day in DAYS], dtype=np.int64)
+
+
+@pytest.mark.parametrize("part", sorted(calendar.PARTS))
+def test_a_part_is_what_the_calendar_says(part: str) -> None:
+    expected = [kleene._PARTS[part](day) for day in DAYS]
+    assert calendar.compute(part, NUMBERS).tolist() == expected
+    low, high = calendar.PARTS[part]
+    assert low <= min(expected) <= max(expected) <= high
+    connection = duckdb.connect(config={"threads": 1})
+    connection.execute("CREATE TABLE t AS SELECT unnest(?) AS n", [NUMBERS.tolist()])
+    sql = calendar.sql(part, "CAST(n AS BIGINT)")
+    assert [value for (value,) in connection.execute(f"SELECT {sql} FROM t").fetchall()] == expected
+    off_by_one = calendar.compute(part, NUMBERS + 1).tolist()
+    assert off_by_one != expected, "a day too late is noticed"
+
+
+@pytest.mark.parametrize("part", calendar.TRUNCATED)
+def test_what_begins_it(part: str) -> None:
+    whole = {"year": "year", "quarter": "quarter", "month": "month", "week": "week", "day": "doy"}[part]
+    begins = calendar.begin(part, NUMBERS)
+    assert np.all(begins <= NUMBERS)
+    np.testing.assert_array_equal(calendar.compute(whole, begins), calendar.compute(whole, NUMBERS))
+    day_before = begins[begins > begins.min()] - 1
+    assert np.all(calendar.compute(whole, day_before) != calendar.compute(whole, day_before + 1))
+
+
+def test_the_bounds_are_those_of_the_declared_days() -> None:
+    few = Date("2021-03-05", "2021-04-09")
+    assert calendar.bounds("month", few) == (3, 4)
+    assert calendar.bounds("year", few) == (2021, 2021)
+    assert calendar.bounds("dow", few) == (0, 6)
+    assert calendar.bounds("day", Date("0001-01-01", "9999-12-31")) == (1, 31)
