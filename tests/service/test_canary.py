@@ -17,7 +17,7 @@ import holdfast as hf
 from holdfast.data.deferred import DeferredSource
 from holdfast.errors import DataError
 from holdfast.service import app as app_module
-from holdfast.service import envelope
+from holdfast.service import logs
 from holdfast.service.problem import Problem
 from service.site import Reply, Site, register_csv, site
 
@@ -138,6 +138,7 @@ def sinks(
 ) -> tuple[set[str], set[int]]:
     """Where the canary was found after a whole life, and which statuses were met in it."""
     caplog.set_level(logging.DEBUG)
+    caplog.handler.setFormatter(logs.JsonLines())
     with site({}) as here:
         watch = whole_life(here, monkeypatch)
         folder = here.started.settings.folder
@@ -174,7 +175,7 @@ def test_logs_with_tracebacks_are_caught(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capfd: Any
 ) -> None:
     """The broken twin: what went wrong is logged as it is."""
-    monkeypatch.setattr(envelope, "_place", lambda error: repr(error))
+    monkeypatch.setattr(logs, "place_of", lambda error: repr(error))
     assert "log" in sinks(monkeypatch, caplog, capfd)[0]
 
 

@@ -128,7 +128,7 @@ def test_the_document_is_openapi_3_1(here: Site) -> None:
     here_schema.validate()
     assert document["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
     guarded = {path for path, way in document["paths"].items() for one in way.values() if "security" in one}
-    assert set(document["paths"]) - guarded == {"/v1/health"}
+    assert set(document["paths"]) - guarded == {"/v1/health", "/v1/ready"}
     broken = json.loads(json.dumps(document)) | {"paths": {"/x": {"get": {"responses": 7}}}}
     with pytest.raises(Exception, match=r"(?s)."):
         schemathesis.openapi.from_dict(broken).validate()

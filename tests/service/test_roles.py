@@ -44,6 +44,7 @@ class Entry:
 
 ROUTES = {
     "GET /v1/health": Entry("/health", EVERYBODY | {"nobody"}),
+    "GET /v1/ready": Entry("/ready", EVERYBODY | {"nobody"}),
     "GET /v1/me": Entry("/me", EVERYBODY),
     "GET /v1/datasets": Entry("/datasets", EVERYBODY),
     "POST /v1/datasets": Entry("/datasets", OWNER, {"id": "x", "path": "nowhere", "budget": {"rho": 1}}),

@@ -3,6 +3,7 @@ disk."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from threading import Condition, Lock
@@ -104,6 +105,12 @@ class Batches(Generic[Writer]):
         self._failure: tuple[Any, ...] | None = None
         """Why none of the batch is committed."""
         self._closed = False
+        self._since = 0.0
+        """When the leader was chosen."""
+
+    def busy_for(self) -> float:
+        """For how many seconds whoever leads has been about it; 0 if nobody leads. Waits for nobody."""
+        return time.monotonic() - self._since if self._leader is not None else 0.0
 
     def put(self, operation: Callable[[Writer], Result]) -> Result:
         """Have an operation run and committed; returns its result, or raises its error."""
@@ -184,7 +191,7 @@ class Batches(Generic[Writer]):
     def _choose(self) -> None:
         """The first that waits leads, unless somebody does. A leader is awake; where there is none, all know it."""
         if self._leader is None and self._waiting:
-            self._leader = self._waiting[0]
+            self._leader, self._since = self._waiting[0], time.monotonic()
         if self._leader is None:
             self._idle.notify_all()
         else:

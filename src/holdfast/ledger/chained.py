@@ -165,6 +165,10 @@ class ChainedLedger:
         """What the anchor remembers."""
         return self._anchor.latest()
 
+    def committing_for(self) -> float:
+        """For how many seconds the commit under way has been; 0 if there is none. Waits for nobody."""
+        return self._batches.busy_for()
+
     def moved(self) -> str | None:
         """Where this ledger was moved to, if it was."""
         note = self._reader.note()

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from fastapi.security import HTTPBearer
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
+from starlette.concurrency import run_in_threadpool
 
 from holdfast.errors import InputError
 from holdfast.planning.question import Amount, Chance, Many
@@ -97,10 +98,11 @@ class NewDataset(Body):
 
 
 class NewPerson(Body):
-    """Somebody: an owner, an analyst or an auditor; with a team, which holds the looks at boards."""
+    """Somebody: an owner, an analyst, an auditor, or a machine that reads the metrics and nothing else; with a team,
+    which holds the looks at boards."""
 
     name: ShortName
-    scope: Annotated[str, Field(pattern="^(owner|analyst|auditor)$")] = "analyst"
+    scope: Annotated[str, Field(pattern="^(owner|analyst|auditor|metrics)$")] = "analyst"
     team: ShortName | None = None
 
 
@@ -259,6 +261,14 @@ for busiest in (estimate, ask):
 async def health() -> dict[str, str]:
     """Whether the gateway is there."""
     return {"status": "ok"}
+
+
+@router.get("/ready")
+async def ready(request: Request) -> JSONResponse:
+    """Whether the gateway can answer: databases, disk, the writers of ledgers, the clock. 503 if one of them fails."""
+    checks = await request.app.state.readiness.checked()
+    whole = all(checks.values())
+    return JSONResponse({"ready": whole, "checks": checks}, 200 if whole else 503)
 
 
 @router.get("/me")
@@ -421,10 +431,13 @@ async def score(request: Request, guard: Guard, asker: Asker, board: Id, key: Ke
 
 
 @router.get("/metrics", response_class=PlainTextResponse)
-def metrics(request: Request, guard: Guard, asker: Asker) -> PlainTextResponse:
-    """What this worker has counted (owner), in Prometheus' text format."""
-    guard.people(asker)
-    return PlainTextResponse(request.app.state.metrics.text())
+async def metrics(request: Request, asker: Asker) -> PlainTextResponse:
+    """What all workers have counted, and where tables stand (owner, or a token of scope metrics), in Prometheus' text
+    format."""
+    if asker.scope not in ("owner", "metrics"):
+        raise Problem("forbidden", "this needs a token of scope owner or metrics")
+    gauges = await request.app.state.readiness.gauges()
+    return PlainTextResponse(await run_in_threadpool(request.app.state.metrics.text, gauges))
 
 
 def describe(app: FastAPI) -> None:

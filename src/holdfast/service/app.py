@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,6 +22,7 @@ from holdfast.service.gateway import Gateway
 from holdfast.service.limits import Rate
 from holdfast.service.metrics import Metrics
 from holdfast.service.problem import Problem, problem_of
+from holdfast.service.readiness import Readiness
 from holdfast.service.settings import Settings, from_environment, refuse_seeds
 from holdfast.service.work import Work
 
@@ -40,14 +43,18 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     """The application for these settings, or for those of the environment."""
     refuse_seeds()
     chosen = from_environment() if settings is None else settings
-    gateway, metrics = Gateway(chosen), Metrics()
-    work = Work(chosen.answering_threads)
+    gateway, metrics = Gateway(chosen), Metrics(chosen.folder / "metrics")
+    work, readiness = Work(chosen.answering_threads), Readiness(gateway)
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         # Threads that answer give way to the event loop sooner than after Python's five milliseconds.
         sys.setswitchinterval(_SWITCH_SECONDS)
+        beside = [asyncio.create_task(readiness.watch()), asyncio.create_task(_flushing(metrics))]
         yield
+        for task in beside:
+            task.cancel()
+        readiness.close()
         # What was charged is answered before the ledgers close: nothing paid for is left half done.
         await work.close()
         gateway.close()
@@ -58,6 +65,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         telemetry=_SILENT,
     )  # fmt: skip
     app.state.gateway, app.state.work, app.state.metrics = gateway, work, metrics
+    app.state.readiness = readiness
     app.state.rate = Rate(chosen.requests_per_second, chosen.burst)
     app.include_router(api.router)
     for kind, handler in _HANDLERS.items():
@@ -66,6 +74,14 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     page.install(app)
     app.add_middleware(Envelope, settings=chosen, metrics=metrics)
     return app
+
+
+async def _flushing(metrics: Metrics) -> None:
+    """The other workers hear of what this one counts."""
+    while True:
+        await asyncio.sleep(1.0)
+        with contextlib.suppress(OSError):  # a full disk stops no answer; `Readiness` tells of it
+            await asyncio.to_thread(metrics.flush)
 
 
 def _problem(request: Request, error: Any) -> Response:

@@ -38,12 +38,13 @@ REPLIES_KEPT, LARGEST_REPLY = 1000, 65_536
 computed again, from the ledger."""
 _TIDY_EVERY = 50
 
-SCOPES = ("owner", "analyst", "auditor")
+SCOPES = ("owner", "analyst", "auditor", "metrics")
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who may sign in. `scope` is what they are: an owner, an analyst or an auditor."""
+    """Somebody who may sign in. `scope` is what they are: an owner, an analyst, an auditor, or a machine that reads
+    the metrics."""
 
     id: str
     name: str
@@ -267,6 +268,20 @@ class Catalog:
                 kept, person, place, key, digest,
             )  # fmt: skip
         return (rows[0][0] if rows else "") or body
+
+    def touch(self) -> None:
+        """LedgerError unless both databases can be read and locked."""
+        for database in (self._db, self._replies):
+            with database.write():
+                database.rows("SELECT version FROM formats")
+
+    def latest(self) -> float:
+        """The latest time that was written; 0 if none was."""
+        times = self._db.rows(
+            "SELECT max(created) FROM people UNION ALL SELECT max(created) FROM tokens UNION ALL"
+            " SELECT max(revoked) FROM tokens"
+        )
+        return max((time for (time,) in times if time is not None), default=0.0)
 
     def close(self) -> None:
         """Let go of both databases."""

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import logging
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.service.clock import Release
+from holdfast.service.logs import begin, note, note_failure
 from holdfast.service.metrics import Metrics
 from holdfast.service.problem import REFUSALS, Problem, problem_of
 from holdfast.service.settings import Settings
-
-log = logging.getLogger("holdfast.gateway")
 
 CHARGED = ("/ask", "/submissions", "/scores")
 """POSTs to paths that end so leave at public times, whatever becomes of them."""
@@ -35,12 +35,13 @@ _HEADERS = [
 class Envelope:
     """Wraps the application.
 
-    Guarantee: no reply is a traceback. Replies to charged calls leave by `Release`, refusals included. Logs and
-    counts hold the method, the route's pattern, the status, the person's id and the time taken; no more.
+    Guarantee: no reply is a traceback. Replies to charged calls leave by `Release`, refusals included. Logs, counts and
+    spans hold the method, the route's pattern, the status, the ids of person and request and the time taken; no more.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
         self._app, self._settings, self._metrics = app, settings, metrics
+        self._span = _spans() if settings.telemetry else lambda name: nullcontext()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -49,7 +50,8 @@ class Envelope:
         path, method, start = scope["path"], scope["method"], time.perf_counter()
         charged = method == "POST" and path.endswith(CHARGED)
         release = Release(self._settings.quantum if charged else 0.0)
-        scope.setdefault("state", {})["release"] = release
+        name = begin(scope).encode()
+        scope["state"]["release"] = release
         status = 500
 
         async def sending(message: Message) -> None:
@@ -57,20 +59,22 @@ class Envelope:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 await release.wait()
-                message["headers"] = [*_missing(message["headers"]), *message["headers"]]
+                told = [*_missing(message["headers"]), *message["headers"], (b"x-request-id", name)]
+                message["headers"] = told
             await send(message)
 
-        try:
-            self._refuse_size(scope)
-            await self._app(scope, receive, sending)
-        except REFUSALS as error:
-            await reply(problem_of(error))(scope, receive, sending)
-        except Exception as error:
-            note_mistake(error)
-            if status == 500:
-                await reply(Problem("internal"))(scope, receive, sending)
-        finally:
-            self._note(scope, method, status, time.perf_counter() - start)
+        with self._span(method) as span:
+            try:
+                self._refuse_size(scope)
+                await self._app(scope, receive, sending)
+            except REFUSALS as error:
+                await reply(problem_of(error))(scope, receive, sending)
+            except Exception as error:
+                note_mistake(error)
+                if status == 500:
+                    await reply(Problem("internal"))(scope, receive, sending)
+            finally:
+                self._note(scope, method, status, time.perf_counter() - start, span)
 
     def _refuse_size(self, scope: Scope) -> None:
         headers = dict(scope["headers"])
@@ -82,16 +86,23 @@ class Envelope:
         if not length.isdigit() or len(length) > _DIGITS or int(length) > most:
             raise Problem("too-large", f"at most {most} bytes are taken here", most=most)
 
-    def _note(self, scope: Scope, method: str, status: int, seconds: float) -> None:
+    def _note(self, scope: Scope, method: str, status: int, seconds: float, span: Any) -> None:
         route = getattr(scope.get("route"), "path", "unknown")
         method = method if method in _METHODS else "other"
         self._metrics.count(method, route, status, seconds)
-        if log.isEnabledFor(logging.INFO):
-            person = scope.get("state", {}).get("person")
-            line = {"method": method, "route": route, "status": status, "ms": round(1000 * seconds, 2)}
-            log.info(json.dumps(line | ({} if person is None else {"person": person.id})))
+        if status >= _FAILED:
+            self._metrics.failed(str(status))
+        note("request", method=method, route=route, status=status, ms=round(1000 * seconds, 2))
+        if span is not None:
+            state = scope["state"]
+            known = {"http.request.method": method, "http.route": route, "http.response.status_code": status}
+            known |= {"holdfast.request": state["request_id"]}
+            known |= {"enduser.id": state["person"].id} if "person" in state else {}
+            span.update_name(f"{method} {route}")
+            span.set_attributes(known)
 
 
+_FAILED = 500
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 
 
@@ -108,16 +119,20 @@ def reply(problem: Problem) -> JSONResponse:
 
 def note_mistake(error: Exception) -> None:
     """Tell the owner of a mistake. Its words may hold what was read, so that only its kind and place are told."""
-    log.error("internal %s at %s", type(error).__name__, _place(error))
+    note_failure(error, "internal")
+
+
+def _spans() -> Callable[[str], AbstractContextManager[Any]]:
+    """Spans of OpenTelemetry, by whatever its user has set up for this process. Only what `_note` writes is in them: no
+    bodies, no paths, and of an error no words."""
+    from opentelemetry.trace import SpanKind, get_tracer
+
+    tracer = get_tracer("holdfast.gateway")
+    return lambda name: tracer.start_as_current_span(
+        name, kind=SpanKind.SERVER, record_exception=False, set_status_on_exception=False
+    )
 
 
 def _missing(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     present = {name for name, _ in headers}
     return [(name, value) for name, value in _HEADERS if name not in present]
-
-
-def _place(error: BaseException) -> str:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return "unknown" if trace is None else f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}"

@@ -23,6 +23,7 @@ Result = TypeVar("Result")
 ID = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 _ID = re.compile(ID)
 _LONGEST_KEY = 200
+_MACHINES = ("/v1/me", "/v1/metrics")
 Sent = Annotated[AnyQuestion, Field(discriminator="kind")]
 """A question, as JSON."""
 _question: TypeAdapter[Question] = TypeAdapter(Sent)
@@ -70,6 +71,8 @@ async def asker_of(request: Request) -> Person:
     if person is None:
         raise Problem("unauthorized", "send the header Authorization: Bearer TOKEN")
     refuse_haste(request, person.id)
+    if person.scope == "metrics" and request.scope["path"] not in _MACHINES:
+        raise Problem("forbidden", "a token of scope metrics reads /v1/metrics and nothing else")
     request.state.person = person
     return person
 

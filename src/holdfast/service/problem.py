@@ -14,6 +14,7 @@ from holdfast.errors import (
     QueryError,
 )
 from holdfast.service.catalog import Taken
+from holdfast.service.logs import note_failure
 
 CODES: dict[str, tuple[int, str]] = {
     "invalid": (422, "The request cannot be understood"),
@@ -70,8 +71,9 @@ REFUSALS = (Problem, HoldfastError)
 def problem_of(error: Problem | HoldfastError) -> Problem:
     """The problem that a refusal is: itself, or what an error of ours is over HTTP.
 
-    Words of our errors come from the question, the schema and the ledger; those of a source that fails are kept
-    from the analyst, because a source's words may hold what it read.
+    Why something is not available is logged here, by kind and place. Words of our errors come from the question, the
+    schema and the ledger; those of a source that fails are kept from the analyst, because a source's words may hold
+    what it read.
     """
     if isinstance(error, Problem):
         return error
@@ -86,5 +88,6 @@ def problem_of(error: Problem | HoldfastError) -> Problem:
     if isinstance(error, MechanismError | NoRuleError):
         return Problem("mechanism", str(error))
     if isinstance(error, DataError | LedgerError):
+        note_failure(error, "unavailable")
         return Problem("unavailable")
     return Problem("invalid", str(error))

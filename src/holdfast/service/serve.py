@@ -72,10 +72,12 @@ def _prepare(settings: Any, demo: bool, new_token: bool) -> str | None:
     """Refuse what must not start, make the first owner, and register the example; the owner's token if new."""
     from holdfast.service import auth
     from holdfast.service.gateway import Gateway
+    from holdfast.service.metrics import Metrics
 
     gateway = Gateway(settings)
     try:
         gateway.check()
+        Metrics(settings.folder / "metrics").clear()
         token = gateway.first_owner()
         if new_token and token is None:
             owner = next(person for person in gateway.catalog.people() if person.scope == "owner")
@@ -119,7 +121,7 @@ def _hand_down(settings: Any) -> None:
 
 
 def _logging(path: Path | None) -> dict[str, Any]:
-    """One line a request, and uvicorn's own words. For the owner's eyes; nothing from the rows is in it."""
+    """A line of JSON for each request, and uvicorn's own words. For the owner; nothing from the rows is in it."""
     where: dict[str, Any] = {"class": "logging.StreamHandler", "stream": "ext://sys.stderr"}
     if path is not None:
         where = {"class": "logging.FileHandler", "filename": str(path)}
@@ -127,7 +129,7 @@ def _logging(path: Path | None) -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"line": {"format": "%(asctime)s %(name)s %(message)s"}},
+        "formatters": {"line": {"()": "holdfast.service.logs.JsonLines"}},
         "handlers": {"out": where | {"formatter": "line"}},
         "loggers": {
             "holdfast.gateway": {"handlers": ["out"], "level": level, "propagate": False},

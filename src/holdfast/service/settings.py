@@ -48,6 +48,8 @@ class Settings:
     """How many entries an analyst may have in a table's ledger: about a kilobyte each, however little they cost."""
     secure_cookies: bool = False
     """Set when the page is reached by https only."""
+    telemetry: bool = False
+    """Whether each request is a span of OpenTelemetry, as the process is set up for it; without bodies and paths."""
     workers: int = 1
     answering_threads: int = 32
 

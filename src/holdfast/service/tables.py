@@ -209,6 +209,13 @@ class Tables:
                 "admit another person for more"
             )
 
+    def committing(self) -> list[tuple[str, float]]:
+        """Every open table, and for how long the commit that is under way in its ledger has been. Waits for nobody."""
+        return [
+            (key, table.ledger.committing_for())  # type: ignore[attr-defined]
+            for key, (_, table) in list(self._tables.items())
+        ]
+
     def close(self) -> None:
         """Let go of every table."""
         with self._lock:

@@ -60,7 +60,8 @@ async def submit(request: Request, visitor: Signed, form: Posted, key: Id) -> Re
         body = await charged(request, lambda: _submitted(visitor, key, text, call))
         scored = Answer.from_json(json.dumps(json.loads(body)["answers"][0]))
     except REFUSALS as error:
-        problem, status = told(problem_of(error)), problem_of(error).status
+        refused = problem_of(error)
+        problem, status = told(refused), refused.status
     known = await request.app.state.work.planned(request, lambda: _board(visitor, key))
     shown = known | next_call(form, done=problem is None)
     return page(request, "board.html", visitor, status=status, **shown, scored=scored, problem=problem)

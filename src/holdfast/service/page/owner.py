@@ -168,7 +168,9 @@ def _analysts(
     shown = guard.analysts(visitor.person, key)
     admitted = {analyst["person"] for analyst in shown}
     people = guard.people(visitor.person) if visitor.person.scope == "owner" else []
-    others = [person for person in people if person.scope != "auditor" and person.id not in admitted]
+    others = [
+        person for person in people if person.scope in ("analyst", "owner") and person.id not in admitted
+    ]
     return form_page(
         request, "analysts.html", visitor, typed, problem, table=guard.dataset(visitor.person, key),
         analysts=shown, people=others, budget=guard.budget(visitor.person, key),

@@ -68,7 +68,7 @@ def visitor_of(request: Request) -> Visitor | None:
     if not secret:
         return None
     person = guard.catalog.visitor(auth.digest(secret), time.time())
-    return None if person is None else Visitor(person, secret, guard)
+    return None if person is None or person.scope == "metrics" else Visitor(person, secret, guard)
 
 
 async def signed_in(request: Request) -> Visitor:
