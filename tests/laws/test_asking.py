@@ -169,10 +169,22 @@ def an_account_adds_up(asker: Asking, beside: Asking) -> None:
     assert f"{len(answers)}" in str(asker.report())
 
 
+def a_closed_session_answers_nothing_new(asker: Asking, beside: Asking) -> None:
+    told, spent = asker.fraction("age > 40", within=0.1), asker.spent
+    assert not asker.closed
+    for session in (asker, asker, beside):
+        session.close()
+    assert asker.closed and asker.remaining == 0 and asker.plan == beside.plan and asker.meter is None
+    for call in (ASKED["sum"], ("sample", ("age > 3",), {}), ("sparse_vector", (0.5, 1), {"rho": 0.01})):
+        kind, words, *_ = refusal(asker, call)
+        assert kind is hf.BudgetError and words.endswith(refusal(beside, call)[1].partition("which")[2])
+    assert asker.fraction("age > 40", within=0.1).to_json() == told.to_json() and asker.spent == spent
+
+
 LAWS: tuple[Law, ...] = (
     a_question_is_answered_as_in_process, an_estimate_is_free_and_the_same, a_repeated_question_is_free,
     a_mistake_is_refused_in_the_same_words, a_key_is_paid_once, a_choice_is_made_once, a_sparse_vector_halts,
-    weights_answer_many, an_account_adds_up,
+    weights_answer_many, an_account_adds_up, a_closed_session_answers_nothing_new,
 )  # fmt: skip
 
 
@@ -279,12 +291,16 @@ class HidesTheLast(Twin):
         return self._session.history[:-1]
 
 
+class StaysOpen(Twin):
+    def close(self) -> None: ...
+
+
 TWINS: tuple[tuple[type[Twin], Law], ...] = (
     (ChargesOtherwise, a_question_is_answered_as_in_process), (EstimatesByAsking, an_estimate_is_free_and_the_same),
     (AsksAnew, a_repeated_question_is_free), (DropsWhatItDoesNotKnow, a_mistake_is_refused_in_the_same_words),
     (SaysItOtherwise, a_mistake_is_refused_in_the_same_words), (ForgetsKeys, a_key_is_paid_once),
     (ChoosesAnew, a_choice_is_made_once), (OpensAnew, a_sparse_vector_halts), (WeighsNothing, weights_answer_many),
-    (HidesTheLast, an_account_adds_up),
+    (HidesTheLast, an_account_adds_up), (StaysOpen, a_closed_session_answers_nothing_new),
 )  # fmt: skip
 
 

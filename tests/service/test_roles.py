@@ -53,6 +53,7 @@ ROUTES = {
     "PUT /v1/datasets/{dataset}/analysts/{person}": Entry(
         "/datasets/people/analysts/nobody", OWNER, {"rho": 1}
     ),
+    "DELETE /v1/datasets/{dataset}/analysts/{person}": Entry("/datasets/people/analysts/nobody", OWNER),
     "POST /v1/datasets/{dataset}/estimate": Entry("/datasets/people/estimate", ASKERS, QUESTION, table=True),
     "POST /v1/datasets/{dataset}/ask": Entry("/datasets/people/ask", ASKERS, QUESTION, table=True),
     "GET /v1/datasets/{dataset}/answers": Entry("/datasets/people/answers", ASKERS, table=True),
@@ -360,3 +361,20 @@ class Bomb:
 
 def explode() -> None:
     Bomb.exploded = True
+
+
+def test_one_ends_ones_own_session_and_an_owner_anybodys(here: Site) -> None:
+    """Nobody else's, who is closed stays so, and the owner sees it."""
+    gateway, owner = here.started.gateway, here.started.person(here.started.owner)
+    ann, ben = (here.started.somebody(name) for name in ("una", "ulf"))
+    path = {token: f"/datasets/people/analysts/{here.started.person(token).id}" for token in (ann, ben)}
+    assert here.call("DELETE", path[ben], token=ann).status_code == 403
+    for asker, whose in ((ann, ann), (ann, ann), (here.started.owner, ben)):
+        assert here.call("DELETE", path[whose], token=asker).json() == {"closed": True}
+    for token in (ann, ben):
+        asked = here.call("POST", "/datasets/people/ask", QUESTION, token=token)
+        assert asked.status_code == 402 and "which was closed" in asked.json()["detail"]
+        again = here.call("PUT", path[token], {"epsilon": 2.0, "delta": 1e-6}, token=here.started.owner)
+        assert again.status_code == 422 and "admit another person" in again.json()["detail"]
+    shown = {analyst["name"]: analyst["closed"] for analyst in gateway.analysts(owner, "people")}
+    assert shown["una"] and shown["ulf"] and not all(shown.values())

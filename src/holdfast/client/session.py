@@ -80,6 +80,15 @@ class RemoteSession(RemoteQuestions[Answer]):
         left = self._meter()["meter"]
         return None if left is None else Meter(left["answers"], left["width"], left["budget"])
 
+    def close(self) -> None:
+        """Answer nothing new, ever again; see `holdfast.Session.close`. An owner can only admit another person then."""
+        self._wire.delete(f"{self._path}/analysts/{self.name}")
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed, by you or by an owner."""
+        return bool(self._meter()["closed"])
+
     @property
     def currency(self) -> str:
         """What the budget is counted in: "pure" (epsilon), "zcdp" (rho) or "gdp" (mu squared)."""

@@ -59,6 +59,10 @@ class Wire:
         """The reply to a call that costs nothing."""
         return self._call("POST", path, to_json(body), None)
 
+    def delete(self, path: str) -> Any:
+        """The reply to a call that ends something; a second one changes nothing."""
+        return self._call("DELETE", path, None, None)
+
     def charge(self, path: str, body: dict[str, Any], key: str | None = None) -> Any:
         """The reply to a call that is charged; once, if it repeats a `key`."""
         return self._call("POST", path, to_json(body), key or uuid.uuid4().hex)

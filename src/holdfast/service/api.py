@@ -307,6 +307,13 @@ def admit(guard: Guard, asker: Asker, dataset: Id, person: Id, body: Share) -> N
     guard.admit(asker, dataset, person, body.given())
 
 
+@router.delete("/datasets/{dataset}/analysts/{person}")
+def end(guard: Guard, asker: Asker, dataset: Id, person: Id) -> dict[str, Any]:
+    """Close a session for ever: nothing new is answered, what was told stays (yourself, or the owner)."""
+    guard.end(asker, dataset, person)
+    return {"closed": True}
+
+
 @router.get("/datasets/{dataset}/answers")
 def answers(guard: Guard, asker: Asker, dataset: Id) -> Response:
     """Every answer that you were given."""

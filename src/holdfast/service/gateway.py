@@ -84,9 +84,12 @@ class Gateway:
     def issue(self, asker: Person, person: str, label: str, days: float | None) -> str:
         """A token for somebody, by an owner; told once."""
         _only(asker, "owner")
-        if self.catalog.person(person) is None:
+        return auth.issue(self.catalog, self._somebody(person).id, label=label, days=days)
+
+    def _somebody(self, person: str) -> Person:
+        if (somebody := self.catalog.person(person)) is None:
             raise Problem("not-found")
-        return auth.issue(self.catalog, person, label=label, days=days)
+        return somebody
 
     def tokens(self, asker: Person, person: str) -> list[Token]:
         """Somebody's tokens, for owners and themselves."""
@@ -131,9 +134,7 @@ class Gateway:
         """
         _only(asker, "owner")
         self.tables.dataset(key)
-        somebody = self.catalog.person(person)
-        if somebody is None:
-            raise Problem("not-found")
+        somebody = self._somebody(person)
         if somebody.scope not in ("analyst", "owner"):
             raise Problem("invalid", f"{somebody.scope} asks no questions; admit an analyst")
         self.tables.check_share(key, somebody, share)
@@ -141,20 +142,26 @@ class Gateway:
         # The ledger knows the new share before anybody asks by it.
         self.tables.session(key, somebody, anew=True)
 
+    def end(self, asker: Person, key: str, person: str) -> None:
+        """Close somebody's session on a table, for ever: one's own, or anybody's by an owner; see `Session.close`."""
+        if asker.id != person:
+            _only(asker, "owner")
+        self.tables.session(key, self._somebody(person)).close()
+
     def analysts(self, asker: Person, key: str) -> list[dict[str, Any]]:
         """Who may ask a table, their budgets and what they have spent, for owners and auditors."""
         _only(asker, "owner", "auditor")
         ledger, limits = self.tables.ledger(key), self.catalog.members(key)
         people = {person.id: person for person in self.catalog.people()}
-        accounts = {account.name: account for account in ledger.accounts()}
+        accounts, ended = {account.name: account for account in ledger.accounts()}, ledger.ended()
         shown = []
         for person, budget in limits.items():
             account, spent = accounts.get(person), ledger.totals(person)
             limit = None if account is None else account.limit / UNITS
-            shown.append(
-                {"person": person, "name": people[person].name, "team": people[person].team, "budget": budget}
-                | {"spent": spent.units / UNITS, "limit": limit, "answers": spent.answers}
-            )
+            shown.append({
+                "person": person, "name": people[person].name, "team": people[person].team, "budget": budget,
+                "spent": spent.units / UNITS, "limit": limit, "answers": spent.answers, "closed": person in ended,
+            })  # fmt: skip
         return shown
 
     # Questions
@@ -244,7 +251,7 @@ class Gateway:
         """What somebody's answers were planned to be, and how many are left at which width."""
         session = self.tables.session(key, asker)
         left = None if (meter := session.meter) is None else asdict(meter) | {"line": str(meter)}
-        return {"queries": session.queries, "plan": session.plan, "meter": left}
+        return {"queries": session.queries, "plan": session.plan, "meter": left, "closed": session.closed}
 
     def last_answers(self, asker: Person, key: str, last: int) -> tuple[list[Answer], bool]:
         """The answers among somebody's last charges, newest first, and whether there were more charges before."""
@@ -454,8 +461,7 @@ def _json(released: Released) -> str:
     """The bytes that leave. Answers are written as the ledger keeps them."""
     answers = released.get("answers", [])
     texts = ",".join(answer.to_json() for answer in answers)
-    rest = {name: part for name, part in released.items() if name != "answers"}
-    head = json.dumps(rest)
+    head = json.dumps({name: part for name, part in released.items() if name != "answers"})
     return f'{head[:-1]}, "answers": [{texts}]}}' if "answers" in released else head
 
 
@@ -465,11 +471,8 @@ def _asked(plan: str) -> str:
         known = json.loads(plan)
     except ValueError:
         return plan[:80]
-    return (
-        str(known.get("question") or known.get("kind") or "a release")
-        if isinstance(known, dict)
-        else "a release"
-    )
+    said = known.get("question") or known.get("kind") if isinstance(known, dict) else None
+    return str(said or "a release")
 
 
 def _only(asker: Person, *scopes: str) -> None:

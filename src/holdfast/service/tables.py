@@ -191,6 +191,10 @@ class Tables:
     def check_share(self, key: str, person: Person, share: dict[str, Any]) -> None:
         """Refuse a budget that is none, that is counted otherwise than the table's, or that is spent already."""
         dataset, table = self._opened(key)
+        if person.id in table.ledger.ended():
+            raise InputError(
+                "expected an analyst whose session is open, got one who was closed; admit another person"
+            )
         wanted, cap = budget(**_budget(share)), budget(**dataset.budget)
         if wanted.currency != cap.currency:
             raise InputError(
