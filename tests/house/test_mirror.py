@@ -45,6 +45,7 @@ JOURNEYS = {
     "service/fuzz": "whatever may be sent over HTTP",
     "service/page_browser": "a visitor, an owner and an attacker in a browser",
     "session/advice": "from a refusal by way of its words to an answer",
+    "session/derived": "from a question by all its sums, told together, to an interval (query/derived.py)",
     "session/difference": "from two conditions by their disagreement to what later answers pay for",
     "session/left_out": "from the opening of a session by its plan to its last answer",
     "session/population": "from what was spent to intervals of the population",

@@ -116,6 +116,10 @@ _RANKS = {
     "because": "a row that leaves a group moves scores by 9/10 of what is charged, at rank 1/10",
 }
 _TWO_PARTS = {"slack": 4.0, "because": "by votes: no row is the worst for the sum and for the count"}
+_SEVERAL = {
+    "slack": 1.6,
+    "because": "no row here is at the worst of all ranges at once; tests/query/test_joint.py has those that are",
+}
 QUESTIONS: dict[str, Question] = {
     "fraction": Question(lambda s, **how: s.fraction("x > 0", **how), 0.9, ALIKE),
     "fraction by": Question(lambda s, **how: s.fraction("x > 0 OR x < 0", by="g", **how), 0.9),
@@ -128,6 +132,24 @@ QUESTIONS: dict[str, Question] = {
     "mean": Question(lambda s, **how: s.mean("x", **how), 4.5, MANY, **_TWO_PARTS),
     "mean of a real": Question(lambda s, **how: s.mean("y", **how), 2.9, MANY, **_TWO_PARTS),
     "mean by": Question(lambda s, **how: s.mean("x", by="g", **how), 4.5, MANY),
+    "share": Question(lambda s, **how: s.fraction("x > 0", given="x <> 0", **how), 0.9, MANY, **_TWO_PARTS),
+    "share by": Question(lambda s, **how: s.fraction("x > 0", given="x <> 0", by="g", **how), 0.9, MANY),
+    "share of what is known": Question(lambda s, **how: s.mean("t", **how), 0.9, MANY, **_TWO_PARTS),
+    "ratio": Question(lambda s, **how: s.ratio("x", "y", **how), 0.9, MANY, **_SEVERAL),
+    "ratio by": Question(lambda s, **how: s.ratio("x", "y", by="g", **how), 0.9, MANY, **_SEVERAL),
+    "variance": Question(lambda s, **how: s.variance("x", **how), 6.0, MANY, **_SEVERAL),
+    "variance by": Question(
+        lambda s, **how: s.variance("y", by="g", sample=True, **how), 2.0, MANY, **_SEVERAL
+    ),
+    "std": Question(lambda s, **how: s.std("y", **how), 1.4, MANY, **_SEVERAL),
+    "covariance": Question(lambda s, **how: s.covariance("x", "y", **how), 7.4, MANY, **_SEVERAL),
+    "correlation": Question(lambda s, **how: s.correlation("x", "y", **how), 1.9, MANY, **_SEVERAL),
+    "contrast": Question(
+        lambda s, **how: s.difference("g = 'a'", "g = 'b'", of="x", **how), 9.9, MANY, **_SEVERAL
+    ),
+    "contrast of shares": Question(
+        lambda s, **how: s.difference("x < 3", "x > -2", of="t", **how), 1.9, MANY, **_SEVERAL
+    ),
     "histogram": Question(lambda s, **how: s.histogram("g", **how), 5.4),
     "histogram by edges": Question(lambda s, **how: s.histogram("x", [-2, 0, 3], **how), 5.4),
     "quantile": Question(

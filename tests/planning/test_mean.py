@@ -16,8 +16,9 @@ from rich.console import Console
 import holdfast as hf
 from holdfast.planning.mean import aims, least_rows, mean_width
 from holdfast.query.expression import Column
+from holdfast.query.grid import Grid
 from holdfast.query.grouping import grouping
-from holdfast.query.measurement import Grid, Measurement
+from holdfast.query.measurement import Measurement
 from holdfast.query.predicate import Always
 from holdfast.query.statistic import Statistic, Workload, workload
 from holdfast.session import Answer, display

@@ -24,11 +24,16 @@ WEIGHTS: dict[str, Any] = {
     "edges": {"x": [1.0]}, "nulls": ["x"], "version": "v",
 }  # fmt: skip
 FULL: tuple[Question, ...] = (
-    question.Fraction(**GROUPS),
+    question.Fraction(given="x > 0", **GROUPS),
     question.Count(**GROUPS),
-    question.Difference(where="x > 1", other="x > 2", expect=0.1, **HOW),
+    question.Difference(where="x > 1", other="x > 2", expect=0.1, of="x", **HOW),
     question.Total(kind="sum", column="x", **GROUPS),
     question.Total(kind="mean", column="x", **GROUPS),
+    question.Ratio(column="x", divisor="x + 1", **GROUPS),
+    question.Spread(kind="variance", column="x", sample=True, **GROUPS),
+    question.Spread(kind="std", column="x", sample=True, **GROUPS),
+    question.Paired(kind="covariance", column="x", other="x * x", sample=True, **GROUPS),
+    question.Paired(kind="correlation", column="x", other="x * x", sample=True, **GROUPS),
     question.Histogram(column="x", edges=[1.0], where="x > 1", **HOW),
     question.Quantile(column="x", rank=0.25, **GROUPS),
     question.Sql(text="SELECT count(*) FROM t", **HOW),

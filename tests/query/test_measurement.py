@@ -6,7 +6,8 @@ import pytest
 
 import holdfast as hf
 from holdfast.query.expression import Column
-from holdfast.query.measurement import Grid, Measurement
+from holdfast.query.grid import Grid
+from holdfast.query.measurement import Measurement
 from holdfast.query.predicate import Always
 
 SCHEMA = hf.Schema(x=hf.Integer(-9, 9))

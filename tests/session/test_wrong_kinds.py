@@ -54,14 +54,21 @@ BUDGET = {"rho": 0.01, "epsilon": None}
 """Where a call gives one of several ways, the others are tried in its place."""
 
 CALLS: dict[str, dict[str, Any]] = {
-    "fraction": {"where": "age > 3", "by": "group", "edges": None} | ACCURACY,
+    "fraction": {"where": "age > 3", "given": "sick", "by": "group", "edges": None} | ACCURACY,
+    "ratio": {"column": "age", "divisor": "age + 1", "where": "sick", "by": "group", "edges": None} | ACCURACY,
+    "variance": {"column": "age", "where": "sick", "sample": True, "by": "group", "edges": None} | ACCURACY,
+    "std": {"column": "age", "where": "sick", "sample": False, "by": "group", "edges": None} | ACCURACY,
+    "covariance": {
+        "column": "age", "other": "share", "where": "sick", "sample": True, "by": "group", "edges": None,
+    } | ACCURACY,
+    "correlation": {"column": "age", "other": "share", "where": "sick", "by": "group", "edges": None} | ACCURACY,
     "count": {"where": "age > 3", "by": "age", "edges": [0, 50, 99]} | ACCURACY,
     "sum": {"column": "age", "where": "sick", "by": "group", "edges": None} | ACCURACY,
     "mean": {"column": "age", "where": "sick", "by": "group", "edges": None} | ACCURACY,
     "histogram": {"column": "age", "edges": [0, 50, 99], "where": "sick"} | ACCURACY,
     "quantile": {"column": "age", "rank": 0.5, "where": "sick", "by": "group", "edges": None} | ACCURACY,
     "statistic": {"function": lambda rows: rows["age"] / 100, "columns": ["age"]} | ACCURACY,
-    "difference": {"where": "sick", "other": "age > 3", "expect": None} | ACCURACY,
+    "difference": {"where": "sick", "other": "age > 3", "of": "share", "expect": None} | ACCURACY,
     "keys": {"column": "town", "rho": 0.01, "delta": 1e-7},
     "sql": {"text": "SELECT avg(age) FROM t"} | ACCURACY,
     "sql_one": {"text": "SELECT avg(age) FROM t"} | ACCURACY,
@@ -83,11 +90,11 @@ CALLS: dict[str, dict[str, Any]] = {
         "nulls": None, "name": "made",
     } | BUDGET,
 }  # fmt: skip
-HOUSE = {"pay", "promise", "opened", "left", "report", "put"}
+HOUSE = {"pay", "promise", "opened", "left", "report", "put", "close"}
 """Doors for mechanisms that run beside the rows, and what takes nothing."""
 NEVER_NONE = {
-    "column", "rank", "function", "columns", "text", "candidates", "threshold", "hits", "version", "name", "queries",
-    "loss", "method", "runs", "device", "delta",
+    "column", "divisor", "sample", "rank", "function", "columns", "text", "candidates", "threshold", "hits",
+    "version", "name", "queries", "loss", "method", "runs", "device", "delta",
 }  # fmt: skip
 """Elsewhere None means that nothing was given."""
 OF_SMALL_DATABASES = {"synthesize": {"within", "size", "search", "candidates"}}

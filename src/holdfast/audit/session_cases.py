@@ -66,6 +66,13 @@ def sessions() -> list[Case]:
         case("sum", lambda s: s.sum("x", epsilon=2.0).value, pure),
         case("mean", lambda s: interval(s.mean("x", epsilon=2.0)), pure),
         case("mean by groups", lambda s: interval(s.mean("x", by="g", epsilon=2.5)), pure),
+        case("share", lambda s: interval(s.fraction("a", given="x <> 0", epsilon=2.0)), pure),
+        case("ratio", lambda s: interval(s.ratio("x", "x + 2", epsilon=2.0)), pure),
+        case("variance", lambda s: interval(s.variance("x", epsilon=3.0)), pure, rest=(MIDDLE,)),
+        case("correlation", lambda s: interval(s.correlation("x", "x * x", epsilon=6.0)), pure),
+        case(
+            "difference of means", lambda s: interval(s.difference("a", "NOT a", of="x", epsilon=3.0)), pure
+        ),
         case("histogram", lambda s: s.histogram("g", epsilon=2.0).value, pure),
         case("quantile", lambda s: interval(s.quantile("x", epsilon=3.0)), pure, rest=(LOW, MIDDLE)),
         case(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 
+from holdfast.query.propagation import foreseen
 from holdfast.query.statistic import Workload
 
 MARGIN = 1 + 2.0**-40
@@ -14,7 +15,10 @@ def aims(totals: Workload, rows: int) -> list[int]:
     """For how many qualifying rows a width is planned, the fewest first: for all, or (a mean by groups) for an
     equal share of them, then for twice as many, and so on. Public numbers only."""
     by, rows = totals.statistic.by, rows * totals.most
-    found = [rows] if not totals.is_ratio or by is None else [math.ceil(rows / by.size)]
+    groups = 1 if by is None else by.size
+    if totals.statistic.compared is not None:
+        groups = 2  # in each of the two that are compared
+    found = [math.ceil(rows / groups) if totals.depends else rows]
     while found[-1] < rows:
         found.append(min(2 * found[-1], rows))
     return found
@@ -28,6 +32,8 @@ def mean_width(totals: Workload, in_units: tuple[float, ...], qualifying: int) -
     half-widths, half the interval that `readout.read` gives is at most (h + R s)/(m - s) (docs/theorems.md,
     "The width of a mean").
     """
+    if totals.joint is not None:
+        return foreseen(totals, in_units, qualifying) * MARGIN
     total, counted = totals.measurements
     grid = total.grid
     assert grid is not None
@@ -58,6 +64,8 @@ def when_it_holds(totals: Workload, rows: int, within: float | None, qualifying:
         return f"if every row qualifies (within {within:.4g} cannot be promised); wider in proportion when fewer do"
     if qualifying == rows:
         return "if every row qualifies; wider in proportion when fewer do"
+    if totals.statistic.compared is not None:
+        return f"if at least {qualifying:,} of the {rows:,} rows are in each of the two; wider in proportion with fewer"
     if totals.statistic.by is None:
         return f"if at least {qualifying:,} of the {rows:,} rows qualify; wider in proportion when fewer do"
     return f"in groups of at least {qualifying:,} of the {rows:,} rows; wider in proportion in smaller ones"

@@ -46,6 +46,8 @@ def plain_recipe(mechanism: str, totals: Workload, moment: Moment, terms: Terms)
     variance = epoch.noise
     if places.mechanism == "votes":
         variance = Fraction(terms.rows) ** 2 / Fraction(places.tells(epoch))
+    if totals.joint is not None:
+        return Recipe(mechanism, round_up(4 * variance * totals.joint.radius_squared), terms.rows)
     shared = Fraction(4 * radius_squared(totals)) * rounds
     if totals.statistic.other is not None:
         expect = totals.statistic.expect

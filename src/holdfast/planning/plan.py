@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -62,10 +63,19 @@ class Widths:
     noise: float
     sampling: float
     population: float
+    shares: tuple[float, float, float] = (1 / 3, 1 / 3, 1 / 3)
+    """How the half-width divides into these three, where no half-width is known before the rows are read."""
 
     @property
     def whole(self) -> float:
         return self.noise + self.sampling + self.population
+
+    @property
+    def divided(self) -> tuple[float, float, float]:
+        """The same three as parts of 1."""
+        if not 0 < self.whole < math.inf:
+            return self.shares
+        return self.noise / self.whole, self.sampling / self.whole, self.population / self.whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,13 +230,19 @@ class Plan:
         if self.mechanism == PUBLIC:
             return f"That there are {self.rows:,} rows is public, so the answer is known: nothing is read or charged."
         epsilon = "" if self.epsilon is None else f" (epsilon {self.epsilon:.4g})"
+        known = math.isfinite(self.width)
+        parts = (self.noise, self.sampling, self.population) if known else self.widths.divided
+        near = (
+            f"is within {self.width:.4g} of the {self.target} value{', ' + self.scope if self.scope else ''},"
+        )
+        if not known:
+            near = f"has an interval for the {self.target} whose width depends on the rows,"
         lines = [
             f"reads {self._reading()} and adds {self._noise()}.",
-            f"It costs rho {self.rho:.4g}{epsilon} and is within {self.width:.4g} of the {self.target} value"
-            f"{', ' + self.scope if self.scope else ''},",
+            f"It costs rho {self.rho:.4g}{epsilon} and {near}",
             f"together with all other answers of the session, with confidence {self.confidence:g}.",
-            f"Of the half-width, noise takes {self.noise:.3g}, sampling {self.sampling:.3g}, "
-            f"population {self.population:.3g}.",
+            f"Of the half-width, noise takes {parts[0]:.3g}, sampling {parts[1]:.3g}, population {parts[2]:.3g}"
+            f"{'' if known else ' parts of 1'}.",
         ]
         lines += [
             f"{other.mechanism} would have cost rho {other.rho:.4g} and read {other.rows:,} rows."

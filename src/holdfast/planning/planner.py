@@ -33,10 +33,11 @@ from holdfast.planning.recipe_search import PAYS, fewest, paired, recipe_within,
 from holdfast.planning.request import Request
 from holdfast.planning.session_plan import could_be
 from holdfast.planning.terms import Terms
-from holdfast.planning.width import range_length, spans, stated, widths, wished
+from holdfast.planning.width import of_each, range_length, spans, stated, widths, wished
 from holdfast.privacy.event import Group
 from holdfast.privacy.filter import UNITS
 from holdfast.privacy.rule import zcdp
+from holdfast.query.propagation import UNFORESEEN
 from holdfast.query.statistic import Statistic, Workload, workload
 from holdfast.validity.places import sensible_flips
 
@@ -104,6 +105,9 @@ def _is_vacuous(made: Plan, totals: Workload, terms: Terms) -> bool:
     if made.target != "population":
         return False
     width = made.width
+    if totals.joint is not None:  # what it will tell depends on the rows, unless nothing is known of a total
+        reaches = zip(made.widths.totals, spans(totals), strict=True)
+        return any(reach >= terms.rows * span for reach, span in reaches)
     if totals.is_ratio:
         width = widths(totals, made.recipe, made.promise, terms.rows).whole
     return width >= range_length(totals, terms.rows)
@@ -115,6 +119,10 @@ def _refuse_vacuous(totals: Workload, request: Request, terms: Terms) -> None:
     if not length > 0:
         raise InputError(
             f"cannot plan: this {kind} is the same number whatever the rows are; there is nothing to ask"
+        )
+    if request.within is not None and kind in UNFORESEEN:
+        raise InputError(
+            f"cannot plan: how near a {kind} will be depends on the rows; say rho= or epsilon=, not within="
         )
     if request.within is not None and request.within >= length:
         what = (
@@ -167,15 +175,15 @@ def finish(
 
     InputError, before anything is charged, if its noise is larger than can be drawn.
     """
-    for span in spans(totals) if recipe.per_span else (1,):
-        refuse_undrawable(recipe.mechanism, recipe.noise * span**2)
+    for own, span in zip(of_each(totals, recipe), spans(totals), strict=True):
+        refuse_undrawable(recipe.mechanism, own.noise * (span**2 if recipe.per_span else 1))
     event = event_of(totals, recipe, terms.rows)
     if terms.rows_per_unit > 1:
         event = Group(event, terms.rows_per_unit)
     within = None if totals.statistic.kind == "quantile" else within or wished(totals, terms)
     planned, qualifying = stated(totals, recipe, promise, terms, within)
     scope = ""
-    if totals.is_ratio:
+    if totals.depends:
         scope = when_it_holds(totals, terms.rows, within, qualifying)
     elif totals.statistic.kind == "quantile":
         scope = "in rank, as a fraction of the rows"
@@ -370,7 +378,7 @@ def _fixed_plan(totals: Workload, request: Request, terms: Terms) -> Plan:
         raise MechanismError(
             f"this session answers by {fixed.mechanism} only, one number at a time; open another for this"
         )
-    if fixed.odds and totals.is_ratio:
+    if fixed.odds and totals.depends:
         raise MechanismError(
             "an odds interval is for a fraction, a count or a sum; open another session for a mean"
         )

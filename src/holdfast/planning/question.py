@@ -15,6 +15,7 @@ from holdfast.errors import InputError, QueryError
 from holdfast.planning.request import Request
 from holdfast.query.across import parse_statement, scope
 from holdfast.query.arrangement import Arrangement
+from holdfast.query.bounds import bounds
 from holdfast.query.expression import Column, Expression
 from holdfast.query.grouping import Groups, declared_groups, grouping
 from holdfast.query.parse import parse_expression, parse_predicate
@@ -124,13 +125,17 @@ class Grouped(Interval):
             raise InputError("expected by= with edges=, got none; name the column with by=")
         schema = scope(schema, [self.where, *self._texts], [self.by])
         by = None if self.by is None else grouping(schema, _named(schema, self.by), self.edges)
+        return self._read(self._statistic(schema, _where(self.where, schema), by))
+
+    def _statistic(self, schema: Schema, where: Predicate, by: Groups | None) -> Statistic:
+        """What is computed on these rows."""
         kind: Kind = self.kind  # type: ignore[assignment]
-        asked = Statistic(kind, _where(self.where, schema), self._number(schema), by, over=_over(schema))
+        asked = Statistic(kind, where, self._number(schema), by, over=_over(schema))
         if kind == "fraction" and asked.over is not None and by is not None:
             raise QueryError(
                 "the fraction of the events in each group is not told; ask for count by the same groups, or for mean"
             )
-        return self._read(asked)
+        return asked
 
     @property
     def _texts(self) -> tuple[str, ...]:
@@ -144,15 +149,26 @@ class Grouped(Interval):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fraction(Grouped):
-    """The fraction of rows which satisfy a condition."""
+    """The fraction of rows which satisfy a condition: of all, or of those for which another one is given."""
 
     kind: Literal["fraction"] = "fraction"
     where: Text
+    given: Text | None = None
+
+    @property
+    def _texts(self) -> tuple[str, ...]:
+        return () if self.given is None else (self.given,)
 
     def read(self, schema: Schema) -> Read:
         if self.where is None:
             raise InputError("expected a condition, got None; the fraction of all rows is 1")
         return Grouped.read(self, schema)
+
+    def _statistic(self, schema: Schema, where: Predicate, by: Groups | None) -> Statistic:
+        if self.given is None:
+            return Grouped._statistic(self, schema, where, by)
+        given = parse_predicate(self.given, schema)
+        return Statistic("share", given, None, by, over=_over(schema), chosen=where)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,19 +180,38 @@ class Count(Grouped):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference(Interval):
-    """The fraction of rows which satisfy a condition, less the fraction which satisfy another."""
+    """The fraction of rows which satisfy a condition, less the fraction which satisfy another; or `of` a number or a
+    condition, its mean among the first less its mean among the others."""
 
     kind: Literal["difference"] = "difference"
     where: Text
     other: Text
     expect: Chance | None = None
+    of: Text | None = None
 
     def read(self, schema: Schema) -> Read:
         if self.where is None or self.other is None:
             raise InputError("expected two conditions, got None; the fraction of all rows is 1")
+        if self.of is not None:
+            return self._contrast(scope(schema, [self.where, self.other, self.of]))
         expect = None if self.expect is None else fractions.Fraction(probability("expect", self.expect))
         first, second = parse_predicate(self.where, schema), parse_predicate(self.other, schema)
         return self._read(Statistic("difference", first, other=second, expect=expect))
+
+    def _contrast(self, schema: Schema) -> Read:
+        if self.expect is not None:
+            raise InputError(
+                "expected no expect= with of=, got one; it is for two conditions on the same rows"
+            )
+        assert self.of is not None
+        first, second = parse_predicate(self.where, schema), parse_predicate(self.other, schema)
+        if first == second:
+            raise QueryError("the two conditions are the same, so the difference is 0; give two others")
+        value, chosen, against = number_or_condition(self.of, schema)
+        asked = Statistic(
+            "contrast", first, value, over=_over(schema), chosen=chosen, against=against, compared=second
+        )
+        return self._read(asked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,10 +226,74 @@ class Total(Grouped):
         return (self.column,)
 
     def _number(self, schema: Schema) -> Expression:
-        value = parse_expression(self.column, schema)
-        if isinstance(value, Column) and isinstance(schema[value.name], Date):
-            raise QueryError(f"dates are not added up; ask for a quantile or a histogram of {value.name!r}")
-        return value
+        return _added_up(self.column, schema)
+
+    def _statistic(self, schema: Schema, where: Predicate, by: Groups | None) -> Statistic:
+        if self.kind == "sum":
+            return Grouped._statistic(self, schema, where, by)
+        value, chosen, against = number_or_condition(self.column, schema)
+        kind: Kind = "mean" if chosen is None else "share"
+        return Statistic(kind, where, value, by, over=_over(schema), chosen=chosen, against=against)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ratio(Grouped):
+    """The sum of a number over the sum of another."""
+
+    kind: Literal["ratio"] = "ratio"
+    column: Text
+    divisor: Text
+
+    @property
+    def _texts(self) -> tuple[str, ...]:
+        return self.column, self.divisor
+
+    def _statistic(self, schema: Schema, where: Predicate, by: Groups | None) -> Statistic:
+        value, divisor = _added_up(self.column, schema), _added_up(self.divisor, schema)
+        if bounds(divisor, where, schema) == (0, 0):
+            raise QueryError(f"{divisor} is always 0, and nothing is divided by it; give another divisor")
+        return Statistic("ratio", where, value, by, over=_over(schema), values=(divisor,))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread(Grouped):
+    """The variance or the standard deviation of a number; with `sample` that of a sample (n - 1)."""
+
+    kind: Literal["variance", "std"]
+    column: Text
+    sample: bool = False
+
+    @property
+    def _texts(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def _statistic(self, schema: Schema, where: Predicate, by: Groups | None) -> Statistic:
+        _refuse_no_flag(self.sample)
+        value = _varying(self.column, where, schema)
+        return Statistic(self.kind, where, value, by, over=_over(schema), sample=self.sample)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paired(Grouped):
+    """The covariance or the correlation of two numbers; a covariance with `sample` is that of a sample (n - 1)."""
+
+    kind: Literal["covariance", "correlation"]
+    column: Text
+    other: Text
+    sample: bool = False
+
+    @property
+    def _texts(self) -> tuple[str, ...]:
+        return self.column, self.other
+
+    def _statistic(self, schema: Schema, where: Predicate, by: Groups | None) -> Statistic:
+        _refuse_no_flag(self.sample)
+        value, other = (_varying(text, where, schema) for text in (self.column, self.other))
+        if value == other:
+            raise QueryError(
+                "this is one number twice: its correlation is 1, its covariance the variance; ask for variance"
+            )
+        return Statistic(self.kind, where, value, by, over=_over(schema), values=(other,), sample=self.sample)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,9 +416,44 @@ class Weigh(OpenWeights):
 
 
 AnyQuestion = (
-    Fraction | Count | Difference | Total | Histogram | Quantile | Sql | Sample | Select | OpenSparseVector | Above
-    | OpenWeights | Weigh
+    Fraction | Count | Difference | Total | Ratio | Spread | Paired | Histogram | Quantile | Sql | Sample | Select
+    | OpenSparseVector | Above | OpenWeights | Weigh
 )  # fmt: skip
+
+
+def number_or_condition(
+    text: str, schema: Schema
+) -> tuple[Expression | None, Predicate | None, Predicate | None]:
+    """What a mean is of: a number; or a condition, with where it is false: what is unknown is left out."""
+    try:
+        return _added_up(text, schema), None, None
+    except QueryError as refused:
+        try:
+            return None, parse_predicate(text, schema), parse_predicate(f"NOT ({text})", schema)
+        except QueryError:
+            raise refused from None
+
+
+def _added_up(text: str, schema: Schema) -> Expression:
+    """A number that may be added up."""
+    value = parse_expression(text, schema)
+    if isinstance(value, Column) and isinstance(schema[value.name], Date):
+        raise QueryError(f"dates are not added up; ask for a quantile or a histogram of {value.name!r}")
+    return value
+
+
+def _refuse_no_flag(sample: object) -> None:
+    if not isinstance(sample, bool):
+        raise InputError(f"expected sample= as True or False, got {shown(sample)}")
+
+
+def _varying(text: str, where: Predicate, schema: Schema) -> Expression:
+    """A number that is not the same on all rows, as far as the schema shows."""
+    value = _added_up(text, schema)
+    low, high = bounds(value, where, schema)
+    if low == high:
+        raise QueryError(f"{value} is the same number on all rows that qualify; there is nothing to ask")
+    return value
 
 
 def _where(text: str | None, schema: Schema) -> Predicate:

@@ -30,7 +30,7 @@ def event_of(totals: Workload, recipe: Recipe, rows: int) -> Event:
             vote = Votes(rows, int(recipe.noise), recipe.flip or FLIP)
             return vote if len(totals.measurements) == 1 else Repeat(vote, len(totals.measurements))
     if recipe.per_span:
-        parts = [replace(totals, measurements=(m,)) for m in totals.measurements]
+        parts = [replace(totals, measurements=(m,), joint=None) for m in totals.measurements]
         return Sequence(
             tuple(
                 Gaussian(part.sensitivity().l2_squared, recipe.noise * span**2)

@@ -34,7 +34,7 @@ def recipe_information(totals: Workload, recipe: Recipe, rows: int, rare: bool =
     """What an answer by this recipe tells at most; UNCOVERED where no theorem bounds it. `rare` says that it will be
     read off the answer (`told_by_answer`).
 
-    Reference: docs/theorems.md, Theorems 24 (vectors), 25 (rare events), 27 (votes), 33 (quantiles) and 37
+    Reference: docs/theorems.md, Theorems 24 and 75 (vectors), 25 (rare events), 27 (votes), 33 (quantiles) and 37
     (differences).
     """
     if recipe.mechanism == "votes":
@@ -49,6 +49,9 @@ def recipe_information(totals: Workload, recipe: Recipe, rows: int, rare: bool =
         sigma = 2 * deviation(2, recipe, rows)
         most = 1 + _FURTHEST * sigma * math.sqrt(DISAGREEMENT_NOISE)
         return units_told(_difference_told(totals, recipe, rows, most), rows)
+    if totals.joint is not None and not recipe.per_span:
+        sigma = math.sqrt(recipe.noise) / rows
+        return units_told(gaussian_told(up(float(totals.joint.radius_squared)), sigma), rows)
     deviations = [deviation(span, recipe, rows) for span in spans(totals)]
     if rare:
         return units_told(rare_told(rows, deviations[0], 0.5), rows)

@@ -106,9 +106,10 @@ def recipe_within(
         largest = Recipe(mechanism, _MOST_NOISE[mechanism], terms.rows)
         if wide(largest) <= within:
             return largest
-        start = 4.0 * spans(totals)[0] ** (2 if mechanism == "gaussian" else 1)
+        span = spans(totals)[0] / totals.scales[0]
+        start = 4.0 * span ** (2 if mechanism == "gaussian" else 1)
         if promise.left_out is not None:
-            narrowest, start = _narrowest(wide, terms.rows * float(spans(totals)[0]) ** 2)
+            narrowest, start = _narrowest(wide, terms.rows * span**2)
             if narrowest > within:
                 return None
         noise = most_noise(lambda noise: wide(Recipe(mechanism, noise, terms.rows)), within, start)

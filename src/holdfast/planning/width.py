@@ -12,6 +12,7 @@ from holdfast.planning.promise import Promise
 from holdfast.planning.terms import Fixed, Terms
 from holdfast.privacy.filter import UNITS
 from holdfast.privacy.rounding import down, miss, up
+from holdfast.query.propagation import extremes
 from holdfast.query.statistic import Workload
 from holdfast.validity.leave_out_intervals import for_differences, mixed_difference_interval, rare_interval
 from holdfast.validity.leave_out_tails import quantile_half_width
@@ -26,7 +27,7 @@ def spans(totals: Workload) -> tuple[int, ...]:
 
 def wished(totals: Workload, terms: Terms) -> float | None:
     """The half-width that a session planned for validity was opened for, on the statistic's own scale."""
-    if terms.within is None:
+    if terms.within is None or totals.joint is not None:
         return None
     many = 1 if totals.is_ratio else terms.rows
     return terms.within * many * spans(totals)[0] * totals.unit + totals.rounding
@@ -36,6 +37,9 @@ def range_length(totals: Workload, rows: int) -> float:
     """How far apart two answers can be, whatever the rows are, on the scale of `within`; of a quantile that is rank."""
     if totals.statistic.kind == "quantile":
         return 1.0
+    if totals.joint is not None:
+        lowest, highest = extremes(totals)
+        return highest - lowest
     measurement = totals.measurements[0]
     if totals.is_ratio:
         assert measurement.grid is not None
@@ -49,13 +53,16 @@ def widths(
     """The half-widths that a recipe keeps under a promise: of a mean, if so many rows qualify (None: all)."""
     if recipe.mechanism in SELECTED:
         return _selection(totals, recipe, promise, rows)
-    reaches = [_reach(span, totals.size, recipe, promise, rows) for span in spans(totals)]
+    each = of_each(totals, recipe)
+    reaches = [
+        _reach(span, totals.size, own, promise, rows) for span, own in zip(spans(totals), each, strict=True)
+    ]
     extra = promise.population + promise.slack
     in_units = tuple(r + extra * rows * span for r, span in zip(reaches, spans(totals), strict=True))
     span = spans(totals)[0]
     reach = reaches[0] / (rows * span)
     if promise.left_out is not None:  # what the noise alone would need; the rest is for the population
-        alone = upper_quantile(promise.allowance / totals.size / 2) * deviation(span, recipe, rows)
+        alone = upper_quantile(promise.allowance / totals.size / 2) * deviation(span, each[0], rows)
         shares = _shares(recipe, alone, reach - min(alone, reach))
     else:
         shares = _shares(recipe, reach, extra)
@@ -87,12 +94,20 @@ def stated(
 
     aim = aims(totals, terms.rows)[0]
     planned = at(aim)
-    if not totals.is_ratio:
+    if not totals.depends:
         return planned, None
     if within is None:
         return planned, aim
     least = least_rows(totals, planned.totals, within, terms.rows)
     return at(least or terms.rows * totals.most), least
+
+
+def of_each(totals: Workload, recipe: Recipe) -> list[Recipe]:
+    """The recipe of each measurement: noise in its own scale, where totals are told together."""
+    if recipe.per_span or recipe.mechanism not in ("gaussian", "laplace"):
+        return [recipe] * len(totals.measurements)
+    power = 2 if recipe.mechanism == "gaussian" else 1
+    return [replace(recipe, noise=recipe.noise * scale**power) for scale in totals.scales]
 
 
 def _reach(span: int, size: int, recipe: Recipe, promise: Promise, rows: int) -> float:
@@ -131,11 +146,11 @@ def table_reaches(totals: Workload, recipe: Recipe, promise: Promise, terms: Ter
         _reach(
             span,
             totals.size,
-            replace(recipe, noise=recipe.noise * span**2, per_span=False) if recipe.per_span else recipe,
+            replace(own, noise=own.noise * span**2, per_span=False) if own.per_span else own,
             on_the_table,
             terms.rows,
         )
-        for span in spans(totals)
+        for span, own in zip(spans(totals), of_each(totals, recipe), strict=True)
     )
 
 
@@ -196,12 +211,12 @@ def _printed(
     totals: Workload, in_units: tuple[float, ...], shares: tuple[float, float, float], qualifying: int
 ) -> Widths:
     """On the statistic's own scale; a mean is read as if so many rows qualified."""
-    if totals.is_ratio:
+    if totals.depends:
         whole = mean_width(totals, in_units, qualifying)
     else:
         whole = (in_units[0] * totals.unit + totals.rounding) * MARGIN
     noise, sampling, population = (whole * share if share else 0.0 for share in shares)
-    return Widths(in_units, noise, sampling, population)
+    return Widths(in_units, noise, sampling, population, shares)
 
 
 def _selection(totals: Workload, recipe: Recipe, promise: Promise, rows: int) -> Widths:

@@ -14,8 +14,8 @@ from holdfast.query import expression, predicate
 from holdfast.query.column import INTEGER_LIMIT, Boolean, ColumnType, Integer, Real
 from holdfast.query.evaluate import compile_expression, compile_predicate
 from holdfast.query.expression import Column, Expression
+from holdfast.query.grid import declared_step
 from holdfast.query.predicate import Always, Predicate
-from holdfast.query.statistic import declared_step
 from holdfast.query.unit_schema import RowSchema, by_unit, event_rows
 from holdfast.query.wording import Spelt
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from holdfast.query import predicate
 from holdfast.query.evaluate import compile_predicate
-from holdfast.query.measurement import Block, Grid
+from holdfast.query.grid import Grid
+from holdfast.query.measurement import Block
 from holdfast.query.predicate import Predicate
 from holdfast.query.render import render_predicate
 from holdfast.query.schema import Schema

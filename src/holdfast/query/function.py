@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.errors import DataError
-from holdfast.query.measurement import Block, Grid
+from holdfast.query.grid import Grid
+from holdfast.query.measurement import Block
 from holdfast.query.schema import Boolean, Category, Real, Schema
 
 LEVELS = 2**20

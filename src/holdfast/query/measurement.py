@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from holdfast.query import expression, predicate
 from holdfast.query.evaluate import compile_expression, compile_predicate
 from holdfast.query.expression import Expression
+from holdfast.query.grid import Grid
 from holdfast.query.grouping import Cross, Groups
 from holdfast.query.predicate import Predicate
 from holdfast.query.render import render_expression, render_predicate
@@ -22,27 +23,13 @@ from holdfast.query.unit_schema import Over, RowSchema, by_unit, event_rows
 Block = Mapping[str, NDArray[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """How a bounded number becomes an integer: floor((v - origin)/step + 1/2), clipped to [low, high].
-
-    The rounding looks at one row alone, so the contribution of a row is an integer in [low, high] whatever
-    the rest of the table holds. `exact` says that no value is moved by it (integers on their own grid).
-    """
-
-    origin: float
-    step: float
-    low: int
-    high: int
-    exact: bool
-
-
 @dataclass(frozen=True)
 class Measurement:
     """For each group, the sum over the rows that satisfy `where` of an integer contribution.
 
     With `value` None each such row contributes `weight`; otherwise it contributes its value on the grid
-    (0 where the value is NULL). Totals are int64 and exact.
+    (0 where the value is NULL); with `times`, the product of both numbers on their grids. On the rows where `without`
+    is true it contributes nothing. Totals are int64 and exact.
 
     With `over` these rows are the events of units, at most `over.most` of each, and a contribution is that of a unit:
     the sum over its events. Guarantee (docs/theorems.md, Theorem 46): it lies in `over.most` times the convex hull of
@@ -56,6 +43,8 @@ class Measurement:
     by: Groups | Cross | None = None
     weight: int = 1
     over: Over | None = None
+    times: tuple[Expression, Grid] | None = None
+    without: Predicate | None = None
 
     @property
     def size(self) -> int:
@@ -68,6 +57,10 @@ class Measurement:
         needed = set(predicate.columns(self.where))
         if self.value is not None:
             needed |= expression.columns(self.value)
+        if self.times is not None:
+            needed |= expression.columns(self.times[0])
+        if self.without is not None:
+            needed |= predicate.columns(self.without)
         if self.by is not None:
             needed.update(self.by.columns)
         ordered = self.schema.ordered(needed)
@@ -76,12 +69,25 @@ class Measurement:
     @property
     def low(self) -> int:
         """The least contribution of a row, or of all rows of a unit; 0 is always possible."""
-        return 0 if self.grid is None else min(self.grid.low, 0) * self.most
+        return 0 if self.grid is None else min(self._ends[0], 0) * self.most
 
     @property
     def high(self) -> int:
         """The greatest contribution of a row, or of all rows of a unit."""
-        return (self.weight if self.grid is None else max(self.grid.high, 0)) * self.most
+        return (self.weight if self.grid is None else max(self._ends[1], 0)) * self.most
+
+    @cached_property
+    def _ends(self) -> tuple[int, int]:
+        """The least and the greatest number that is added up."""
+        assert self.grid is not None
+        low, high = self.grid.low, self.grid.high
+        if self.times is None:
+            return low, high
+        if self.times == (self.value, self.grid):
+            return 0, max(low**2, high**2)
+        other = self.times[1]
+        corners = [a * b for a in (low, high) for b in (other.low, other.high)]
+        return min(corners), max(corners)
 
     @property
     def most(self) -> int:
@@ -91,7 +97,7 @@ class Measurement:
     def totals(self, block: Block) -> NDArray[np.int64]:
         """The totals over a block of rows (codes by column), or over the events of a block of units."""
         block = self._rows(block)
-        chosen = compile_predicate(self.where, self.schema)(block)
+        chosen = self._chosen(block)
         if self.by is None and self.value is None:
             return np.array([np.count_nonzero(chosen) * self.weight], dtype=np.int64)
         contributions = self._units(block)
@@ -116,8 +122,14 @@ class Measurement:
         assert isinstance(self.schema, RowSchema)
         return event_rows(block, self.schema)
 
+    def _chosen(self, block: Block) -> NDArray[np.bool_]:
+        chosen: NDArray[np.bool_] = compile_predicate(self.where, self.schema)(block)
+        return (
+            chosen if self.without is None else chosen & ~compile_predicate(self.without, self.schema)(block)
+        )
+
     def _contributions(self, block: Block) -> NDArray[Any]:
-        chosen = compile_predicate(self.where, self.schema)(block)
+        chosen = self._chosen(block)
         units = self._units(block)
         if units is None:
             return chosen if self.weight == 1 else chosen * np.int64(self.weight)
@@ -126,21 +138,15 @@ class Measurement:
     def _units(self, block: Block) -> NDArray[np.int64] | None:
         if self.value is None or self.grid is None:
             return None
-        values, null = compile_expression(self.value, self.schema)(block)
-        grid = self.grid
-        if grid.exact:
-            units = values.astype(np.int64) - int(grid.origin)
-        else:
-            scaled = np.floor((values.astype(np.float64) - grid.origin) / grid.step + 0.5)
-            # NaN marks NULL; it is replaced before the cast, whose result on NaN is undefined.
-            units = np.nan_to_num(np.clip(scaled, grid.low, grid.high), nan=0.0).astype(np.int64)
-        units = np.clip(units, grid.low, grid.high)
-        return units if null is None else np.where(null, 0, units)
+        units = _on_grid(self.value, self.grid, self.schema, block)
+        return units if self.times is None else units * _on_grid(*self.times, self.schema, block)
 
     def sql(self, relation: str) -> str:
         """A query for (group, total) over a relation that holds the same codes; absent groups are 0."""
         assert self.over is None, "events of units are not in one relation"
         where = render_predicate(self.where, self.schema)
+        if self.without is not None:
+            where = f"({where}) AND CASE WHEN {render_predicate(self.without, self.schema)} THEN FALSE ELSE TRUE END"
         group = "0" if self.by is None else self.by.sql()
         return (
             f"SELECT g, CAST(SUM(v) AS BIGINT) FROM (SELECT {group} AS g, {self._value_sql()} AS v "
@@ -150,16 +156,35 @@ class Measurement:
     def _value_sql(self) -> str:
         if self.value is None or self.grid is None:
             return str(self.weight)
-        value, grid = render_expression(self.value, self.schema), self.grid
-        if grid.exact:
-            units = f"{value} - ({int(grid.origin)})"
-        else:
-            units = (
-                f"FLOOR((CAST({value} AS DOUBLE) - ({_double(grid.origin)})) / {_double(grid.step)}"
-                " + CAST(0.5 AS DOUBLE))"
-            )
-        clipped = f"GREATEST(LEAST({units}, {grid.high}), {grid.low})"
-        return f"COALESCE(CAST(CASE WHEN ({value}) IS NULL THEN 0 ELSE {clipped} END AS BIGINT), 0)"
+        units = _grid_sql(self.value, self.grid, self.schema)
+        return units if self.times is None else f"({units}) * ({_grid_sql(*self.times, self.schema)})"
+
+
+def _on_grid(value: Expression, grid: Grid, schema: Schema, block: Block) -> NDArray[np.int64]:
+    """A number of each row in steps; 0 where it is NULL."""
+    values, null = compile_expression(value, schema)(block)
+    if grid.exact:
+        units = values.astype(np.int64) - int(grid.origin)
+    else:
+        scaled = np.floor((values.astype(np.float64) - grid.origin) / grid.step + 0.5)
+        # NaN marks NULL; it is replaced before the cast, whose result on NaN is undefined.
+        units = np.nan_to_num(np.clip(scaled, grid.low, grid.high), nan=0.0).astype(np.int64)
+    units = np.clip(units, grid.low, grid.high)
+    return units if null is None else np.where(null, 0, units)
+
+
+def _grid_sql(value: Expression, grid: Grid, schema: Schema) -> str:
+    """The same in SQL."""
+    text = render_expression(value, schema)
+    if grid.exact:
+        units = f"{text} - ({int(grid.origin)})"
+    else:
+        units = (
+            f"FLOOR((CAST({text} AS DOUBLE) - ({_double(grid.origin)})) / {_double(grid.step)}"
+            " + CAST(0.5 AS DOUBLE))"
+        )
+    clipped = f"GREATEST(LEAST({units}, {grid.high}), {grid.low})"
+    return f"COALESCE(CAST(CASE WHEN ({text}) IS NULL THEN 0 ELSE {clipped} END AS BIGINT), 0)"
 
 
 def _double(number: float) -> str:

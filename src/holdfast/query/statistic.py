@@ -6,26 +6,29 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from holdfast.errors import QueryError
 from holdfast.query import expression
 from holdfast.query.bounds import bounds
+from holdfast.query.derived import derived
 from holdfast.query.difference import DifferenceMeasurement
 from holdfast.query.expression import Expression
 from holdfast.query.function import FunctionMeasurement, RowFunction
+from holdfast.query.grid import LEVELS, Grid, grid_of
 from holdfast.query.grouping import Cross, Grouping, Groups
-from holdfast.query.measurement import Grid, Measurement
-from holdfast.query.predicate import Always, Predicate, conjunction
+from holdfast.query.joint import Joint
+from holdfast.query.measurement import Measurement
+from holdfast.query.predicate import Always, Never, Predicate, conjunction
 from holdfast.query.presence import known
-from holdfast.query.schema import Real, Schema
+from holdfast.query.schema import Schema
 from holdfast.query.unit_schema import Over, UnitSchema
 
-Kind = Literal["fraction", "count", "sum", "mean", "histogram", "quantile", "difference"]
+Kind = Literal[
+    "fraction", "count", "sum", "mean", "histogram", "quantile", "difference", "share", "ratio", "variance", "std",
+    "covariance", "correlation", "contrast",
+]  # fmt: skip
+DERIVED = ("share", "ratio", "variance", "std", "covariance", "correlation", "contrast")
+"""Those that are read off several totals, told together (`holdfast.query.derived`)."""
 Neighbours = Literal["replace-one", "add-remove"]
 
-LEVELS = 2**20
-"""How finely a real number is cut for sums and means, unless its column declares a step."""
-
-_LARGEST_TOTAL = 2**60
 _TRUTHS = Grid(0, 1, 0, 1, exact=True)
 """What a fraction of events adds up: 1 where the condition holds."""
 
@@ -52,8 +55,20 @@ class Statistic:
     """Of a difference, the condition that is taken away."""
     expect: Fraction | None = None
     """Of a difference, on which share of the rows the conditions are guessed to disagree."""
+    values: tuple[Expression, ...] = ()
+    """The other numbers of a ratio (the divisor), a covariance or a correlation."""
+    chosen: Predicate | None = None
+    """Of a share, the condition whose share is wanted; of a contrast, that whose shares are compared."""
+    against: Predicate | None = None
+    """Where that condition counts as false; None is wherever it is not true."""
+    compared: Predicate | None = None
+    """Of a contrast, the rows that `where`'s are compared with."""
+    sample: bool = False
+    """Whether a variance or covariance is that of a sample: n/(n-1) times as much."""
 
     def __str__(self) -> str:
+        if self.kind in DERIVED:
+            return self._derived_text()
         if self.other is not None:
             return f"difference of (where {self.where}) and (where {self.other})"
         if self.function is not None:
@@ -70,10 +85,28 @@ class Statistic:
             parts.append(str(self.over))
         return " ".join(parts)
 
+    def _derived_text(self) -> str:
+        parts = [expression.text(value) for value in (self.value, *self.values) if value is not None]
+        if self.chosen is not None:
+            parts = [str(self.chosen) if self.against is None else f"known: {self.chosen}"]
+        text = f"{'sample ' if self.sample else ''}{self.kind}({', '.join(parts)})"
+        if self.compared is not None:
+            return f"{text} between (where {self.where}) and (where {self.compared})" + self._about()
+        return text + ("" if isinstance(self.where, Always) else f" where {self.where}") + self._about()
+
+    def _about(self) -> str:
+        by = "" if self.by is None else f" by {self.by.column}"
+        return by if self.over is None else f"{by} {self.over}"
+
     def shape(self, schema: Schema) -> tuple[object, ...]:
         """What a plan depends on: all of the question but which rows it chooses, and how far these can differ."""
         ends = None if self.value is None else bounds(self.value, self.where, _columns(self, schema))
-        compared = (self.other is not None, self.other == self.where, self.expect)
+        compared: tuple[object, ...] = (self.other is not None, self.other == self.where, self.expect)
+        if self.kind in DERIVED:
+            columns = _columns(self, schema)
+            apart = self.compared is not None and isinstance(conjunction(self.where, self.compared), Never)
+            others = tuple(bounds(value, self.where, columns) for value in self.values)
+            compared += (self.values, others, self.sample, self.chosen is None, apart)
         return self.kind, self.value, self.by, self.rank, self.bins, self.function, self.over, ends, compared
 
     @property
@@ -86,10 +119,10 @@ class Statistic:
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """How far the whole vector of integer totals can move when one row does."""
+    """How far the whole vector of integer totals can move when one row does; of `joint` totals in their scales."""
 
-    l1: int
-    l2_squared: int
+    l1: int | Fraction
+    l2_squared: int | Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +137,8 @@ class Workload:
     measurements: tuple[Measurement | FunctionMeasurement | DifferenceMeasurement, ...]
     unit: float
     rounding: float
+    joint: Joint | None = None
+    """How far the totals of a derived statistic move together, and in which scales they get their noise."""
 
     @property
     def size(self) -> int:
@@ -118,7 +153,17 @@ class Workload:
     @property
     def is_ratio(self) -> bool:
         """Whether it is a sum over a count of rows, both secret."""
-        return len(self.measurements) == 2
+        return len(self.measurements) == 2 and self.joint is None
+
+    @property
+    def depends(self) -> bool:
+        """Whether its width depends on how many rows qualify, which is secret."""
+        return self.is_ratio or self.joint is not None
+
+    @property
+    def scales(self) -> tuple[int, ...]:
+        """By how much the noise of each measurement is multiplied."""
+        return (1,) * len(self.measurements) if self.joint is None else self.joint.scales
 
     def sensitivity(self, neighbours: Neighbours = "replace-one") -> Sensitivity:
         """How far all totals together can move.
@@ -128,6 +173,8 @@ class Workload:
         these. Under add/remove it appears or disappears. A unit of `most` rows does so `most` times as far
         (docs/theorems.md, Theorem 46).
         """
+        if self.joint is not None:
+            return Sensitivity(self.joint.l1, self.joint.l2_squared)
         largest = [max(-m.low, m.high) for m in self.measurements]
         one_l1, one_l2 = sum(largest), sum(size * size for size in largest)
         if neighbours == "add-remove":
@@ -154,6 +201,9 @@ def workload(statistic: Statistic, schema: Schema, rows: int) -> Workload:
         return Workload(statistic, tuple(parts), 1 / LEVELS, 0.5 / LEVELS)
     over, most = statistic.over, 1 if statistic.over is None else statistic.over.most
     schema = _columns(statistic, schema)
+    if statistic.kind in DERIVED:
+        parts_told, together = derived(statistic, schema, rows, most)
+        return Workload(statistic, parts_told, 1.0, 0.0, together)
     count = Measurement(schema, statistic.where, by=statistic.by, over=over)
     if statistic.other is not None:
         difference = DifferenceMeasurement(schema, statistic.where, statistic.other)
@@ -174,42 +224,13 @@ def workload(statistic: Statistic, schema: Schema, rows: int) -> Workload:
     assert value is not None
     present = conjunction(statistic.where, known(value, schema=schema))
     if statistic.kind == "sum":
-        grid = _grid(value, present, schema, rows * most, centred=False)
+        grid = grid_of(value, present, schema, rows * most, centred=False)
         total = Measurement(schema, present, value, grid, statistic.by, over=over)
         return Workload(statistic, (total,), grid.step, 0.0 if grid.exact else rows * most * grid.step / 2)
-    grid = _grid(value, present, schema, rows * most, centred=True)
+    grid = grid_of(value, present, schema, rows * most, centred=True)
     total = Measurement(schema, present, value, grid, statistic.by, over=over)
     # Weighing a row's presence like the largest value costs nothing: changing a value from one end of its
     # range to the other already moves the totals at least as far.
     weight = max(grid.high, -grid.low, 1)
     counted = Measurement(schema, present, by=statistic.by, weight=weight, over=over)
     return Workload(statistic, (total, counted), grid.step, 0.0 if grid.exact else grid.step / 2)
-
-
-def _grid(value: Expression, where: Predicate, schema: Schema, rows: int, *, centred: bool) -> Grid:
-    """Steps for the values that can be on the rows where the condition holds."""
-    low, high = bounds(value, where, schema)
-    if expression.is_integer(value, schema):
-        low, high = int(low), int(high)
-        origin = (low + high) // 2 if centred else 0
-        if max(high - origin, origin - low) * rows < _LARGEST_TOTAL:
-            return Grid(origin, 1, low - origin, high - origin, exact=True)
-    declared = declared_step(value, schema)
-    origin_real = (low + high) / 2 if centred else 0.0
-    if centred and declared is not None:  # stay on the owner's grid
-        middle = sum(expression.range(value, schema)) / 2
-        origin_real = middle + round((origin_real - middle) / declared) * declared
-    reach = max(high - origin_real, origin_real - low)
-    step = declared or reach / LEVELS
-    if not step > 0:
-        raise QueryError(f"{expression.text(value)} is always the same number; there is nothing to ask")
-    while reach / step * rows >= _LARGEST_TOTAL:
-        step *= 2
-    bottom, top = int((low - origin_real) // step), -int((origin_real - high) // step)
-    return Grid(origin_real, step, bottom, top, exact=False)
-
-
-def declared_step(value: Expression, schema: Schema) -> float | None:
-    """The grid that the owner declared for a plain column, if any."""
-    column = schema[value.name] if isinstance(value, expression.Column) else None
-    return column.grid if isinstance(column, Real) else None

@@ -85,6 +85,16 @@ class Answer:
         return half
 
     @property
+    def differs(self) -> bool | NDArray[np.bool_]:
+        """Whether the interval does not hold 0: of a difference or a covariance, that there is one.
+
+        Guarantee: with probability `confidence` no answer of the session says so of what is 0, however the questions
+        were chosen (docs/theorems.md, Theorem 77).
+        """
+        apart: bool | NDArray[np.bool_] = _python((self.low > 0) | (self.high < 0))
+        return apart
+
+    @property
     def private(self) -> bool:
         """Whether it is differentially private, at a loss of `rho`. Some holdouts' answers are not."""
         return math.isfinite(self.rho)

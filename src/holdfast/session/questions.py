@@ -43,9 +43,13 @@ class Questions(Protocol[Result]):
         """The columns that may be asked about."""
 
     @fitting
-    def fraction(self, where: str, **how: Unpack[Grouped]) -> Result:
-        """The fraction of rows which satisfy a condition."""
-        return self._one(question.Fraction(where=where, **how))
+    def fraction(self, where: str, *, given: str | None = None, **how: Unpack[Grouped]) -> Result:
+        """The fraction of rows which satisfy a condition; with `given`, of those that satisfy this other one.
+
+        With `given` it is a share of secret size: its interval comes from both counts, told together under one
+        charge, and is wide where few rows are given (docs/theorems.md, Theorem 76).
+        """
+        return self._one(question.Fraction(where=where, given=given, **how))
 
     @fitting
     def count(self, where: str | None = None, **how: Unpack[Grouped]) -> Result:
@@ -54,15 +58,24 @@ class Questions(Protocol[Result]):
 
     @fitting
     def difference(
-        self, where: str, other: str, *, expect: float | None = None, **how: Unpack[Accuracy]
+        self,
+        where: str,
+        other: str,
+        *,
+        of: str | None = None,
+        expect: float | None = None,
+        **how: Unpack[Accuracy],
     ) -> Result:
         """The fraction of rows which satisfy `where`, less the fraction which satisfy `other`: from -1 to 1.
+
+        With `of`, a number or a condition: its mean where `where` holds, less its mean where `other` does. The two
+        differ where the interval does not hold 0, corrected for everything asked before (`Answer.differs`).
 
         For the population it is narrow where the conditions seldom disagree, which is told first, with noise of its
         own (`Answer.disagreement`). `expect` is a guess of that share (0.05): it is narrowest and cheapest where the
         guess is near, and true whatever it is. `within` is met if the noisy share is at most about the guess.
         """
-        return self._one(question.Difference(where=where, other=other, expect=expect, **how))
+        return self._one(question.Difference(where=where, other=other, of=of, expect=expect, **how))
 
     @fitting
     def sum(self, column: str, where: str | None = None, **how: Unpack[Grouped]) -> Result:
@@ -71,12 +84,62 @@ class Questions(Protocol[Result]):
 
     @fitting
     def mean(self, column: str, where: str | None = None, **how: Unpack[Grouped]) -> Result:
-        """The mean of a number over the rows which satisfy a condition and where it is not NULL.
+        """The mean of a number over the rows which satisfy a condition and where it is not NULL; of a truth value or a
+        condition, the share of the rows where it holds among those where it is known.
 
         It is a ratio of a private sum and a private count; its interval comes from both, and is wide where
         few rows qualify. `within` is met if every row qualifies.
         """
         return self._one(question.Total(kind="mean", column=column, where=where, **how))
+
+    @fitting
+    def ratio(self, column: str, divisor: str, where: str | None = None, **how: Unpack[Grouped]) -> Result:
+        """The sum of a number over the sum of another, each where it is known: both told together, one charge.
+
+        All numbers are possible where the divisor may be 0. No `within`: how near it is depends on the rows.
+        """
+        return self._one(question.Ratio(column=column, divisor=divisor, where=where, **how))
+
+    @fitting
+    def variance(
+        self, column: str, where: str | None = None, *, sample: bool = False, **how: Unpack[Grouped]
+    ) -> Result:
+        """The variance of a number; with `sample`, n/(n-1) times that of the rows.
+
+        The count, the sum and the sum of squares are told together under one charge; the interval is what they
+        leave possible (docs/theorems.md, Theorems 75 and 76). `within` is met if every row qualifies.
+        """
+        return self._one(question.Spread(kind="variance", column=column, where=where, sample=sample, **how))
+
+    @fitting
+    def std(
+        self, column: str, where: str | None = None, *, sample: bool = False, **how: Unpack[Grouped]
+    ) -> Result:
+        """The standard deviation of a number: the root of its `variance`, with the same charge."""
+        return self._one(question.Spread(kind="std", column=column, where=where, sample=sample, **how))
+
+    @fitting
+    def covariance(
+        self,
+        column: str,
+        other: str,
+        where: str | None = None,
+        *,
+        sample: bool = False,
+        **how: Unpack[Grouped],
+    ) -> Result:
+        """The covariance of two numbers, over the rows where both are known; see `variance`."""
+        return self._one(
+            question.Paired(kind="covariance", column=column, other=other, where=where, sample=sample, **how)
+        )
+
+    @fitting
+    def correlation(
+        self, column: str, other: str, where: str | None = None, **how: Unpack[Grouped]
+    ) -> Result:
+        """The correlation of two numbers, from all their moments under one charge; from -1 to 1 where one of them may
+        be the same on all rows. No `within`: how near it is depends on the rows."""
+        return self._one(question.Paired(kind="correlation", column=column, other=other, where=where, **how))
 
     @fitting
     def histogram(

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.query.measurement import Grid
+from holdfast.query.grid import Grid
+from holdfast.query.propagation import extremes, propagated
 from holdfast.query.statistic import Workload
 
 Numbers = NDArray[np.float64]
@@ -34,6 +35,8 @@ def read(totals: Workload, noisy: Totals, half_widths: tuple[float, ...], rows: 
     """
     if totals.is_ratio:
         return _ratio(totals, noisy, half_widths, rows)
+    if totals.joint is not None:
+        return _propagated(totals, noisy, half_widths, rows)
     least, most = _extremes(totals, rows)
     value = noisy[0] * totals.unit
     reach = half_widths[0] * totals.unit + totals.rounding
@@ -48,6 +51,9 @@ def read(totals: Workload, noisy: Totals, half_widths: tuple[float, ...], rows: 
 
 def too_few(totals: Workload, reading: Reading) -> NDArray[np.bool_]:
     """Where the interval of a mean is its whole declared range: too few rows qualified for the noise."""
+    if totals.joint is not None:
+        lowest, highest = extremes(totals)
+        return np.asarray((reading.low <= lowest) & (reading.high >= highest))
     grid = totals.measurements[0].grid
     if not totals.is_ratio or grid is None or grid.low == grid.high:
         return np.zeros(np.shape(reading.low), dtype=bool)
@@ -71,6 +77,17 @@ def read_between(totals: Workload, noisy: Totals, low: Totals, high: Totals, row
     least, most = _extremes(totals, rows)
     value, bottom, top = (np.clip(part[0] * totals.unit, least, most) for part in (noisy, low, high))
     return Reading(value, bottom - totals.rounding, top + totals.rounding)
+
+
+def _propagated(totals: Workload, noisy: Totals, half_widths: tuple[float, ...], rows: int) -> Reading:
+    """A function of several totals; its value is that of the totals as they were told, inside its interval."""
+    told = [np.asarray(total, dtype=np.float64) for total in noisy]
+    box = [(total - half, total + half) for total, half in zip(told, half_widths, strict=True)]
+    low, high = propagated(totals, box, rows)
+    least, most = propagated(totals, [(total, total) for total in told], rows)
+    least, most = np.where(np.isinf(least), 0.0, least), np.where(np.isinf(most), 0.0, most)
+    middle = least / 2 + most / 2
+    return Reading(np.clip(middle, low, high), low, high)
 
 
 def _ratio(totals: Workload, noisy: Totals, half_widths: tuple[float, ...], rows: int) -> Reading:

@@ -13,7 +13,7 @@ from holdfast.mechanisms.votes import FLIP, unbiased, votes
 from holdfast.noise.subset import without_replacement
 from holdfast.planning.plan import DISAGREEMENT_NOISE, SELECTED, Plan, Recipe
 from holdfast.planning.terms import Terms
-from holdfast.planning.width import deviation, disagreement_interval, spans, table_reaches
+from holdfast.planning.width import deviation, disagreement_interval, of_each, spans, table_reaches
 from holdfast.privacy.filter import UNITS
 from holdfast.privacy.rounding import miss, up
 from holdfast.query.difference import DifferenceMeasurement
@@ -53,9 +53,9 @@ def release(planned: Plan, paid: Paid, terms: Terms) -> Answer:
         else:
             reading = read(totals, noisy, planned.widths.totals, terms.rows)
         own = disagreement is not None or planned.promise.rare
-        if totals.is_ratio or own or (terms.fixed is not None and terms.fixed.odds):
-            half, whole = (reading.high - reading.low) / 2, planned.width
-            parts = tuple(half * (part / whole if 0 < whole < np.inf else 1 / 3) for part in parts)
+        if totals.depends or own or (terms.fixed is not None and terms.fixed.odds):
+            half = (reading.high - reading.low) / 2
+            parts = tuple(half * share if share else np.zeros_like(half) for share in planned.widths.divided)
     ends: tuple[Any, ...] = (reading.value, reading.low, reading.high, too_few(totals, reading))
     if planned.target == "population" and planned.mechanism not in SELECTED:
         reaches = table_reaches(totals, planned.recipe, planned.promise, terms)
@@ -100,7 +100,10 @@ def _noisy(totals: Workload, recipe: Recipe, paid: Paid, terms: Terms) -> Totals
         secret = measurement.totals(paid.gather(_columns(measurement), ids))
         return (np.asarray(add_laplace(secret, recipe.noise)) * (terms.rows / recipe.rows),)
     add = add_gaussian if recipe.mechanism == "gaussian" else add_laplace
-    variances = [recipe.noise * (span**2 if recipe.per_span else 1) for span in spans(totals)]
+    variances = [
+        own.noise * (span**2 if own.per_span else 1)
+        for span, own in zip(spans(totals), of_each(totals, recipe), strict=True)
+    ]
     secrets = zip(_totals(paid, totals), variances, strict=True)
     return tuple(np.asarray(add(secret, noise)) for secret, noise in secrets)
 

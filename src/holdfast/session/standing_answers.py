@@ -74,7 +74,7 @@ def _suffices(
     totals = workload(statistic, terms.schema, terms.rows)
     if request.within is not None:
         as_exact = request.mechanism in (None, mechanism) and plan["width"] <= request.within
-        return as_exact and (not totals.is_ratio or _for_as_few(entry, statistic, request, session))
+        return as_exact and (not totals.depends or _for_as_few(entry, statistic, request, session))
     moment = session._moment()
     if is_plain(request) and terms.places is not None and terms.places.epochs:
         return bool(plan["width"] <= _width_now(statistic, request, moment, session))
