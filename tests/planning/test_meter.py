@@ -10,8 +10,10 @@ import pytest
 
 import holdfast as hf
 from holdfast.ledger import UNCOVERED, MemoryLedger, Moment, Totals, memory
+from holdfast.planning import planner
 from holdfast.planning.meter import Meter, meter
 from holdfast.planning.plain_answer import told_before
+from holdfast.planning.recipe_information import told_by
 from holdfast.planning.session_plan import Room, session_plan
 
 SCHEMA = hf.Schema(x=hf.Integer(0, 999), y=hf.Integer(0, 1))
@@ -74,6 +76,41 @@ def test_a_quantile_says_what_the_answers_after_it_will_be_within() -> None:
     assert 1.3 * planned.width < widest <= left.width * (1 + 1e-9)
     exact = opened(100_000).session(rho=0.5, queries=20, only="gaussian")
     assert "quantile" not in exact.plan, "there are none"
+
+
+def test_rare_events_keep_the_plan_and_the_meter_at_one_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin rounds what was told beyond what the plan itself counts: the last answers are wider than planned."""
+
+    def widest() -> tuple[float, float, bool]:
+        session = opened().session(**BUDGET, queries=40, intervals="rare")
+        found, kept = [], True
+        for place in range(40):
+            left = session.meter
+            answer = session.fraction(f"x BETWEEN {place} AND {place + 499}")
+            found.append((answer.high - answer.low) / 2)
+            kept &= left is not None and found[-1] <= left.width * (1 + 1e-9)
+        assert session._terms.places is not None
+        return max(found), session._terms.places.width, kept
+
+    asked, planned, kept = widest()
+    assert 0.99 * planned < asked <= planned and kept
+    monkeypatch.setattr(planner, "told_until", lambda moment, terms: 0)
+    asked, planned, kept = widest()
+    assert asked > 1.001 * planned and not kept
+
+
+def test_the_meter_of_rare_events_counts_what_others_were_told() -> None:
+    """The twin takes the half-width of a flat reading, or the plan's: too little where others were told much."""
+    table = opened()
+    session, other = table.session(**BUDGET, queries=60, intervals="rare"), table.session(rho=1.0)
+    places = session._terms.places
+    assert places is not None
+    for place in range(4):
+        other.fraction(f"x < {place + 1}", rho=1e-2)
+    left, answer = session.meter, session.estimate.fraction("x < 500")
+    told = told_by(table.ledger.totals().information, table.rows)
+    flat = places.half_width(places.epochs[0], places.left_out(1), told, 0.05 * 0.95 / 60)
+    assert left is not None and 1.5 * max(flat, places.width) < answer.width <= left.width * (1 + 1e-9)
 
 
 def test_without_a_number_of_answers_it_says_what_could_be_had() -> None:

@@ -12,6 +12,7 @@ from holdfast.planning.promise import left_out_beta, rounded
 from holdfast.planning.recipe_information import told_by, units_told
 from holdfast.planning.session_plan import MANY, possible
 from holdfast.planning.terms import Terms
+from holdfast.validity.rare_events import rare_half_width
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +77,11 @@ def places_left(terms: Terms, moment: Moment) -> tuple[int, float]:
         before = told + (count - 1) * each
         bound = min(planned - each, rounded(before)) if before <= planned - each else rounded(before)
         place = last - epoch.answers + 1
-        width = places.half_width(
-            epoch, places.left_out(place), told_by(bound, terms.rows), left_out_beta(terms, place)
-        )
-        width = max(width, places.width) if places.rare else width
+        before_it, beta = told_by(bound, terms.rows), left_out_beta(terms, place)
+        if places.rare:
+            width = rare_half_width(places, place, before_it, beta)
+        else:
+            width = places.half_width(epoch, places.left_out(place), before_it, beta)
         answers, widest = answers + count, max(widest, width)
         told, own = told + count * each, own + count * each
         units = [left - count * cost for left, cost in zip(units, costs, strict=True)]

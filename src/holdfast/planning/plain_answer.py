@@ -70,7 +70,8 @@ def _of_the_place(disagreement: Fraction, guess: Fraction) -> Fraction:
 def told_until(moment: Moment, terms: Terms) -> int:
     """What may be told before the last answer of this epoch, in the ledger's units; 0 without a plan.
 
-    The plan counts others at their maximum; where they told less, that is what counts.
+    The plan counts others at their maximum; where they told less, that is what counts. Answers that are read as rare
+    events may tell much less than was planned for them, so that only what was told so far counts.
     """
     places = terms.places
     if places is None or not places.epochs:
@@ -78,7 +79,8 @@ def told_until(moment: Moment, terms: Terms) -> int:
     place = moment.session.answers + 1
     epoch, last = places.epoch_of(place)
     planned = units_told(places.begun, terms.rows) + told_before(places, last)
-    realised = moment.table.information + (last - place) * told_each(places, epoch)
+    after = 0 if places.rare else (last - place) * told_each(places, epoch)
+    realised = moment.table.information + after
     return min(planned, rounded(realised))
 
 

@@ -281,7 +281,7 @@ def _promises(mechanism: str, moment: Moment, terms: Terms, rare: bool = False) 
         mechanism == "votes" and places is not None and places.by_votes
     )
     if places is not None and covers:
-        planned = 0 if places.rare else told_until(moment, terms)
+        planned = told_until(moment, terms)
         covered = left_out_promises(moment, terms, planned, rare and mechanism == "gaussian")
         found = next(covered, None)
         if found is not None:

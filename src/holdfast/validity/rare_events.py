@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from holdfast.privacy.rounding import round_up
+from holdfast.privacy.rounding import round_up, up
 from holdfast.validity.falling import EPOCHS, Schedule
 from holdfast.validity.leave_out import LeaveOut, first_of, ladder, recorded_grid
 from holdfast.validity.leave_out_intervals import rare_interval
@@ -45,6 +45,14 @@ def as_rare(places: Places, beta: float, planned: float = 0.5) -> Places:
     )
     made = replace(places, rare=sizes)
     return replace(made, width=rare_width(made, beta, 0.5))
+
+
+def rare_half_width(places: Places, place: int, told: float, beta: float) -> float:
+    """Half the interval of an answer of one half in this place, the longest there, after so much was told."""
+    epoch, left_out = places.epoch_of(place)[0], places.rare_left_out(place)
+    sigma = math.sqrt(epoch.noise) / places.rows
+    low, high = rare_interval(left_out, left_out.charges(told), sigma, 0.5, beta, 1 / places.rows)
+    return up((high - low) / 2)
 
 
 def rare_width(places: Places, beta: float, frequency: float) -> float:
