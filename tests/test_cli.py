@@ -72,12 +72,22 @@ def test_the_budget_ends(folder: Path) -> None:
     assert "Traceback" not in results[-1].output
 
 
+def test_a_plain_ask_is_planned_and_covered_by_the_theorem(folder: Path) -> None:
+    """Without delta a session is pure, by Laplace noise, which would end the theorem for all that is asked later."""
+    store = ingested(folder)
+    first = run("ask", store, "age >= 50", "--epsilon", 1)
+    assert first.exit_code == 0 and "gaussian" in first.output and "99 answers left within" in first.output
+    pure = run("ask", store, "age >= 50", "--epsilon", 1, "--delta", 0, "--session", "pure", "--within", 0.2)
+    assert pure.exit_code == 1 and "a release that the leave-out theorem covers" in pure.output
+
+
 def test_estimate_charges_nothing(folder: Path) -> None:
     store = ingested(folder)
     plan = run("ask", store, "age >= 50", "--within", 0.05, "--epsilon", 1, "--estimate")
     assert plan.exit_code == 0
     assert "rows" in plan.output
-    assert "left in session 'ask': 1 pure" in plan.output
+    assert "left in session 'ask': 0.02436 zcdp (epsilon 1)" in plan.output
+    assert "100 answers left" in plan.output
 
 
 def test_sql(folder: Path) -> None:

@@ -126,10 +126,19 @@ def _ingest_units(
 @main.command()
 @click.argument("store", type=click.Path(exists=True, path_type=Path))
 @click.argument("question")
-@click.option("--within", type=float, help="how exact: the half-width of the interval")
+@click.option(
+    "--within", type=float, help="how exact: the half-width of the interval; as planned unless said"
+)
 @click.option("--epsilon", type=float, help="the budget of all questions asked under this session's name")
-@click.option("--delta", type=float, help="with --epsilon: (epsilon, delta)-DP instead of pure")
+@click.option(
+    "--delta", type=float, help="with --epsilon: 1e-6 unless said; 0 for pure epsilon-DP, which is less exact"
+)
 @click.option("--rho", type=float, help="the budget in zCDP instead")
+@click.option(
+    "--queries",
+    type=int,
+    help="for how many answers a new session is planned: 100 unless said; 0 for any number",
+)
 @click.option("--confidence", type=float, help="of all intervals together; 0.95 unless said")
 @click.option(
     "--target",
@@ -148,6 +157,7 @@ def ask(
     epsilon: float | None,
     delta: float | None,
     rho: float | None,
+    queries: int | None,
     confidence: float | None,
     target: str | None,
     name: str,
@@ -157,7 +167,8 @@ def ask(
     """Ask STORE a QUESTION: a condition such as "age > 40" (its fraction), or a SELECT.
 
     The budget lives in the store's ledger: asking again tomorrow goes on spending it. It is set by --epsilon
-    (or --rho) the first time and may be left out afterwards.
+    (or --rho) the first time and may be left out afterwards. The session is planned then: each of its answers has
+    the half-width that is printed, unless --within asks for another.
     """
     from rich.console import Console
 
@@ -166,8 +177,15 @@ def ask(
     from holdfast.session.questions import Questions
 
     table = open_table(store)
+    opens = epsilon is not None or rho is not None
     session = table.session(
-        epsilon=epsilon, delta=delta, rho=rho, confidence=confidence, target=target, name=name
+        epsilon=epsilon,
+        delta=1e-6 if epsilon is not None and delta is None else delta or None,
+        rho=rho,
+        queries=100 if opens and queries is None else queries or None,
+        confidence=confidence,
+        target=target,
+        name=name,
     )
     questions: Questions[Answer] | Questions[Plan] = session.estimate if estimate else session
     selects = question.lstrip().lower().startswith("select")
