@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import holdfast as hf
 from holdfast.ledger import MemoryLedger, verify
 from holdfast.ledger.entry import Totals
 from holdfast.planning import recipe_information
+from holdfast.planning.plain_answer import told_each
 from holdfast.planning.recipe_information import units_told
 from holdfast.session import session as session_room
 from holdfast.validity.told import difference_told
@@ -83,6 +85,24 @@ def test_others_that_are_planned_before_the_answer_count_on_the_worst() -> None:
     after = json.loads(beside.estimate.fraction("a", within=0.2).text)["promise"][-1]
     (entry,) = table.ledger.entries()
     assert after < 0.1 * entry.charge.information <= bounds[0]
+
+
+def test_a_guess_that_is_too_low_says_how_much_it_may_tell() -> None:
+    """The twin is a right guess, which stays within its place: what comes after it is as planned."""
+    widths = {}
+    for where, other in (("a", "NOT a"), ("a", "b")):
+        session = opened(0.03)[0].session(rho=0.1, queries=40)
+        planned = session._terms.places
+        said = session.estimate.difference(where, other, expect=0.05).explain()
+        most = re.search(r"at most as much as ([\d.]+) of the numbers that were planned", said)
+        before = session._ledger.totals().information
+        session.difference(where, other, expect=0.05)
+        told = session._ledger.totals().information - before
+        assert planned is not None and most is not None
+        each = told_each(planned, planned.epochs[0])
+        assert told <= float(most[1]) * each * 1.05
+        widths[other] = told / each
+    assert widths["NOT a"] > 10 and widths["b"] < 2, "conditions that always disagree, and that seldom do"
 
 
 def test_an_answer_that_was_lost_is_made_once_more_on_the_same_terms() -> None:

@@ -154,18 +154,21 @@ def _advice(best: Plan, totals: Workload, request: Request, moment: Moment, term
 
 
 def _after_it(best: Plan, moment: Moment, terms: Terms) -> str:
-    """What the session's plan comes to after a quantile, which tells more than its place was planned for."""
-    places = terms.places
-    if best.mechanism not in SELECTED or places is None or not places.epochs or best.promise.left_out is None:
+    """What the session's plan comes to after a quantile, which tells more than its place was planned for; and after a
+    difference whose guess was too low."""
+    places, guessed = terms.places, best.statistic.expect is not None and best.recipe.expect is not None
+    if not (best.mechanism in SELECTED or guessed) or places is None or not places.epochs:
+        return ""
+    if best.promise.left_out is None:
         return ""
     (_, before), (left, after) = (places_left(terms, then) for then in (moment, moment.after(best.charge)))
     if not left or after <= before:
         return ""
     each = told_each(places, places.epoch_of(moment.session.answers + 1)[0])
-    return (
-        f"It tells as much as {best.charge.information / each:.2g} of the numbers that were planned: after it "
-        f"{several(left)} can be had within {after:.3g}, without it within {before:.3g}."
-    )
+    times = f"as much as {best.charge.information / each:.2g} of the numbers that were planned"
+    if guessed:
+        return f"If they disagree on more it tells more, at most {times}, and widens those after it."
+    return f"It tells {times}: after it {several(left)} can be had within {after:.3g}, without it within {before:.3g}."
 
 
 def finish(
