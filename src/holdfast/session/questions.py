@@ -73,7 +73,8 @@ class Questions(Protocol[Result]):
 
         For the population it is narrow where the conditions seldom disagree, which is told first, with noise of its
         own (`Answer.disagreement`). `expect` is a guess of that share (0.05): it is narrowest and cheapest where the
-        guess is near, and true whatever it is; one that is too low tells more, and widens what is told later. `within` is met if the noisy share is at most about the guess.
+        guess is near, and true whatever it is; one that is too low tells more, and widens what is told later. `within`
+        is met if the noisy share is at most about the guess.
         """
         return self._one(question.Difference(where=where, other=other, of=of, expect=expect, **how))
 
