@@ -39,8 +39,9 @@ from holdfast.session import session as session_room
 from holdfast.weights import terms_choice
 from holdfast.weights.versions import WeightsTerms
 
-mwem, quality, small_database = (
-    importlib.import_module(f"holdfast.synthesis.{name}") for name in ("mwem", "quality", "small_database")
+mwem, quality, small_database, marginal_plan = (
+    importlib.import_module(f"holdfast.synthesis.{name}")
+    for name in ("mwem", "quality", "small_database", "marginal_plan")
 )
 ANSWERED = list(releases.answered())
 RELEASES: dict[str, Release] = {
@@ -170,6 +171,10 @@ def one_cell(budget: Callable[..., Any]) -> Callable[..., Any]:
     return planned
 
 
+def measured_only(plan: Any) -> events.Event:
+    return events.Sequence((*plan.columns, events.Repeat(plan.noise, plan.rounds)))
+
+
 def one_group(workload: Workload, neighbours: str = "replace") -> Sensitivity:
     return Sensitivity(
         sum(max(-m.low, m.high) for m in workload.measurements),
@@ -224,6 +229,24 @@ TWINS: dict[str, tuple[list[tuple[Any, str, Any]], str]] = {
     "a marginal of which one row moves one cell": (
         [(mwem, "_budget", one_cell(mwem._budget))],
         "mwem, zcdp",
+    ),
+    "marginals of which one row moves one cell": (
+        [(marginal_plan, "_gaussian", lambda rho: events.Gaussian(1, 1 / (2 * Fraction(rho))))],
+        "marginals, all of them, zcdp",
+    ),
+    "columns that are not charged beside their marginals": (
+        [
+            (
+                marginal_plan.MarginalPlan,
+                "event",
+                property(lambda plan: events.Repeat(plan.noise, plan.rounds)),
+            )
+        ],
+        "marginals, all of them, zcdp",
+    ),
+    "marginals that are chosen for nothing": (
+        [(marginal_plan.MarginalPlan, "event", property(measured_only))],
+        "marginals, zcdp",
     ),
     "weights whose noisy answer is not charged": (
         [(WeightsTerms, "event", property(lambda terms: events.PureMechanism(terms.run_epsilon)))],

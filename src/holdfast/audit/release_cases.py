@@ -62,6 +62,7 @@ def releases() -> list[Case]:
         case("fit", _fitted, {"rho": 100.0, "only": "gaussian"}, rest=(LOW,) * 3),
         case("regress", _regressed, {"rho": 100.0, "only": "gaussian"}, rest=(LOW,) * 3),
         case("synthesize, mwem", lambda s: _synthetic(s, epsilon=2.0), pure),
+        case("synthesize, marginals", _marginals, zcdp),
         *(
             case(f"synthesize, small database, {search}", partial(_small, search), pure)
             for search in ("exact", "greedy", "candidates")
@@ -119,7 +120,16 @@ def _learned(session: Session) -> list[float]:
 
 
 def _synthetic(session: Session, **how: Unpack[Synthesis]) -> Any:
-    return session.synthesize(["a"], _CONDITIONS, **how).weights.probabilities()[0]
+    return session.synthesize(["a"], _CONDITIONS, **how).weights.marginals([(0,)])[0,]
+
+
+def _marginals(session: Session) -> list[float]:
+    """One pair out of three, chosen, and what was measured of it."""
+    made = session.synthesize(["a", "x", "g"], method="marginals", rho=2.0, rounds=1)
+    return [
+        made.weights.universe.columns.index(made.measured[-1].columns[-1]),
+        *np.ravel(made.measured[0].values),
+    ]
 
 
 def _small(search: str, session: Session) -> Any:
@@ -133,4 +143,4 @@ def _quality(session: Session) -> list[float]:
     """Of the same synthetic table every time, so that nothing but the report is told; both are charged."""
     synthetic = session.synthesize(["a"], _CONDITIONS, method="small-database", epsilon=1e-3, size=1)
     found = quality(session, synthetic, ["a"], rho=0.5)
-    return [*np.ravel(synthetic.weights.probabilities()[0]), found.max_error, found.mean_error]
+    return [*synthetic.weights.marginals([(0,)])[0,], found.max_error, found.mean_error]

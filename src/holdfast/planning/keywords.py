@@ -5,7 +5,7 @@ What each means, and what it is where it is left out, is said where it is used.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from holdfast.mechanisms.sparse_vector_terms import Version
@@ -72,9 +72,12 @@ class Many(Cells, total=False):
 
 
 class Synthesis(Cells, total=False):
-    """How synthetic data are to be made: see `holdfast.synthesis.mwem` and `small_database`."""
+    """How synthetic data are to be made: see `holdfast.synthesis.from_marginals`, `mwem` and `small_database`."""
 
-    method: str
+    method: str | None
+    bins: int
+    memory: int | None
+    progress: Callable[[int, int], None] | None
     rho: float | None
     epsilon: float | None
     rounds: int | None

@@ -72,6 +72,15 @@ def region(universe: Universe, where: str | Predicate) -> Region:
     return _region(universe, condition_of(where, universe.schema))
 
 
+def asked(one: Region, universe: Universe) -> tuple[int, ...]:
+    """The axes that a query depends on."""
+    if one.boxes is not None:
+        whole = [(0, size) for size in universe.shape]
+        return tuple(i for i, full in enumerate(whole) if any(box[i] != full for box in one.boxes))
+    assert one.steps is not None
+    return tuple(i for i, length in enumerate(one.steps.shape) if length > 1)
+
+
 def factors(universe: Universe, values: Mapping[str, Sequence[float]]) -> Region:
     """The query whose value on a cell is the product of one number in [0,1] for each column named.
 

@@ -49,7 +49,7 @@ def table_columns(answers: Sequence[Answer], names: Sequence[str]) -> dict[str, 
 
 def pandas_frame(made: dict[str, list[object]]) -> pandas.DataFrame:
     """A pandas DataFrame of columns."""
-    _needed("pandas", "pandas")
+    needed("pandas", "pandas")
     import pandas
 
     return pandas.DataFrame(made)
@@ -57,7 +57,7 @@ def pandas_frame(made: dict[str, list[object]]) -> pandas.DataFrame:
 
 def polars_frame(made: dict[str, list[object]]) -> polars.DataFrame:
     """A Polars DataFrame of columns."""
-    _needed("polars", "polars")
+    needed("polars", "polars")
     import polars
 
     return polars.DataFrame(made)
@@ -65,7 +65,7 @@ def polars_frame(made: dict[str, list[object]]) -> polars.DataFrame:
 
 def arrow_table(made: dict[str, list[object]]) -> pyarrow.Table:
     """An Arrow table of columns."""
-    _needed("pyarrow", "pyarrow")
+    needed("pyarrow", "pyarrow")
     import pyarrow
 
     return pyarrow.table(made)
@@ -73,7 +73,7 @@ def arrow_table(made: dict[str, list[object]]) -> pyarrow.Table:
 
 def picture(answer: Answer, path: Path | str | None = None) -> Figure:
     """A matplotlib figure: each group's value with its interval; written to `path`, if one is given."""
-    _needed("matplotlib", "holdfast[plot]")
+    needed("matplotlib", "holdfast[plot]")
     from matplotlib.figure import Figure
 
     made = columns(answer)
@@ -108,7 +108,7 @@ def _number(value: Any) -> float:
     return math.nan if value is None else float(value)
 
 
-def _needed(module: str, what: str) -> None:
+def needed(module: str, what: str) -> None:
     try:
         import_module(module)
     except ImportError:

@@ -289,9 +289,13 @@ class Session(Questions[Answer], Closing):
 
     @fitting
     def synthesize(
-        self, columns: Sequence[str], queries: Sequence[str], **how: Unpack[Synthesis]
+        self,
+        columns: Sequence[str] | None = None,
+        queries: Sequence[str] | None = None,
+        **how: Unpack[Synthesis],
     ) -> SyntheticTable:
-        """A synthetic table that answers the queries about as the rows do: method="mwem" or "small-database".
+        """A synthetic table that answers the queries about as the rows do: method="marginals", "mwem" or
+        "small-database". Without queries, all pairs; without columns, all that are no texts.
 
         See `holdfast.synthesis.synthesize`: that room stands above this one, which the front door offers.
         """

@@ -1,5 +1,9 @@
 """Synthetic data: weights or small databases that answer a list of questions about as the table does."""
 
+from holdfast.synthesis.from_marginals import from_marginals
+from holdfast.synthesis.from_marginals import plan as plan_marginals
+from holdfast.synthesis.marginal_plan import MarginalPlan
+from holdfast.synthesis.measured import MeasuredMarginal
 from holdfast.synthesis.mwem import mwem
 from holdfast.synthesis.quality import Quality, quality
 from holdfast.synthesis.small_database import small_database
@@ -10,12 +14,16 @@ from holdfast.weights.terms_choice import Comparison, compare
 
 __all__ = [
     "Comparison",
+    "MarginalPlan",
+    "MeasuredMarginal",
     "Quality",
     "SyntheticTable",
     "Workload",
     "all_marginals",
     "compare",
+    "from_marginals",
     "mwem",
+    "plan_marginals",
     "quality",
     "small_database",
     "synthesize",

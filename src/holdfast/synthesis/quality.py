@@ -18,7 +18,8 @@ from holdfast.mechanisms.gaussian import add_gaussian
 from holdfast.mechanisms.values import round_up
 from holdfast.privacy.event import Gaussian
 from holdfast.synthesis.workload import Workload
-from holdfast.weights.cell_counts import CellCounts
+from holdfast.weights.binned_model import BinnedModel
+from holdfast.weights.cell_counts import CellCounts, marginal_counts
 from holdfast.weights.synthetic import SyntheticTable
 
 if TYPE_CHECKING:
@@ -63,23 +64,27 @@ def quality(
         raise InputError("expected rho= or owner_only=True, got both or neither; an exact report stays here")
     work = Workload(synthetic.universe, queries)
     n, k = session._terms.rows, len(work)
-    guesses = np.rint(work.answers(synthetic.weights.probabilities()[0]) * n).astype(np.int64)
+    guesses = np.rint(work.read(synthetic.weights.marginals(work.groups)) * n).astype(np.int64)
+    wide = isinstance(synthetic.weights, BinnedModel)
     if rho is None:
-        worst, total = _errors(session._desk.for_the_owner(), work, guesses)
+        worst, total = _errors(session._desk.for_the_owner(), work, guesses, wide)
         return Quality(k, worst / n, total / (k * n), 0.0, private=False)
     # The sum of k errors moves by at most k, so its k-th part, rounded down, by at most 1.
     variance = round_up(Fraction(2) / (2 * Fraction(positive("rho", rho))))
     event = Gaussian(2, variance)
     paid = session.pay("quality", f"quality of {synthetic.method} on {k} conditions", event)
-    worst, total = _errors(paid, work, guesses)
+    worst, total = _errors(paid, work, guesses, wide)
     noisy = add_gaussian(np.array([worst, total // k], dtype=np.int64), variance)
     found = json.loads(paid.record(json.dumps(np.asarray(noisy).tolist())))
     reach = (gaussian_reach(variance, (1 - session.confidence) / 2, False) + 1) / n
     return Quality(k, max(0, found[0]) / n, max(0, found[1]) / n, reach, private=True)
 
 
-def _errors(rows: RowAccess, work: Workload, guesses: NDArray[np.int64]) -> tuple[int, int]:
+def _errors(rows: RowAccess, work: Workload, guesses: NDArray[np.int64], wide: bool) -> tuple[int, int]:
     """The largest error and the sum of all, in counts. Secret."""
-    truth = work.answers(CellCounts(rows, work.universe).cells)
+    if wide:
+        truth = work.read(marginal_counts(rows, work.universe, work.groups))
+    else:
+        truth = work.answers(CellCounts(rows, work.universe).cells)
     errors = np.abs(truth - guesses)
     return int(errors.max()), int(errors.sum())

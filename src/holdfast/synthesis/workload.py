@@ -13,7 +13,7 @@ from holdfast.check import shown
 from holdfast.errors import InputError
 from holdfast.query.grouping import is_list
 from holdfast.query.predicate import conjunction
-from holdfast.query.region import GRID, Region, in_bin, region
+from holdfast.query.region import GRID, asked, in_bin, region
 from holdfast.query.universe import Universe
 from holdfast.weights.marginals import Axes, marginals
 
@@ -75,15 +75,6 @@ class Workload:
             starts.append(at)
             at += own.size
         return np.concatenate(places), np.array(starts), np.array(empty, dtype=np.bool_)
-
-
-def asked(one: Region, universe: Universe) -> Axes:
-    """The axes that a query depends on."""
-    if one.boxes is not None:
-        whole = [(0, size) for size in universe.shape]
-        return tuple(i for i, full in enumerate(whole) if any(box[i] != full for box in one.boxes))
-    assert one.steps is not None
-    return tuple(i for i, length in enumerate(one.steps.shape) if length > 1)
 
 
 def all_marginals(universe: Universe, ways: int) -> list[str]:

@@ -91,3 +91,15 @@ def comparison_told(rows: int, rate: float) -> float:
     if rows < 2 or rate > _LARGEST_RATE:
         return math.inf
     return max(up(4 * comparison_charge(rows, m, rate) / down(kappa(rows, m))) for m in ladder(rows))
+
+
+def smoothed_choice_told(rows: int, epsilon: float) -> float:
+    """One choice by the smoothed errors of `holdfast.synthesis.smoothed_choice`: a selection among candidates with
+    their signs, and what its floats may add: scores on a grid of 2^20 steps, and sums that err by rows/2^44.
+
+    Reference: docs/theorems.md, Theorem 95.
+    """
+    if rows < 2:
+        return math.inf
+    rounding = 2 * epsilon * (2.0**-20 + rows * 2.0**-45)
+    return up(selection_told(rows, epsilon) + max(4 * rounding / down(kappa(rows, m)) for m in ladder(rows)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -11,8 +13,9 @@ from holdfast.query.measurement import Measurement
 from holdfast.query.predicate import Always
 from holdfast.query.region import GRID, Region
 from holdfast.query.universe import Universe
+from holdfast.weights.column_bins import Bins
 from holdfast.weights.distribution import views
-from holdfast.weights.marginals import marginals
+from holdfast.weights.marginals import Axes, marginals
 
 if TYPE_CHECKING:
     from holdfast.desk import RowAccess
@@ -54,3 +57,40 @@ def _counted(rows: RowAccess, universe: Universe) -> NDArray[np.int64]:
         cells = universe.groups(block)
         np.add.at(histogram, cells[cells >= 0], 1)
     return histogram
+
+
+def groups_of_columns(block: Mapping[str, NDArray[Any]], universe: Universe) -> list[NDArray[np.int64]]:
+    """The group of each row in each column by itself; NULL, and a value outside of the edges, is in the last one.
+
+    Requires: a group for NULL in every column.
+    """
+    found = []
+    for axis in universe.axes:
+        groups = axis.groups(block)
+        found.append(np.where((groups < 0) | (groups >= axis.size), axis.size, groups))
+    return found
+
+
+def marginal_counts(
+    rows: RowAccess,
+    universe: Universe,
+    wanted: Iterable[Axes],
+    bins: Sequence[Bins] | None = None,
+) -> dict[Axes, NDArray[np.int64]]:
+    """How many rows lie in each group (or bin) of each sorted tuple of columns. Secret. One pass over the rows.
+
+    Guarantee: every row lies in one cell of each, so replacing one row moves two cells of each by at most 1.
+    """
+    shape = universe.shape if bins is None else tuple(own.size for own in bins)
+    sizes = {axes: [shape[axis] for axis in axes] for axes in wanted}
+    found = {axes: np.zeros(math.prod(lengths), dtype=np.int64) for axes, lengths in sizes.items()}
+    for block in rows.scan(universe.columns):
+        groups = groups_of_columns(block, universe)
+        if bins is not None:
+            groups = [own.places[group] for own, group in zip(bins, groups, strict=True)]
+        for axes, counts in found.items():
+            place = groups[axes[0]]
+            for axis in axes[1:]:
+                place = place * shape[axis] + groups[axis]
+            counts += np.bincount(place, minlength=len(counts))
+    return {axes: counts.reshape(sizes[axes]) for axes, counts in found.items()}

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.noise.bits import Bits
 from holdfast.query.region import GRID, Box, Region
 from holdfast.query.universe import Universe
 from holdfast.weights.array_module import ArrayModule, array_module
 from holdfast.weights.marginals import marginals
 
+_UNITS = float(1 << 61)
 _SHORT = 16
 _FEW = 64
 _RENEW = 64
@@ -116,6 +119,22 @@ class Weights:
         """A copy of the normalised cells in the universe's shape, and the probability of the outside."""
         cells = np.asarray(self.arrays.fetch(self._cells), dtype=np.float64)
         return (cells / self._total).reshape(self.universe.shape), self._outside / self._total
+
+    def marginals(self, wanted: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], NDArray[np.float64]]:
+        """The chances of all groups of each sorted tuple of axes; the outside is in none."""
+        return marginals(self.probabilities()[0], wanted)
+
+    def draw(self, count: int, draw: Bits) -> tuple[list[NDArray[np.int64]], NDArray[np.bool_]]:
+        """The groups of `count` independent rows, column by column, and which rows lie outside.
+
+        The weights are rounded to whole units, 2^61 in all, and a cell is chosen by an exact uniform integer.
+        """
+        probabilities, outside = self.probabilities()
+        units = np.append(probabilities.reshape(-1), outside) * _UNITS
+        ends = np.cumsum(units.astype(np.int64))
+        cells = np.searchsorted(ends, draw.integers_below(int(ends[-1]), count), side="right")
+        beyond = cells == probabilities.size
+        return list(np.unravel_index(np.where(beyond, 0, cells), self.universe.shape)), beyond
 
     def array(self) -> Any:
         """The device's own flat array of unnormalised weights (a view); divide by `total`."""

@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import InputError
 from holdfast.noise.bits import Bits
 from holdfast.query.region import region
 from holdfast.query.schema import Boolean, Category, ColumnType, Date, Integer, Schema
 from holdfast.query.universe import Universe
+from holdfast.session.answer_columns import pandas_frame, polars_frame
+from holdfast.weights.binned_model import BinnedModel
 from holdfast.weights.distribution import Weights
 from holdfast.weights.weighted_rows import sample
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
 class SyntheticTable:
     """What was released. Everything in it is public; using it costs nothing.
 
-    `rho` is what it cost; `explanation` says which theorem covers it and what it promises.
+    `rho` is what it cost; `explanation` says which theorem covers it and what it promises. `measured` are the marginals
+    that it was fitted to, each with the interval of its numbers, where the method measures such.
     """
 
-    weights: Weights
+    weights: Weights | BinnedModel
     method: str
     rho: float
     explanation: str
+    measured: Sequence[Any] = ()
 
     @property
     def universe(self) -> Universe:
@@ -45,6 +55,21 @@ class SyntheticTable:
     def rows(self, count: int, *, bits: Bits | None = None) -> dict[str, list[object]]:
         """Synthetic rows, as lists of values by column."""
         return sample(self.weights, count, bits)
+
+    def to_pandas(self, count: int, *, bits: Bits | None = None) -> pandas.DataFrame:
+        """Synthetic rows as a pandas DataFrame."""
+        return pandas_frame(self.rows(count, bits=bits))
+
+    def to_polars(self, count: int, *, bits: Bits | None = None) -> polars.DataFrame:
+        """Synthetic rows as a Polars DataFrame."""
+        return polars_frame(self.rows(count, bits=bits))
+
+    def plot(self, path: Path | str | None = None) -> Figure:
+        """A matplotlib figure: each measured column beside the model, with the intervals of the table. Public, costs
+        nothing: what is drawn of the real rows is what was measured. Written to `path`, if one is given."""
+        from holdfast.weights.model_picture import picture
+
+        return picture(self, path)
 
     def write(self, path: str | Path, count: int, *, bits: Bits | None = None) -> Path:
         """Write `count` synthetic rows as .csv or .parquet; beside it, the schema as .toml."""

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from holdfast.check import integer
 from holdfast.noise.bits import Bits, source
 from holdfast.query.grouping import Grouping
 from holdfast.query.schema import ColumnType, Real, Text
-from holdfast.weights.distribution import Weights
-
-_UNITS = 1 << 62
+from holdfast.query.universe import Universe
 
 
-def sample(weights: Weights, count: int, bits: Bits | None = None) -> dict[str, list[Any]]:
-    """`count` independent rows as lists of values by column; a row from the outside is NULL in all columns, one
+class Drawable(Protocol):
+    """A public distribution over the cells of a universe from which rows can be drawn."""
+
+    @property
+    def universe(self) -> Universe: ...
+
+    def draw(self, count: int, draw: Bits) -> tuple[Sequence[NDArray[np.int64]], NDArray[np.bool_]]:
+        """The groups of `count` rows, column by column, and which rows lie outside."""
+
+
+def sample(weights: Drawable, count: int, bits: Bits | None = None) -> dict[str, list[Any]]:
+    """`count` rows as lists of values by column; a row from the outside is NULL in all columns, one
     from a cell is NULL in those columns where the cell is.
 
-    The weights are rounded to whole units, 2^62 in all, and a cell is chosen by an exact uniform integer.
     Within a bin of several values one is drawn uniformly. Post-processing: no row of the table is touched.
     """
     count = integer("count", count, 0)
     draw = source(bits)
-    probabilities, outside = weights.probabilities()
-    units = np.append(probabilities.reshape(-1), outside) * float(_UNITS >> 1)
-    ends = np.cumsum(units.astype(np.int64))
-    cells = np.searchsorted(ends, draw.integers_below(int(ends[-1]), count), side="right")
-    beyond = cells == probabilities.size
-    places = np.unravel_index(np.where(beyond, 0, cells), weights.universe.shape)
+    places, beyond = weights.draw(count, draw)
     rows: dict[str, list[Any]] = {}
     for axis, place in zip(weights.universe.axes, places, strict=True):
         kind, null = weights.universe.schema[axis.column], beyond | (place == axis.size)
@@ -45,5 +49,8 @@ def _values(axis: Grouping, kind: ColumnType, place: Any, draw: Bits) -> list[An
         uniform = (draw.words(len(place)) >> np.uint64(11)) * 2.0**-53
         return list(np.clip(starts + (ends - starts) * uniform, kind.lo, kind.hi).tolist())
     assert not isinstance(kind, Text)  # no universe has one
-    codes = starts + [draw.below(int(width)) for width in ends - starts] if len(place) else starts
+    codes = starts.copy()
+    for width in np.unique(ends - starts):
+        own = ends - starts == width
+        codes[own] += draw.integers_below(int(width), int(np.count_nonzero(own)))
     return list(kind.decode(np.asarray(codes, dtype=kind.dtype)))

@@ -1,0 +1,304 @@
+"""Synthetic data of many columns: noisy marginals, chosen where the model is wrong, and the model that fits them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.check import printable, shown
+from holdfast.errors import InputError
+from holdfast.mechanisms.gaussian import add_gaussian
+from holdfast.mechanisms.laplace import add_laplace
+from holdfast.noise.bits import system_bits
+from holdfast.privacy.event import Event, Gaussian, Laplace
+from holdfast.query.calling import fitting
+from holdfast.query.schema import Date, Integer, Real, Text
+from holdfast.query.universe import Universe, universe
+from holdfast.synthesis.marginal_plan import ORDERED_BINS, MarginalPlan, deviation, ordered, plan_marginals
+from holdfast.synthesis.measured import Measured, intervals
+from holdfast.synthesis.smoothed_choice import choose, in_parts, parts
+from holdfast.synthesis.workload import Workload
+from holdfast.weights.binned_model import BinnedModel
+from holdfast.weights.cell_counts import marginal_counts
+from holdfast.weights.column_bins import Bins, bins
+from holdfast.weights.junction_tree import junction_tree
+from holdfast.weights.marginal_fit import Fitted, NoisyMarginal, fit
+from holdfast.weights.marginals import Axes
+from holdfast.weights.synthetic import SyntheticTable
+
+if TYPE_CHECKING:
+    from holdfast.desk import Paid
+    from holdfast.session.session import Session
+
+Progress = Callable[[int, int], None]
+Counts = NDArray[np.int64]
+_GROUPS = 256
+_STEPS, _LAST_STEPS = 60, 400
+_SCORED = 400
+"""So many candidates are compared in a round; of more, a random part."""
+_WIDE = 20
+_MOST_WAYS = 6
+_KEPT = 0.9
+"""What is spent of the session's budget if nothing is said: the rest is for a look at the quality."""
+
+
+@fitting
+def from_marginals(
+    session: Session,
+    columns: Sequence[str] | None = None,
+    queries: Sequence[str] | Workload | None = None,
+    *,
+    rho: float | None = None,
+    epsilon: float | None = None,
+    rounds: int | None = None,
+    bins: int = ORDERED_BINS,
+    edges: Mapping[str, Sequence[Any]] | None = None,
+    memory: int | None = None,
+    name: str = "marginals",
+    progress: Progress | None = None,
+) -> SyntheticTable:
+    """Synthetic data of any number of columns (all but texts, unless named), for all pairs of them or for `queries`.
+
+    The counts of each column are measured, and made into bins; then marginals, each chosen by how wrong the model is
+    on it less what its noise would add, as far as a junction tree within `memory` bytes can carry them. The model has
+    the largest entropy among those that fit best; values are drawn inside the bins as the column has them.
+    Guarantee: rho-zCDP for `rho` (without it nine tenths of what is left to the session), discrete Gaussian noise and
+    the exponential mechanism; with `epsilon` Laplace noise and pure epsilon-DP. Everything is charged at once, before
+    a row is read, and recorded at once: coming back to `name` repeats the release. `measured` has an interval for
+    every number that was measured; the table as a whole comes without an error bound: look at `quality`.
+    Reference: McKenna, Mullins, Sheldon and Miklau 2022 (AIM) for the idea; docs/theorems.md, Theorems 95 and 96.
+    Cost: two passes over the rows; `progress(done, of)` is told after each round.
+    """
+    printable("name", name)
+    planned = plan(
+        session,
+        columns,
+        queries,
+        rho=rho,
+        epsilon=epsilon,
+        rounds=rounds,
+        bins=bins,
+        edges=edges,
+        memory=memory,
+    )
+    made = planned.universe
+    identity = json.dumps(
+        [made.identity(), sorted(planned.candidates.items()), planned.rounds, planned.bins, planned.memory]
+    )
+    paid = session.pay(
+        "marginals",
+        f"synthetic data {name!r}: {planned}",
+        planned.event,
+        queries=1,
+        key=f"marginals {name} {identity}",
+        tells=planned.tells,
+    )
+    text = paid.outcome
+    if text is None:
+        told = _release(planned, paid, progress)
+        text = paid.record(json.dumps(told | {"beyond": intervals(session, planned)}))
+    told = json.loads(text)
+    model, binned = _modelled(planned, told, _LAST_STEPS, None)
+    left_out = [column for column in session.schema if column not in made.columns]
+    words = f"{planned}. Every step is a composition under zCDP" + (" (pure)" if rho is None else "")
+    if columns is None and left_out:
+        words += f". Left out, as texts: {', '.join(left_out)}"
+    weights = BinnedModel(made, model.model, binned)
+    return SyntheticTable(
+        weights, "marginals", planned.amount, words, Measured.of(planned, told, binned, session)
+    )
+
+
+def plan(
+    session: Session,
+    columns: Sequence[str] | None = None,
+    queries: Sequence[str] | Workload | None = None,
+    *,
+    rho: float | None = None,
+    epsilon: float | None = None,
+    rounds: int | None = None,
+    bins: int = ORDERED_BINS,
+    edges: Mapping[str, Sequence[Any]] | None = None,
+    memory: int | None = None,
+) -> MarginalPlan:
+    """What `from_marginals` would measure, with which noise and memory. Known without a row; charges nothing."""
+    if columns is None:
+        columns = [name for name, kind in session.schema.items() if not isinstance(kind, Text)]
+        if not columns:
+            raise InputError("expected a column that is no text, got none; declare one as a Category")
+    made = _universe(session, columns, edges)
+    if rho is None and epsilon is None:
+        left = _KEPT * float(session.remaining)
+        if not left > 0:
+            raise InputError("expected a session with budget left, got one that has spent it; open another")
+        half = left / 2 if session.currency == "gdp" else left
+        rho, epsilon = (None, left) if session.currency == "pure" else (half, None)
+    candidates = _candidates(made, queries)
+    return plan_marginals(
+        session,
+        made,
+        candidates,
+        rho=rho,
+        epsilon=epsilon,
+        rounds=rounds,
+        bins=bins,
+        memory=memory,
+        named=queries is not None,
+    )
+
+
+def _universe(
+    session: Session, columns: Sequence[str], edges: Mapping[str, Sequence[Any]] | None
+) -> Universe:
+    """Every column with a group for NULL; those without edges value by value, or in 256 equal groups."""
+    given = dict(edges) if isinstance(edges, Mapping) else {}
+    schema = session.schema
+    for column in columns if not isinstance(columns, str) and isinstance(columns, Sequence) else ():
+        kind = schema.get(column) if isinstance(column, str) else None
+        if column in given:
+            continue
+        if isinstance(kind, Real):
+            given[column] = np.linspace(kind.lo, kind.hi, _GROUPS + 1).tolist()
+        elif isinstance(kind, Integer | Date) and kind.codes > _GROUPS:
+            stride = -(-kind.codes // _GROUPS)
+            starts = [kind.value(code) for code in range(0, kind.codes - 1, stride)]
+            given[column] = [*starts, kind.value(kind.codes - 1)]
+    if edges is not None and not isinstance(edges, Mapping):
+        given = edges
+    return universe(schema, columns, given, most=10 ** (20 * len(columns)))
+
+
+def _candidates(made: Universe, queries: Sequence[str] | Workload | None) -> dict[Axes, float]:
+    """All pairs alike; or the columns of the conditions, by how many of the conditions ask about them."""
+    d = len(made.axes)
+    if queries is None:
+        return dict.fromkeys(combinations(range(d), 2), 1.0)
+    work = queries if isinstance(queries, Workload) else Workload(made, queries)
+    if work.universe != made:
+        raise InputError("expected a workload over these columns and edges, got one over others")
+    asked = {axes: float(len(found)) for axes, found in work.groups.items() if len(axes) > 1}
+    if any(len(axes) > _MOST_WAYS for axes in asked):
+        raise InputError(
+            f"expected conditions on at most {_MOST_WAYS} columns each, got {shown(max(map(len, asked)))}; split them"
+        )
+    most = max(asked.values(), default=1.0)
+    return {axes: math.sqrt(count / most) for axes, count in asked.items()}
+
+
+def _noisy(counts: Counts, noise: Event) -> Counts:
+    if isinstance(noise, Gaussian):
+        return np.asarray(add_gaussian(counts, noise.variance))
+    assert isinstance(noise, Laplace)
+    return np.asarray(add_laplace(counts, noise.scale))
+
+
+def _release(planned: MarginalPlan, paid: Paid, progress: Progress | None) -> dict[str, Any]:
+    """The noisy counts of the columns and of the chosen marginals, in their order. Only these leave."""
+    made, d = planned.universe, len(planned.universe.axes)
+    alone = marginal_counts(paid, made, [(axis,) for axis in range(d)])
+    columns = [_noisy(alone[axis,], noise) for axis, noise in enumerate(planned.columns)]
+    told: dict[str, Any] = {"columns": [counts.tolist() for counts in columns], "marginals": []}
+    if not planned.rounds:
+        return told
+    binned = _binned(planned, columns)
+    assert planned.noise is not None
+    secret = marginal_counts(paid, made, planned.candidates, binned)
+    if planned.choosing is None:
+        told["marginals"] = [[list(a), _noisy(secret[a], planned.noise).ravel().tolist()] for a in secret]
+        return told
+    model: Fitted | None = None
+    for done in range(planned.rounds):
+        if progress is not None:
+            progress(done, planned.rounds)
+        if model is None or done % max(1, d // _WIDE) == 0:
+            model, _ = _modelled(planned, told, _STEPS, None if model is None else model.factors)
+        axes = _chosen(planned, told, secret, model, binned, columns, done)
+        told["marginals"].append([list(axes), _noisy(secret[axes], planned.noise).ravel().tolist()])
+    return told
+
+
+def _chosen(
+    planned: MarginalPlan,
+    told: dict[str, Any],
+    secret: Mapping[Axes, Counts],
+    model: Fitted,
+    binned: Sequence[Bins],
+    columns: Sequence[Counts],
+    done: int,
+) -> Axes:
+    assert planned.choosing is not None
+    candidates = _affordable(planned, told, tuple(own.size for own in binned), done)
+    guesses = model.model.marginals(candidates)
+    away, price = {}, {}
+    for axes in candidates:
+        split = [
+            parts(binned[axis].together(columns[axis]), ordered(planned.universe, axis), len(axes))
+            for axis in axes
+        ]
+        errors = secret[axes] - np.rint(guesses[axes] * planned.rows).astype(np.int64)
+        away[axes] = in_parts(errors, split) * planned.candidates[axes]
+        price[axes] = planned.price(secret[axes].size) * planned.candidates[axes]
+    return choose(candidates, away, price, planned.choosing, planned.rows)
+
+
+def _affordable(planned: MarginalPlan, told: dict[str, Any], shape: tuple[int, ...], done: int) -> list[Axes]:
+    """The candidates that the model could carry, whose share of the memory grows with the rounds; those that were
+    measured already only where no other is left. Known without the rows: of many, a random part."""
+    measured = [tuple(axes) for axes, _ in told["marginals"]]
+    left = [axes for axes in planned.candidates if axes not in measured]
+    if len(left) > _SCORED:
+        order = np.argsort(system_bits().words(len(left)), kind="stable")[:_SCORED]
+        left = [left[place] for place in sorted(order.tolist())]
+    tree, share = junction_tree(shape, measured), (done + 1) / planned.rounds
+    room = max(share * planned.memory, tree.memory)
+    kept = []
+    for axes in left:
+        if tree.holder(axes) is None:
+            grown = junction_tree(shape, [*measured, axes])
+            small = all(len(clique) <= len(axes) for clique in grown.cliques)
+            if not planned.affords([*measured, axes], shape) or (grown.memory > room and not small):
+                continue
+        kept.append(axes)
+    return kept or measured or list(planned.candidates)[:1]
+
+
+def _binned(planned: MarginalPlan, columns: Sequence[Counts]) -> list[Bins]:
+    return [
+        bins(
+            counts.astype(np.float64),
+            deviation(planned.columns[axis]),
+            ordered=ordered(planned.universe, axis),
+            most=planned.bins if ordered(planned.universe, axis) else 4 * ORDERED_BINS,
+        )
+        for axis, counts in enumerate(columns)
+    ]
+
+
+def _modelled(
+    planned: MarginalPlan, told: dict[str, Any], steps: int, start: Mapping[Axes, Any] | None
+) -> tuple[Fitted, list[Bins]]:
+    """The model that fits what was told: a function of it, so that a restart gives the same."""
+    columns = [np.array(counts, dtype=np.int64) for counts in told["columns"]]
+    binned = _binned(planned, columns)
+    shape = tuple(own.size for own in binned)
+    noisy = [
+        NoisyMarginal(
+            (axis,),
+            own.together(counts.astype(np.float64)),
+            own.together(np.full(len(counts), deviation(planned.columns[axis]) ** 2)),
+        )
+        for axis, (own, counts) in enumerate(zip(binned, columns, strict=True))
+    ]
+    for axes, cells in told["marginals"]:
+        assert planned.noise is not None
+        sizes = [shape[axis] for axis in axes]
+        counts = np.array(cells, dtype=np.float64).reshape(sizes)
+        noisy.append(NoisyMarginal(tuple(axes), counts, np.full(sizes, deviation(planned.noise) ** 2)))
+    tree = junction_tree(shape, [one.axes for one in noisy])
+    return fit(tree, noisy, planned.rows, start=start, steps=steps), binned

@@ -1,0 +1,110 @@
+"""Which marginals a synthetic table was fitted to, and how near each of their numbers is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach
+from holdfast.mechanisms.values import ROUND_UP
+from holdfast.privacy.event import Event, Gaussian, Laplace
+from holdfast.session.footing import footing_after
+from holdfast.synthesis.marginal_plan import MarginalPlan, deviation
+from holdfast.weights.column_bins import Bins
+
+if TYPE_CHECKING:
+    from holdfast.session.session import Session
+
+
+@dataclass(frozen=True)
+class MeasuredMarginal:
+    """Counts of some columns that were measured, over all rows; NULL is the last group of each column.
+
+    `values` are shares of the rows. With the session's confidence every one of them, in all marginals of the release at
+    once, is within `within` of the table's, and within `population` of the population's (None where no theorem
+    covers it). Reference: docs/theorems.md, Theorem 96.
+    """
+
+    columns: tuple[str, ...]
+    values: Any
+    deviation: float
+    within: float
+    population: float | None
+
+
+@dataclass(frozen=True)
+class Measured(Sequence[MeasuredMarginal]):
+    """All marginals of a release, in the order in which they were measured."""
+
+    found: tuple[MeasuredMarginal, ...]
+
+    @classmethod
+    def of(
+        cls, planned: MarginalPlan, told: dict[str, Any], binned: Sequence[Bins], session: Session
+    ) -> Measured:
+        names, rows = planned.universe.columns, planned.rows
+        beyond, made = told["beyond"], []
+        parts: list[tuple[list[int], Any, Event]] = [
+            ([axis], counts, planned.columns[axis]) for axis, counts in enumerate(told["columns"])
+        ]
+        for axes, cells in told["marginals"]:
+            assert planned.noise is not None
+            sizes = [binned[axis].size for axis in axes]
+            parts.append((axes, np.array(cells).reshape(sizes), planned.noise))
+        chance = (1 - session.confidence) / planned.numbers
+        for axes, counts, noise in parts:
+            within = noise_reach(noise, chance) / rows * ROUND_UP
+            far = None
+            if beyond is not None:
+                far = (noise_reach(noise, beyond["noise"]) / rows + beyond["rows"]) * ROUND_UP
+            made.append(
+                MeasuredMarginal(
+                    tuple(names[axis] for axis in axes),
+                    np.asarray(counts) / rows,
+                    deviation(noise) / rows,
+                    within,
+                    far,
+                )
+            )
+        return cls(tuple(made))
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.found[place]
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def __str__(self) -> str:
+        lines = ["measured                                  numbers   table    population"]
+        for one in self.found:
+            far = "no theorem" if one.population is None else f"{one.population:.4f}"
+            lines.append(f"{', '.join(one.columns)[:40]:<40} {one.values.size:>8,}  {one.within:.4f}   {far}")
+        return "\n".join(lines)
+
+
+def noise_reach(noise: Event, chance: float) -> int:
+    """How far the noise of one count goes but with this chance, in counts."""
+    if isinstance(noise, Gaussian):
+        return gaussian_reach(noise.variance, chance, overshoot=False)
+    assert isinstance(noise, Laplace)
+    return laplace_reach(noise.scale, chance, overshoot=False)
+
+
+def intervals(session: Session, planned: MarginalPlan) -> dict[str, float] | None:
+    """What all claims about the population stand on, fixed when the release is made: the chance of one number's noise,
+    and how far the population may be from the rows; None where the leave-out theorem does not cover it.
+
+    Reference: docs/theorems.md, Theorem 96: half of the release's chance for the noise, half for the rows, by a union
+    over as many numbers as the plan allows, on both sides; each is a query into [0,1] that the transcript chose
+    (Theorem 43).
+    """
+    if session._terms.target != "population":
+        return None
+    standing = footing_after(session, fresh=False)
+    if not standing.covered:
+        return None
+    chance, count = standing.covered_chance, planned.numbers
+    return {"noise": chance / (2 * count), "rows": standing.beyond(chance / (4 * count))}

@@ -1,0 +1,92 @@
+"""The bins of a column, made from its noisy counts: what is hard to tell from noise is put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+CLEAR = 3.0
+"""So many standard deviations of noise and more are a count that is there."""
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Which bin each group of a column is in, and what part of its bin it is. NULL is the last group."""
+
+    places: NDArray[np.int64]
+    shares: Array
+
+    @property
+    def size(self) -> int:
+        return int(self.places.max()) + 1
+
+    def together(self, counts: NDArray[Any]) -> Array:
+        """Numbers of the groups, added up in each bin."""
+        return np.bincount(self.places, weights=counts, minlength=self.size).astype(np.float64)
+
+    @property
+    def table(self) -> Array:
+        """For each bin a line with the chances of all groups."""
+        made = np.zeros((self.size, len(self.places)))
+        made[self.places, np.arange(len(self.places))] = self.shares
+        return made
+
+
+def bins(noisy: Array, deviation: float, *, ordered: bool, most: int) -> Bins:
+    """Bins for the groups of a column from counts with noise of this deviation; a function of released numbers.
+
+    Ordered groups are put together with their neighbours until a bin is clear of the noise and has about one part in
+    `most`; of others the largest (at most `most`) are bins and the rest is one. NULL is a bin of its own where it
+    is clear of the noise, and is in the last one otherwise. In a bin a group that is clear of the noise has its share,
+    and the others share evenly what is left; a NULL that is not clear of it has none.
+    """
+    values = noisy[:-1]
+    places = _runs(values, deviation, most) if ordered else _largest(values, deviation, most)
+    last = int(places.max())
+    own = noisy[-1] >= (CLEAR + 1) * deviation
+    places = np.append(places, last + 1 if own else last)
+    return Bins(places, _shares(noisy, deviation, places))
+
+
+def _runs(values: Array, deviation: float, most: int) -> NDArray[np.int64]:
+    least = float(np.maximum(values, 0).sum()) / most
+    places = np.zeros(len(values), dtype=np.int64)
+    place, first, held = 0, 0, 0.0
+    for i, value in enumerate(values):
+        if i > first and value >= max(least, CLEAR * deviation):
+            place, first, held = place + 1, i, 0.0
+        places[i] = place
+        held += float(value)
+        if held >= max(least, CLEAR * deviation * np.sqrt(i + 1 - first)):
+            place, first, held = place + 1, i + 1, 0.0
+    # What is left at the end joins the bin before it, if there is one and it is not clear of the noise.
+    if first < len(values) and place and held < CLEAR * deviation * np.sqrt(len(values) - first):
+        places[first:] = place - 1
+    return places
+
+
+def _largest(values: Array, deviation: float, most: int) -> NDArray[np.int64]:
+    clear = np.flatnonzero(values >= CLEAR * deviation)
+    kept = np.sort(clear[np.argsort(-values[clear], kind="stable")[:most]])
+    places = np.full(len(values), len(kept), dtype=np.int64)
+    places[kept] = np.arange(len(kept))
+    return places
+
+
+def _shares(noisy: Array, deviation: float, places: NDArray[np.int64]) -> Array:
+    shares = np.zeros(len(noisy))
+    for place in range(int(places.max()) + 1):
+        own = np.flatnonzero(places == place)
+        if len(own) > 1:
+            own = own[own < len(noisy) - 1]  # a NULL that has no bin of its own is none
+        clear = noisy[own] >= CLEAR * deviation
+        weights = np.where(clear, noisy[own], 0.0)
+        if not clear.all():
+            weights[~clear] = max(float(noisy[own][~clear].sum()), 0.0) / np.count_nonzero(~clear)
+        total = float(weights.sum())
+        shares[own] = weights / total if total > 0 else 1 / len(own)
+    return shares

@@ -1,0 +1,139 @@
+"""Junction trees: which sets of columns a log-linear model has to hold together to be exact, and what that costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from holdfast.weights.marginals import Axes
+
+ARRAYS = 5
+"""How many floats of 8 bytes a fit keeps for each cell: potentials, conditionals, chances, a step and a trial."""
+
+
+@dataclass(frozen=True)
+class JunctionTree:
+    """Cliques in an order in which each stands after its parent; a separator is what a clique shares with its parent.
+
+    Every set that it was made for lies in a clique, and the cliques that hold a column are connected (the running
+    intersection property), so that a product of factors on those sets is summed exactly by messages along the tree.
+    """
+
+    shape: tuple[int, ...]
+    cliques: tuple[Axes, ...]
+    parents: tuple[int, ...]
+    separators: tuple[Axes, ...]
+
+    @property
+    def cells(self) -> int:
+        """The cells of all cliques together."""
+        return sum(self.size(clique) for clique in self.cliques)
+
+    @property
+    def largest(self) -> int:
+        """The cells of the largest clique."""
+        return max(self.size(clique) for clique in self.cliques)
+
+    @property
+    def memory(self) -> int:
+        """The bytes that a fit needs for its arrays."""
+        return 8 * ARRAYS * self.cells
+
+    def size(self, axes: Axes) -> int:
+        return math.prod(self.shape[axis] for axis in axes)
+
+    def holder(self, axes: Iterable[int]) -> int | None:
+        """The smallest clique with all of these axes; None if no clique has them all."""
+        wanted = set(axes)
+        holders = [place for place, clique in enumerate(self.cliques) if wanted.issubset(clique)]
+        return min(holders, key=lambda place: self.size(self.cliques[place])) if holders else None
+
+    @cached_property
+    def links(self) -> tuple[tuple[tuple[int, Axes], ...], ...]:
+        """For each clique its neighbours, each with what the two share."""
+        found: list[list[tuple[int, Axes]]] = [[] for _ in self.cliques]
+        for place, parent in enumerate(self.parents):
+            if parent >= 0:
+                found[place].append((parent, self.separators[place]))
+                found[parent].append((place, self.separators[place]))
+        return tuple(map(tuple, found))
+
+
+def junction_tree(shape: Sequence[int], sets: Iterable[Axes]) -> JunctionTree:
+    """A junction tree with a clique for each set: columns are eliminated by the fewest new links (min-fill).
+
+    A column in no set is a clique of its own. Ties go to the smaller clique, then to the first column: it is a
+    function of its arguments. Cost: about d^3 steps for d columns.
+    """
+    sizes = tuple(shape)
+    cliques = _maximal(_eliminated(sizes, sets))
+    order, above = _spanning(cliques)
+    shared = [
+        tuple(sorted(set(clique) & set(order[parent]))) if parent >= 0 else ()
+        for clique, parent in zip(order, above, strict=True)
+    ]
+    return JunctionTree(sizes, tuple(order), tuple(above), tuple(shared))
+
+
+def _eliminated(shape: tuple[int, ...], sets: Iterable[Axes]) -> Iterator[int]:
+    """The cliques of min-fill elimination, as bits of a number."""
+    near = [1 << axis for axis in range(len(shape))]
+    for one in sets:
+        bits = sum(1 << axis for axis in one)
+        for axis in one:
+            near[axis] |= bits
+    weight = [math.log(max(size, 1)) for size in shape]
+    left = set(range(len(shape)))
+
+    def cost(axis: int) -> tuple[int, float, int]:
+        own = list(_members(near[axis]))
+        missing = sum(near[axis].bit_count() - (near[axis] & near[other]).bit_count() for other in own)
+        return missing // 2, sum(weight[other] for other in own), axis
+
+    costs = {axis: cost(axis) for axis in left}
+    while left:
+        axis = min(left, key=costs.__getitem__)
+        bits = near[axis]
+        yield bits
+        left.remove(axis)
+        changed = 0
+        for other in _members(bits):
+            if other in left:
+                near[other] = (near[other] | bits) & ~(1 << axis)
+                changed |= near[other]
+        for other in _members(changed):
+            if other in left:
+                costs[other] = cost(other)
+
+
+def _members(bits: int) -> Iterator[int]:
+    while bits:
+        low = bits & -bits
+        yield low.bit_length() - 1
+        bits ^= low
+
+
+def _maximal(found: Iterable[int]) -> list[Axes]:
+    kept: list[int] = []
+    for bits in sorted(set(found), key=lambda one: (-one.bit_count(), one)):
+        if not any(bits & other == bits for other in kept):
+            kept.append(bits)
+    return [tuple(_members(bits)) for bits in kept]
+
+
+def _spanning(cliques: list[Axes]) -> tuple[list[Axes], list[int]]:
+    """A maximum spanning tree by the number of shared columns: the cliques, each after its parent, and the parents'
+    places. Parts that share nothing hang together by nothing."""
+    order, parents = [cliques[0]], [-1]
+    best = {clique: (len(set(clique) & set(cliques[0])), 0) for clique in cliques[1:]}
+    while best:
+        clique = max(best, key=lambda one: (best[one][0], one))
+        parents.append(best.pop(clique)[1])
+        order.append(clique)
+        for other in best:
+            shared = len(set(other) & set(clique))
+            if shared > best[other][0]:
+                best[other] = (shared, len(order) - 1)
+    return order, parents

@@ -1,0 +1,70 @@
+"""The fit to noisy marginals: exact where they agree, of the largest entropy, and weighed by their noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from holdfast.weights.junction_tree import junction_tree
+from holdfast.weights.marginal_fit import NoisyMarginal, fit
+
+ROWS = 1000
+
+
+def noisy(axes: tuple[int, ...], chances: Any, variance: float = 1.0) -> NoisyMarginal:
+    counts = ROWS * np.asarray(chances, dtype=np.float64)
+    return NoisyMarginal(axes, counts, np.full(counts.shape, variance))
+
+
+def table(seed: int, shape: tuple[int, ...]) -> Any:
+    return np.random.default_rng(seed).dirichlet(np.ones(int(np.prod(shape)))).reshape(shape)
+
+
+def test_marginals_that_agree_are_met_with_the_largest_entropy() -> None:
+    """Against iterative proportional fitting on all cells, which has that limit."""
+    truth = table(0, (3, 4, 2))
+    sets = [(0, 1), (1, 2), (0, 2)]
+    measured = [
+        noisy(axes, truth.sum(axis=next(i for i in range(3) if i not in axes)), 0.01) for axes in sets
+    ]
+    found = fit(junction_tree(truth.shape, sets), measured, ROWS, steps=4000)
+    dense = np.full(truth.shape, 1 / truth.size)
+    for _ in range(2000):
+        for axes in sets:
+            rest = next(i for i in range(3) if i not in axes)
+            dense = dense * np.expand_dims(truth.sum(axis=rest) / dense.sum(axis=rest), rest)
+    assert np.abs(found.model.marginals([(0, 1, 2)])[0, 1, 2] - dense).max() < 1e-3
+    assert np.abs(dense - truth).max() > 0.01  # which the pairs do not give away
+    pairs = [(0, 1), (1, 2)]
+    tree = fit(junction_tree(truth.shape, pairs), measured[:2], ROWS, steps=4000).model
+    given = truth.sum(axis=2)[:, :, None] * truth.sum(axis=0)[None] / truth.sum(axis=(0, 2))[None, :, None]
+    assert np.abs(tree.marginals([(0, 1, 2)])[0, 1, 2] - given).max() < 1e-3
+
+
+def test_the_less_noisy_of_two_counts_for_more() -> None:
+    def fitted(first: float, second: float) -> Any:
+        measured = [noisy((0,), [0.2, 0.8], first), noisy((0,), [0.4, 0.6], second)]
+        return fit(junction_tree([2], [(0,)]), measured, ROWS, steps=500).model.marginals([(0,)])[0,][0]
+
+    assert fitted(1.0, 1.0) == pytest.approx(0.3, abs=1e-4)
+    assert fitted(1.0, 3.0) == pytest.approx(0.25, abs=1e-4)
+    assert abs(fitted(1.0, 3.0) - 0.3) > 0.04  # what a twin without weights has
+
+
+def test_counts_below_nothing_and_a_wrong_total_are_made_a_distribution() -> None:
+    measured = [noisy((0,), [-0.1, 0.5, 0.9])]
+    found = fit(junction_tree([3], [(0,)]), measured, ROWS, steps=2000).model.marginals([(0,)])[0,]
+    assert found.sum() == pytest.approx(1.0)
+    assert found == pytest.approx([0.0, 0.3, 0.7], abs=2e-3)  # the nearest point of the simplex
+
+
+def test_it_goes_on_from_factors_and_tells_how_far_it_is() -> None:
+    truth, told = table(1, (4, 5)), []
+    measured = [noisy((0, 1), truth)]
+    tree = junction_tree([4, 5], [(0, 1)])
+    first = fit(tree, measured, ROWS, steps=5, progress=lambda done, of: told.append((done, of)))
+    again = fit(tree, measured, ROWS, start=first.factors, steps=5)
+    assert told == [(i, 5) for i in range(5)]
+    assert again.error < first.error < fit(tree, measured, ROWS, steps=0).error
