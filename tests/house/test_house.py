@@ -124,6 +124,12 @@ def test_the_ban_would_notice(tmp_path: Path) -> None:
 UNCHARGED = {
     "weights/weighted_rows.py sample": "rows from public weights",
     "weights/weighted_rows.py _values": "rows from public weights",
+    "weights/weighted_rows.py sampled": "rows from public weights",
+    "weights/distribution.py sampled": "rows from public weights",
+    "weights/binned_model.py sampled": "rows from a public model",
+    "weights/factored.py sample": "rows from a public model",
+    "weights/factored.py spread_evenly": "rows from a public model",
+    "weights/factored.py _shuffled": "rows from a public model",
     "weights/synthetic.py rows": "rows from public weights",
     "weights/synthetic.py write": "rows from public weights",
     "learn/finite_class.py learn": "a mechanism used alone",

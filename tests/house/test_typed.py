@@ -34,7 +34,7 @@ from holdfast.session.estimate import Estimate, Known
 from holdfast.session.price import Price
 from holdfast.session.private_choice import choice_of
 from holdfast.session.report import Report
-from holdfast.synthesis import SyntheticTable, mwem, small_database
+from holdfast.synthesis import SyntheticTable, from_marginals, mwem, small_database
 from holdfast.weights.answerer import MultiplicativeWeights
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -193,7 +193,7 @@ def test_the_typed_keywords_are_those_that_are_taken() -> None:
         "threshold_share",  # for the weights, whose plan chooses it
     }
     assert said["Many"] == words(MultiplicativeWeights.__init__) - {"queries", "device"}
-    assert said["Synthesis"] == words(mwem) | words(small_database) | {"method"}
+    assert said["Synthesis"] == words(from_marginals) | words(mwem) | words(small_database) | {"method"}
     assert set(linear_loss.Shape.__annotations__) == words(linear_loss.linear) - {"condition"}
 
 

@@ -62,7 +62,7 @@ def releases() -> list[Case]:
         case("fit", _fitted, {"rho": 100.0, "only": "gaussian"}, rest=(LOW,) * 3),
         case("regress", _regressed, {"rho": 100.0, "only": "gaussian"}, rest=(LOW,) * 3),
         case("synthesize, mwem", lambda s: _synthetic(s, epsilon=2.0), pure),
-        case("synthesize, marginals", _marginals, zcdp),
+        case("synthesize, marginals", _marginals, zcdp, rest=(LOW,) * 9, runs=_FEW),
         *(
             case(f"synthesize, small database, {search}", partial(_small, search), pure)
             for search in ("exact", "greedy", "candidates")

@@ -3,7 +3,7 @@
 from holdfast.synthesis.from_marginals import from_marginals
 from holdfast.synthesis.from_marginals import plan as plan_marginals
 from holdfast.synthesis.marginal_plan import MarginalPlan
-from holdfast.synthesis.measured import MeasuredMarginal
+from holdfast.synthesis.measured_marginals import MeasuredMarginal
 from holdfast.synthesis.mwem import mwem
 from holdfast.synthesis.quality import Quality, quality
 from holdfast.synthesis.small_database import small_database

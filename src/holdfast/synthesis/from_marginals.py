@@ -21,7 +21,7 @@ from holdfast.query.calling import fitting
 from holdfast.query.schema import Date, Integer, Real, Text
 from holdfast.query.universe import Universe, universe
 from holdfast.synthesis.marginal_plan import ORDERED_BINS, MarginalPlan, deviation, ordered, plan_marginals
-from holdfast.synthesis.measured import Measured, intervals
+from holdfast.synthesis.measured_marginals import Measured, intervals
 from holdfast.synthesis.smoothed_choice import choose, in_parts, parts
 from holdfast.synthesis.workload import Workload
 from holdfast.weights.binned_model import BinnedModel

@@ -58,7 +58,7 @@ class BinnedModel:
             found[axes] = cells
         return found
 
-    def draw(self, count: int, draw: Bits) -> tuple[list[NDArray[np.int64]], NDArray[np.bool_]]:
+    def sampled(self, count: int, draw: Bits) -> tuple[list[NDArray[np.int64]], NDArray[np.bool_]]:
         """The groups of `count` rows, column by column; and which rows lie outside: none."""
         binned = self.model.sample(count, draw)
         places = [spread_evenly(own.table, binned[:, axis], draw) for axis, own in enumerate(self.bins)]

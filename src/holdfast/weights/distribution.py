@@ -124,7 +124,7 @@ class Weights:
         """The chances of all groups of each sorted tuple of axes; the outside is in none."""
         return marginals(self.probabilities()[0], wanted)
 
-    def draw(self, count: int, draw: Bits) -> tuple[list[NDArray[np.int64]], NDArray[np.bool_]]:
+    def sampled(self, count: int, draw: Bits) -> tuple[list[NDArray[np.int64]], NDArray[np.bool_]]:
         """The groups of `count` independent rows, column by column, and which rows lie outside.
 
         The weights are rounded to whole units, 2^61 in all, and a cell is chosen by an exact uniform integer.

@@ -81,9 +81,9 @@ def _eliminated(shape: tuple[int, ...], sets: Iterable[Axes]) -> Iterator[int]:
     """The cliques of min-fill elimination, as bits of a number."""
     near = [1 << axis for axis in range(len(shape))]
     for one in sets:
-        bits = sum(1 << axis for axis in one)
+        own = sum(1 << axis for axis in one)
         for axis in one:
-            near[axis] |= bits
+            near[axis] |= own
     weight = [math.log(max(size, 1)) for size in shape]
     left = set(range(len(shape)))
 
@@ -108,11 +108,11 @@ def _eliminated(shape: tuple[int, ...], sets: Iterable[Axes]) -> Iterator[int]:
                 costs[other] = cost(other)
 
 
-def _members(bits: int) -> Iterator[int]:
-    while bits:
-        low = bits & -bits
+def _members(mask: int) -> Iterator[int]:
+    while mask:
+        low = mask & -mask
         yield low.bit_length() - 1
-        bits ^= low
+        mask ^= low
 
 
 def _maximal(found: Iterable[int]) -> list[Axes]:

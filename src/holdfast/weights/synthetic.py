@@ -56,13 +56,13 @@ class SyntheticTable:
         """Synthetic rows, as lists of values by column."""
         return sample(self.weights, count, bits)
 
-    def to_pandas(self, count: int, *, bits: Bits | None = None) -> pandas.DataFrame:
+    def to_pandas(self, count: int) -> pandas.DataFrame:
         """Synthetic rows as a pandas DataFrame."""
-        return pandas_frame(self.rows(count, bits=bits))
+        return pandas_frame(self.rows(count))
 
-    def to_polars(self, count: int, *, bits: Bits | None = None) -> polars.DataFrame:
+    def to_polars(self, count: int) -> polars.DataFrame:
         """Synthetic rows as a Polars DataFrame."""
-        return polars_frame(self.rows(count, bits=bits))
+        return polars_frame(self.rows(count))
 
     def plot(self, path: Path | str | None = None) -> Figure:
         """A matplotlib figure: each measured column beside the model, with the intervals of the table. Public, costs

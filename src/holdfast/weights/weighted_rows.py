@@ -21,7 +21,7 @@ class Drawable(Protocol):
     @property
     def universe(self) -> Universe: ...
 
-    def draw(self, count: int, draw: Bits) -> tuple[Sequence[NDArray[np.int64]], NDArray[np.bool_]]:
+    def sampled(self, count: int, draw: Bits) -> tuple[Sequence[NDArray[np.int64]], NDArray[np.bool_]]:
         """The groups of `count` rows, column by column, and which rows lie outside."""
 
 
@@ -33,7 +33,7 @@ def sample(weights: Drawable, count: int, bits: Bits | None = None) -> dict[str,
     """
     count = integer("count", count, 0)
     draw = source(bits)
-    places, beyond = weights.draw(count, draw)
+    places, beyond = weights.sampled(count, draw)
     rows: dict[str, list[Any]] = {}
     for axis, place in zip(weights.universe.axes, places, strict=True):
         kind, null = weights.universe.schema[axis.column], beyond | (place == axis.size)
