@@ -124,57 +124,65 @@ def _ends(answer: Answer) -> tuple[float, float, float]:
 def freedman(runs: int, reps: int) -> Iterator[Row]:
     """Thresholdout's experiment: n = d = 10 000, tolerance 1/sqrt n, threshold 4/sqrt n (as correlations)."""
     for signal in (False, True):
-        for size in (20, 100, 500):
-            standard, ours = [], []
-            for seed in range(reps):
-                standard.append(_select(seed, signal, size, guarded=False))
-                ours.append(_select(seed, signal, size, guarded=True))
-            for name, results in (("standard holdout", standard), ("Thresholdout", ours)):
-                train, held, fresh = np.mean(results, axis=0)
-                yield {
-                    "system": name,
-                    "signal": signal,
-                    "features": size,
-                    "train": round(float(train), 3),
-                    "holdout_claims": round(float(held), 3),
-                    "fresh": round(float(fresh), 3),
-                }
+        played = [_select(seed, signal) for seed in range(reps)]
+        for size, name in ((size, name) for size in SIZES for name in ("standard holdout", "Thresholdout")):
+            train, held, fresh = np.mean([one[name, size] for one in played], axis=0)
+            yield {
+                "system": name,
+                "signal": signal,
+                "features": size,
+                "train": round(float(train), 3),
+                "holdout_claims": round(float(held), 3),
+                "fresh": round(float(fresh), 3),
+            }
 
 
-def _select(seed: int, signal: bool, size: int, *, guarded: bool) -> tuple[float, float, float]:
-    """(train, claimed by the holdout, fresh) accuracy of the vote of `size` features that both sets like."""
+SIZES = (20, 100, 500)
+
+
+def _select(seed: int, signal: bool) -> dict[tuple[str, int], tuple[float, float, float]]:
+    """(train, claimed by the holdout, fresh) accuracy of the vote of so many features that both like, by holdout."""
     n = d = 10_000
+    root = math.sqrt(n)
     generator = np.random.default_rng([4, seed])
     labels = coins(generator, 3, n)
     sets = [coins(generator, d, n) for _ in range(3)]
     if signal:
         for part, label in zip(sets, labels, strict=True):
             # A feature of correlation 6/sqrt(n) copies the label that often.
-            copied = generator.random((20, n)) < 6 / math.sqrt(n)
+            copied = generator.random((20, n)) < 6 / root
             part[:20] = np.where(copied, label, part[:20])
     train, held, _ = sets
     seen = (train == labels[0]).mean(axis=1)
-    if guarded:
-        root = math.sqrt(n)
-        holdout = ReusableHoldout(
-            labels[1], queries=d + 1, mode="thresholdout", threshold=2 / root, tolerance=0.5 / root, hits=5000
-        )
-        checked = np.array([holdout.check(seen[j], held[j]).answer.value for j in range(d)])
-    else:
-        checked = (held == labels[1]).mean(axis=1)
-    bar = 0.5 / math.sqrt(n)
-    kept = ((seen - 0.5) * (checked - 0.5) > 0) & (np.minimum(abs(seen - 0.5), abs(checked - 0.5)) >= bar)
-    order = np.argsort(-np.where(kept, abs(seen - 0.5), -1.0))[: min(size, int(kept.sum()))]
-    signs = np.where(seen[order] > 0.5, 1, -1)
+    holdout = ReusableHoldout(
+        labels[1],
+        queries=d + len(SIZES),
+        mode="thresholdout",
+        threshold=2 / root,
+        tolerance=0.5 / root,
+        hits=5000,
+    )
+    told = {
+        "standard holdout": (held == labels[1]).mean(axis=1),
+        "Thresholdout": np.array([holdout.check(seen[j], held[j]).answer.value for j in range(d)]),
+    }
+    found = {}
+    for name, checked in told.items():
+        near = np.minimum(abs(seen - 0.5), abs(checked - 0.5))
+        kept = ((seen - 0.5) * (checked - 0.5) > 0) & (near >= 0.5 / root)
+        for size in SIZES:
+            order = np.argsort(-np.where(kept, abs(seen - 0.5), -1.0))[: min(size, int(kept.sum()))]
+            final = [_vote(part, order, seen) for part in sets]
+            scores = [float(np.mean(said == label)) for said, label in zip(final, labels, strict=True)]
+            guarded = name == "Thresholdout"
+            claimed = holdout.check(scores[0], final[1]).answer.value if guarded else scores[1]
+            found[name, size] = scores[0], claimed, scores[2]
+    return found
 
-    def vote(features: Coins) -> Coins:
-        total = signs @ (2 * features[order].astype(np.int32) - 1)
-        return np.where(total == 0, features[0], total > 0).astype(np.uint8)
 
-    final = [vote(part) for part in sets]
-    scores = [float(np.mean(said == label)) for said, label in zip(final, labels, strict=True)]
-    claimed = holdout.check(scores[0], final[1]).answer.value if guarded else scores[1]
-    return scores[0], claimed, scores[2]
+def _vote(features: Coins, order: NDArray[np.intp], seen: NDArray[np.float64]) -> Coins:
+    total = np.where(seen[order] > 0.5, 1, -1) @ (2 * features[order].astype(np.int32) - 1)
+    return np.where(total == 0, features[0], total > 0).astype(np.uint8)
 
 
 def ladders(runs: int, reps: int) -> Iterator[Row]:

@@ -242,20 +242,48 @@ def test_a_study_of_several_objectives_checks_each_new_trial_on_the_front() -> N
     assert guarded.looks_used == 3
 
 
-def test_a_run_of_weights_and_biases_gets_the_interval() -> None:
-    """Whatever has `log(dict, step=)`, as a run of wandb has, online or offline."""
+@pytest.mark.filterwarnings("ignore")
+def test_mlflow_keeps_the_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package itself, with its store in a folder: nothing is sent."""
+    import mlflow
 
-    class Run:
-        kept: dict[str, Any]
+    answer = holdout().score(Y_HELD)
+    before = mlflow.get_tracking_uri()
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
+    try:
+        with mlflow.start_run() as run:
+            log_answer(mlflow, answer, step=3)
+            log_answer(mlflow, answer, name="own", step=4)
+        client = mlflow.MlflowClient()
+        for stem, step in (("holdout_accuracy", 3), ("own", 4)):
+            for part in ("value", "low", "high"):
+                name = stem if part == "value" else f"{stem}_{part}"
+                (kept,) = client.get_metric_history(run.info.run_id, name)
+                assert (kept.value, kept.step) == (getattr(answer, part), step)
+    finally:
+        mlflow.set_tracking_uri(before)
 
-        def log(self, data: dict[str, Any], step: int | None = None) -> None:
-            self.kept = data | {"step": step}
 
-    run, answer = Run(), holdout().score(Y_HELD)
-    log_to_wandb(run, answer, step=3)
-    assert run.kept == {
-        "holdout_accuracy": answer.value,
-        "holdout_accuracy_low": answer.low,
-        "holdout_accuracy_high": answer.high,
-        "step": 3,
-    }
+@pytest.mark.filterwarnings("ignore")
+def test_a_run_of_weights_and_biases_keeps_the_interval(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The package itself, offline: the run is a file."""
+    for part in ("DATA", "CACHE", "CONFIG"):
+        monkeypatch.setenv(f"WANDB_{part}_DIR", str(tmp_path / part.lower()))
+    import wandb
+
+    answer = holdout().score(Y_HELD)
+    quiet = wandb.Settings(silent=True, console="off", disable_git=True, x_disable_stats=True)
+    run = wandb.init(mode="offline", dir=str(tmp_path), project="holdfast", settings=quiet)
+    try:
+        log_to_wandb(run, answer, step=3)
+    finally:
+        run.finish()
+        wandb.teardown()
+    (file,) = (tmp_path / "wandb").glob("offline-run-*/*.wandb")
+    kept = file.read_bytes()
+    for name, value in (("holdout_accuracy_low", answer.low), ("holdout_accuracy_high", answer.high)):
+        assert name.encode() in kept
+        assert repr(value).removesuffix(".0").encode() in kept

@@ -13,7 +13,7 @@ from pages import run
 
 from holdfast.errors import BudgetError, InputError, MechanismError
 from holdfast.holdout import Leaderboard, ReusableHoldout, design
-from holdfast.holdout.design import FLIP, MODES, ROUNDED
+from holdfast.holdout.design import FLIP, MODES, ROUNDED, _chosen
 from holdfast.holdout.metric import GRID
 from holdfast.privacy import event, rule
 from holdfast.validity.noise_planner import choose
@@ -177,6 +177,7 @@ def test_a_named_mode_is_planned_alone(mode: str, monkeypatch: pytest.MonkeyPatc
         monkeypatch.setitem(
             table, name, lambda asked, name=name, make=make: (names.append(name), make(asked))[1]
         )
+    _chosen.cache_clear()
     design(rows=5000, queries=30, within=0.4, mode=mode)
     assert names == ([] if mode in ("thresholdout", "guesses") else [PLANNED.get(mode, mode)])
     names.clear()

@@ -47,8 +47,9 @@ ROOMS = (
     "optimize",
     "synthesis",
     "learn",
+    "holdout",
 )
-"""Through which a session's answers go."""
+"""Through which the answers of sessions and holdouts go."""
 DOORS = frozenset(
     (
         "laplace",

@@ -135,6 +135,7 @@ def registry() -> list[Case]:
     """Every mechanism of the package, then the controls, then the peers that are installed."""
     from holdfast.audit.central_cases import additive, sampled, selection, sparse_vectors
     from holdfast.audit.control_cases import controls
+    from holdfast.audit.holdout_cases import holdouts
     from holdfast.audit.local_cases import local
     from holdfast.audit.peer_cases import peers
     from holdfast.audit.release_cases import releases
@@ -151,6 +152,7 @@ def registry() -> list[Case]:
         local,
         sessions,
         units,
+        holdouts,
         releases,
         controls,
         peers,

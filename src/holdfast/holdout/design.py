@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from holdfast.check import between, one_of, whole
@@ -183,13 +184,19 @@ def design(
         option = Option(asked, mode, "sparse vector", "T1°", width, width, min(found.population, width), n)
     else:
         names = (mode,) if mode is not None else _EITHER if private is False else _PRIVATE
-        option = choose([_PLANNED.get(name, name) for name in names], _narrower(asked, mode))
+        option = _chosen(tuple(_PLANNED.get(name, name) for name in names), _narrower(asked, mode))
         option = replace(option, request=asked, width=option.width * (ROUNDED if option.epochs else 1.0))
     if private and not option.private:
         raise not_private(option.name)
     if not option.fits and (within is not None or tolerance is None):
         raise MechanismError(_problem(option, mode) + ("" if mode or private else _by_name(asked)))
     return _made_from(option, found, share)
+
+
+@lru_cache(maxsize=64)
+def _chosen(names: tuple[str, ...], asked: Request) -> Option:
+    """What the planner takes: a function of public numbers, so the same again for a holdout that is opened again."""
+    return choose(names, asked)
 
 
 def _guesses(asked: Request, alarms: int | None, answers: int | None, tolerance: float | None) -> Design:
