@@ -31,6 +31,7 @@ from holdfast.data.source import Block, Measurement, Source
 from holdfast.desk import RowAccess
 from holdfast.errors import DataError, InputError
 from holdfast.query.expression import Expression
+from holdfast.query.group_keys import groups_of
 from holdfast.query.grouping import KeyGroups, grouping
 from holdfast.query.parse import parse_expression, parse_predicate
 from holdfast.query.predicate import Always
@@ -89,6 +90,9 @@ def questions() -> list[Measurement]:
         Statistic("mean", where, expression("income"), by=by_age),
         Statistic("mean", nulls, expression("wide")),
         Statistic("sum", rare, expression("least(income, 1000) - age")),
+        Statistic("mean", where, expression("income"), by=groups_of(SCHEMA, ["year(visit)", "insured"])),
+        Statistic("count", nulls, by=groups_of(SCHEMA, ["floor(age / 20)", "date_trunc('year', visit)"])),
+        Statistic("count", where, by=groups_of(SCHEMA, "CASE WHEN age < 40 THEN 'young' ELSE 'old' END")),
         Statistic("mean", quotient, expression("income / (age - 60)"), by=by_kind),
         Statistic(
             "sum", Always(), expression("coalesce(floor(income / 7), age, 3) + year(visit) * week(visit)")

@@ -93,7 +93,8 @@ def test_a_part_that_is_lost_on_the_way_would_be_noticed(
 @pytest.mark.parametrize(
     ("part", "wrong"),
     [
-        ("where", ""), ("where", "x" * 10_001), ("by", "x" * 201), ("edges", [0.0] * 10_001), ("edges", ["x" * 41]),
+        ("where", ""), ("where", "x" * 10_001), ("by", "x" * 2001),
+        ("by", []), ("by", ["x"] * 9), ("by", [1]), ("edges", [0.0] * 10_001), ("edges", ["x" * 41]),
         ("edges", [float("nan")]), ("edges", "abc"), ("rho", 1e-10), ("rho", 1e10), ("rho", "1"), ("rho", float("inf")),
         ("within", 1e-31), ("rows", 0), ("rows", 1.5), ("mechanism", "x" * 41), ("confirm", 1), ("kind", "gossip"),
     ],

@@ -23,9 +23,9 @@ HAVINGS: list[Having | None] = [
     Combined((Compared(0, ">", 1.0), Compared(1, "<=", 3.0)), True),
     Combined((Compared(0, ">", 3.0), Combined((Compared(1, "<", 1.0), Compared(0, "=", 1.0)), False)), False),
 ]
-ORDERS: list[tuple[tuple[int | None, bool], ...]] = [
+ORDERS: list[tuple[tuple[int, bool], ...]] = [
     (),
-    ((None, True),),
+    ((-1, True),),
     ((0, False),),
     ((1, True), (0, False)),
 ]
@@ -37,7 +37,7 @@ def test_as_a_database_would(limit: int | None) -> None:
     a, b = draw.integers(0, 5, 12).astype(float), draw.integers(0, 5, 12).astype(float)
     places = np.arange(12)
     for having, order in itertools.product(HAVINGS, ORDERS):
-        words = [("place", "a", "b")[0 if at is None else at + 1] + " DESC" * last for at, last in order]
+        words = [("place", "a", "b")[at + 1] + " DESC" * last for at, last in order]
         text = (
             f"SELECT place FROM (SELECT unnest($1) AS place, unnest($2) AS a, unnest($3) AS b) "
             f"WHERE {'TRUE' if having is None else as_sql(having)} ORDER BY {', '.join([*words, 'place'])}"

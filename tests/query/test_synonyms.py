@@ -66,3 +66,10 @@ def test_refusals_point_at_the_place(marked: str, message: str) -> None:
 
 def test_every_synonym_has_a_meaning() -> None:
     assert not set(NAMES) & set(NAMES.values())
+
+
+def test_deep_nesting_takes_linear_time() -> None:
+    """Ten thousand functions inside one another are refused, and not looked at ten thousand times each."""
+    for opening in ("abs(", "extract(year from ", "percentile_cont(0.5) within group (order by "):
+        with pytest.raises(QueryError):
+            parse_expression(opening * (60_000 // len(opening)), SCHEMA)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from gateway import running
@@ -69,3 +71,44 @@ def test_a_gateway_arranges_as_a_session_does() -> None:
         assert isinstance(first, AnswerTable)
         assert first.names == ("n",)
         assert first[0].value.tolist() == [max(every[0].value)]
+
+
+def test_groups_of_several_columns() -> None:
+    """One charge, a group for each combination, found by its labels; ends of intervals order and choose."""
+    schema = hf.Schema(
+        age=hf.Integer(0, 99), smoker=hf.Category("no", "yes"), visit=hf.Date("2020-01-01", "2021-12-31")
+    )
+    rows = 4000
+    ages = np.arange(rows) % 100
+    data = {
+        "age": ages,
+        "smoker": np.where(ages < 30, "yes", "no"),
+        "visit": np.datetime64("2020-01-01") + (np.arange(rows) % 731),
+    }
+    session = hf.open(data, schema).session(target="table", rho=5)
+    before = session.spent
+    answer = session.count(by=["smoker", "year(visit)"], within=100)
+    assert session.spent > before
+    assert answer.by == ("smoker", "year(visit)")
+    assert answer.labels == ("no, 2020", "no, 2021", "yes, 2020", "yes, 2021")
+    truth = Counter(
+        zip(data["smoker"].tolist(), data["visit"].astype("datetime64[Y]").astype(str).tolist(), strict=True)
+    )
+    for key in answer.keys:
+        assert abs(answer[key].value - truth[key]) <= 400  # ten standard deviations
+    assert answer["yes", 2021].question.endswith("= yes, 2021")
+    with pytest.raises(KeyError):
+        answer["yes", "1999"]
+    assert list(answer.to_dict())[:3] == ["smoker", "year(visit)", "value"]
+    again = hf.Answer.from_json(answer.to_json())
+    assert (again.keys, again.by, again.labels) == (answer.keys, answer.by, answer.labels)
+    shown = session.sql(
+        "SELECT smoker, year(visit) AS y, count(*) AS n, low(n) FROM t GROUP BY smoker, y HAVING low(n) > 800 "
+        "ORDER BY y DESC, high(n)",
+        within=100,
+    )
+    assert shown[0].keys == (("no", "2021"), ("no", "2020"))
+    assert shown[0].repeated, "the same counts were told before"
+    old = session.mean("age", by="CASE WHEN age < 50 THEN 'young' ELSE 'old' END", within=5)
+    assert old.labels == ("young", "old")
+    assert abs(old["young"].value - 24.5) < 25

@@ -22,10 +22,10 @@ class Accuracy(TypedDict, total=False):
 
 
 class Grouped(Accuracy, total=False):
-    """The same for each declared group of a column, or between the edges."""
+    """The same for each declared group of a column or of several, or between the edges."""
 
-    by: str | None
-    edges: Sequence[Any] | None
+    by: str | Sequence[str] | None
+    edges: Sequence[Any] | Mapping[str, Sequence[Any]] | None
 
 
 class Descent(Accuracy, total=False):

@@ -17,6 +17,7 @@ from holdfast.query.across import parse_statement, scope
 from holdfast.query.arrangement import Arrangement
 from holdfast.query.bounds import bounds
 from holdfast.query.expression import Column, Expression
+from holdfast.query.group_keys import MAX_KEYS, crossed, groups_of, key_texts
 from holdfast.query.grouping import Groups, declared_groups, grouping
 from holdfast.query.parse import parse_expression, parse_predicate
 from holdfast.query.predicate import Always, NotNull, Predicate, conjunction
@@ -48,6 +49,9 @@ class Limits:
 
 Text = Annotated[str, Limits(1, 10_000)]
 Name = Annotated[str, Limits(1, 200)]
+Key = Annotated[str, Limits(1, 2_000)]
+"""What rows are grouped by: a column, or what is computed from some."""
+Keys = Annotated[Sequence[Key], Limits(1, MAX_KEYS)]
 Word = Annotated[str, Limits(0, 40)]
 Amount = Annotated[float, Limits(1e-9, 1e9)]
 """A budget. Ledgers count in units of 1e-9, and nobody means more than 1e9."""
@@ -114,17 +118,17 @@ class Interval(Question):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grouped(Interval):
-    """Statistics that may be taken for each group of a column, or between edges of it."""
+    """Statistics that may be taken for each group of a column or of several, or between edges of them."""
 
     where: Text | None = None
-    by: Name | None = None
-    edges: Edges | None = None
+    by: Key | Keys | None = None
+    edges: Edges | Mapping[Key, Edges] | None = None
 
     def read(self, schema: Schema) -> Read:
         if self.edges is not None and self.by is None:
             raise InputError("expected by= with edges=, got none; name the column with by=")
-        schema = scope(schema, [self.where, *self._texts], [self.by])
-        by = None if self.by is None else grouping(schema, _named(schema, self.by), self.edges)
+        schema = scope(schema, [self.where, *self._texts, *_computed(self.by)], _keys(self.by))
+        by = None if self.by is None else groups_of(schema, self.by, self.edges)
         return self._read(self._statistic(schema, _where(self.where, schema), by))
 
     def _statistic(self, schema: Schema, where: Predicate, by: Groups | None) -> Statistic:
@@ -320,15 +324,17 @@ class Quantile(Grouped):
     rank: Chance = 0.5
 
     def read(self, schema: Schema) -> Read:
-        schema = scope(schema, [self.where], [self.column, self.by])
-        by = None if self.by is None else grouping(schema, _named(schema, self.by))
+        schema = scope(schema, [self.where, *_computed(self.by)], [self.column, *_keys(self.by)])
+        edges: Any = dict(self.edges) if isinstance(self.edges, Mapping) else {self.column: self.edges}
+        own = edges.pop(self.column, None)
+        by = None if self.by is None else groups_of(schema, self.by, edges)
         where, column = _where(self.where, schema), _named(schema, self.column)
-        return self._read(_quantile(schema, column, self.rank, where, by, self.edges))
+        return self._read(_quantile(schema, column, self.rank, where, by, own))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sql(Interval):
-    """A SELECT with aggregates and at most one group."""
+    """A SELECT with aggregates, for all rows or by groups."""
 
     kind: Literal["sql"] = "sql"
     text: Text
@@ -336,7 +342,7 @@ class Sql(Interval):
     def read(self, schema: Schema) -> Read:
         several = isinstance(schema, UnitSchema) and not schema.is_lone
         select, schema = parse_statement(self.text, schema)
-        by = None if select.by is None else grouping(schema, select.by)
+        by = crossed(schema, select.by) if select.by else None
         statistics = [_aggregate(schema, each, select.where, by) for each in select.aggregates]
         called = None if several else select.table
         return self._read(*statistics, table=called, arrangement=select.arrangement)
@@ -486,6 +492,16 @@ def _quantile(
         )
     exact = fractions.Fraction(rank).limit_denominator(10**6)
     return Statistic("quantile", where, None, by, exact, bins, over=_over(schema))
+
+
+def _keys(by: object) -> list[str]:
+    """What rows are grouped by, as it is written."""
+    return [] if by is None else key_texts(by)
+
+
+def _computed(by: object) -> list[str]:
+    """Those of them that are no names of columns."""
+    return [key for key in _keys(by) if "(" in key]
 
 
 def _over(schema: Schema) -> Over | None:

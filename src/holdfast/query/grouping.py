@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from holdfast.check import LARGEST, between, shown, whole
 from holdfast.errors import InputError, QueryError, UndiscoveredError
+from holdfast.query.computed_groups import ExpressionGroups, Product
 from holdfast.query.dictionary import texts_of
 from holdfast.query.reading import day_of
 from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema, Text
@@ -104,7 +105,7 @@ class KeyGroups:
         raise InputError("expected groups that an engine can tell, got those of texts; read the rows")
 
 
-Groups: TypeAlias = Grouping | KeyGroups
+Groups: TypeAlias = Grouping | KeyGroups | ExpressionGroups | Product
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ class Cross:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (self.outer.column, self.inner.column)
+        return (*self.outer.columns, self.inner.column)
 
     def groups(self, block: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
         """The group of each row, or -1."""
@@ -154,9 +155,7 @@ def declared_groups(schema: Schema, column: str, edges: Sequence[Any] | None = N
     With `edges` (sorted): the bins [e0, e1), [e1, e2), ...; the last one includes its upper edge.
     """
     if not isinstance(column, str):
-        raise InputError(
-            f"expected the name of one column, got {shown(column)}; groups are those of one column at a time"
-        )
+        raise InputError(f"expected the name of one column, got {shown(column)}; a list goes with by=")
     if edges is not None and not is_list(edges):
         raise InputError(f"expected edges= of {column!r} as a list, got {shown(edges)}")
     if column not in schema:

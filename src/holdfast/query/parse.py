@@ -208,7 +208,7 @@ class Converter:
         return found
 
     def _pattern(self, test: str, node: Node, positive: bool) -> Predicate:
-        name, pattern = self._text_column(node.this, test, (Text, Category)), _bare(node.expression)
+        name, pattern = self._text_column(node.this, test, (Text, Category)), bare(node.expression)
         if pattern.key != "literal" or not pattern.is_string:
             raise self.refusal(f"{test} needs a text in quotes", node)
         # sqlglot's newer releases keep the NOT of NOT LIKE inside.
@@ -219,7 +219,7 @@ class Converter:
         return text_pattern(test, name, wanted, positive != inverse)
 
     def _text_column(self, node: Node, test: str, kinds: tuple[type, ...] = (Text,)) -> str:
-        node = _bare(node)
+        node = bare(node)
         name = self.name(node) if node.key == "column" else None
         if name is None or not isinstance(self.schema[name], kinds):
             among = "text or category" if Category in kinds else "text"
@@ -227,10 +227,10 @@ class Converter:
         return name
 
     def _compared(self, op: str, left: Node, right: Node, positive: bool) -> Predicate:
-        if _bare(right).key == "length":
+        if bare(right).key == "length":
             op, left, right = FLIPPED[op], right, left
-        if _bare(left).key == "length":
-            name = self._text_column(_bare(left).this, "length")
+        if bare(left).key == "length":
+            name = self._text_column(bare(left).this, "length")
             kind, number = self.schema[name], self._operand(right)
             assert isinstance(kind, Text)
             wanted = op if positive else NEGATED[op]
@@ -246,7 +246,7 @@ class Converter:
         return self._placed(lambda: comparison(op, *sides, self.schema), blamed)
 
     def _is(self, node: Node, positive: bool) -> Predicate:
-        subject, state = _bare(node.this), node.expression.key
+        subject, state = bare(node.this), node.expression.key
         if subject.key != "column":
             if state != "null":
                 raise self.refusal("IS TRUE applies to a column only; write the condition alone", node)
@@ -265,7 +265,7 @@ class Converter:
 
     def _operand(self, node: Node, depth: int = 0) -> Operand:
         """One side of a comparison. A number alone stays exact."""
-        node = _bare(node)
+        node = bare(node)
         key = node.key
         if depth > MAX_OPERATIONS:
             raise self.refusal(f"at most {MAX_OPERATIONS} operations may build on one another", node)
@@ -288,18 +288,18 @@ class Converter:
                 return canonical.absolute(operands[0])
             return canonical.least(operands) if key == "least" else canonical.greatest(operands)
         if key == "case":
-            return self._case(node, lambda value: self._value(value, depth + 1))
+            return self.case(node, lambda value: self._value(value, depth + 1))
         if key == "anonymous":
             return self._called(str(node.this)[1:], node.expressions, node, depth + 1)
         raise self.refusal("expected a column, a value or arithmetic here", node)
 
     def _value(self, node: Node, depth: int) -> Expression:
         """A number, or NULL."""
-        if _bare(node).key == "null":
+        if bare(node).key == "null":
             return NULL
         return self._term(self._operand(node, depth), node)
 
-    def _case(self, node: Node, read: Callable[[Node], Expression]) -> Expression:
+    def case(self, node: Node, read: Callable[[Node], Expression]) -> Expression:
         """CASE WHEN condition THEN value … ELSE value END, or CASE x WHEN value THEN …"""
         subject, branches = node.args.get("this"), []
         for branch in node.args["ifs"]:
@@ -339,18 +339,18 @@ class Converter:
     def _day_column(self, given: list[Node], what: str, node: Node) -> str:
         if len(given) != 1:
             raise self.refusal(f"{what} takes one date column", node)
-        column = _bare(given[0])
+        column = bare(given[0])
         name = self.name(column) if column.key == "column" else None
         if name is None or not isinstance(self.schema[name], Date):
             raise self.refusal(f"{what} applies to a date column only", column)
         return name
 
-    def _trunc(self, node: Node) -> tuple[str, str] | None:
+    def truncation(self, node: Node) -> tuple[str, str] | None:
         """What date_trunc('month', visit) means: the part and the column; None if it is something else."""
-        node = _bare(node)
+        node = bare(node)
         if node.key != "anonymous" or str(node.this) != "_date_trunc":
             return None
-        part = _bare(node.expressions[0]) if len(node.expressions) == 2 else node
+        part = bare(node.expressions[0]) if len(node.expressions) == 2 else node
         word = self.token(part).value.lower() if part.key == "literal" and part.is_string else ""
         if word not in TRUNCATED:
             raise self.refusal(f"date_trunc takes {', '.join(map(repr, TRUNCATED))} and a date column", node)
@@ -358,9 +358,9 @@ class Converter:
 
     def _truncated(self, op: str, left: Node, right: Node) -> Predicate | None:
         """A date_trunc beside a date."""
-        if self._trunc(left) is None:
+        if self.truncation(left) is None:
             op, left, right = FLIPPED[op], right, left
-        if (trunc := self._trunc(left)) is None:
+        if (trunc := self.truncation(left)) is None:
             return None
         value = self._operand(right)
         return self._placed(lambda: truncated_day(op, *trunc, value, self.schema), right)
@@ -374,14 +374,14 @@ class Converter:
         if (
             operand.denominator == 1
             and abs(operand) > INTEGER_LIMIT
-            and self.token(_bare(node)).value.isdigit()
+            and self.token(bare(node)).value.isdigit()
         ):
             raise self.refusal("a whole number in arithmetic must be within ±2^62", node)
         return self._placed(lambda: constant(operand), node)
 
     def number_literal(self, node: Node) -> Fraction | None:
         """A number as it is written, perhaps with a minus; None for anything else."""
-        node = _bare(node)
+        node = bare(node)
         if node.key == "neg":
             inner = self.number_literal(node.this)
             return None if inner is None else -inner
@@ -441,14 +441,15 @@ def _chain(node: Node, key: str) -> Iterator[Node]:
     """The operands of a run of ANDs or ORs, which sqlglot nests to the left; no recursion."""
     stack = [node]
     while stack:
-        top = _bare(stack.pop())
+        top = bare(stack.pop())
         if top.key == key:
             stack += (top.expression, top.this)
         else:
             yield top
 
 
-def _bare(node: Node) -> Node:
+def bare(node: Node) -> Node:
+    """Without the parentheses around it."""
     while node.key == "paren":
         node = node.this
     return node

@@ -15,6 +15,7 @@ from typing import Any
 from holdfast.check import near
 from holdfast.errors import QueryError
 from holdfast.query.calendar import PARTS
+from holdfast.query.flatten import flattened
 from holdfast.query.folding import FOLDED, Piece, folded
 from holdfast.query.schema import Schema
 from holdfast.query.synonyms import respelt
@@ -62,6 +63,8 @@ def scan(text: str, schema: Schema, *, select: bool = False) -> list[Token]:
     keywords = _KEYWORDS | _SELECT_KEYWORDS if select else _KEYWORDS
     functions = _FUNCTIONS | _SELECT_FUNCTIONS if select else _FUNCTIONS
     pieces: Sequence[Piece] = respelt(split(text))
+    if select and any(piece.sign in ("with", "(") for piece in pieces):
+        pieces = flattened(pieces, text, {piece.text: piece for piece in split("( ) and where")})
     if isinstance(schema, UnitSchema | RowSchema):
         pieces = folded(pieces, text, select=select)
     tokens: list[Token] = []

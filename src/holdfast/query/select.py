@@ -1,4 +1,4 @@
-"""Whole SELECT statements: a few aggregates over one table, with at most one WHERE and one GROUP BY column.
+"""Whole SELECT statements: a few aggregates over one table, for all rows or by groups.
 
 SELECT smoker, avg(income) AS mean FROM people WHERE age > 40 GROUP BY smoker ORDER BY mean DESC LIMIT 3
 """
@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from holdfast.errors import InputError, QueryError
 from holdfast.query.arrangement import Arrangement, Combined, Compared, Having
 from holdfast.query.column import Boolean, Category, Date, Real, Text
 from holdfast.query.comparison import FLIPPED, NEGATED
 from holdfast.query.expression import Column, Expression
+from holdfast.query.group_keys import Key, read_key
 from holdfast.query.parse import COMPARISONS, Converter
 from holdfast.query.predicate import Always, Predicate
 from holdfast.query.scan import scan
@@ -22,6 +23,12 @@ from holdfast.query.schema import Schema
 from holdfast.query.wording import quoted
 
 MAX_AGGREGATES = 64
+
+_Place: TypeAlias = tuple[int, int]
+"""A part of an aggregate (0 its value, 1 and 2 the ends of its interval), or a column of the groups; and which."""
+_GROUP = -1
+_PARTS = ("value", "low", "high")
+_ENDS = {"_low": 1, "_high": 2}
 
 _ROLES = {
     "expressions",
@@ -54,11 +61,11 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """What a SELECT statement asks. `by` is the GROUP BY column; `table` is what it calls the table, which is no part
+    """What a SELECT statement asks. `by` is what it groups by; `table` is what it calls the table, which is no part
     of the question."""
 
     aggregates: tuple[Aggregate, ...]
-    by: str | None
+    by: tuple[Key, ...]
     where: Predicate
     table: str = field(default="t", compare=False)
     arrangement: Arrangement = field(default=Arrangement(()), compare=False)
@@ -83,7 +90,9 @@ def _parse(text: str, schema: Schema) -> Select:
         )
     for token in tokens[1:]:
         if token.value == "select" and token.kind == "keyword":
-            raise QueryError("a SELECT inside another is not in the language; ask twice", text, token.start)
+            raise QueryError(
+                "a SELECT inside another stands in FROM or WITH, to choose rows; ask twice", text, token.start
+            )
     reader = Converter(text, schema, tokens)
     node = reader.parsed(statement=True)
     if node.key != "select":
@@ -93,90 +102,148 @@ def _parse(text: str, schema: Schema) -> Select:
             first = part[0] if isinstance(part, list) else part
             raise reader.refusal("this is not in the language", first if hasattr(first, "walk") else node)
     table = _table(reader, node.args.get("from_") or node.args.get("from"))
-    by = _group(reader, node.args.get("group"), schema)
+    by = _group(reader, node, schema)
     where = node.args.get("where")
     condition = reader.predicate(where.this, positive=True) if where else Always()
-    aggregates = [found for item in node.expressions if (found := _item(reader, item, by)) is not None]
+    items = _Items(reader, by)
+    for item in node.expressions:
+        items.show(item)
+    aggregates = items.aggregates
     if not 1 <= len(aggregates) <= MAX_AGGREGATES:
         raise QueryError(
             f"expected between 1 and {MAX_AGGREGATES} aggregates, got {len(aggregates)}", text, 0
         )
-    return Select(tuple(aggregates), by, condition, table, _arrangement(reader, node, aggregates, by))
+    return Select(tuple(aggregates), by, condition, table, _arrangement(reader, node, items))
 
 
-def _arrangement(reader: Converter, node: Any, aggregates: list[Aggregate], by: str | None) -> Arrangement:
-    """ORDER BY, HAVING and LIMIT over what is selected."""
-    having, order, limit = (node.args.get(role) for role in ("having", "order", "limit"))
-    if having is not None and by is None:
-        raise reader.refusal("HAVING chooses among groups, and there is no GROUP BY", having)
+class _Items:
+    """What is selected: aggregates, ends of their intervals, and columns of the groups."""
 
-    def place(item: Any) -> int | None:
-        """Which aggregate an item means; None for the groups."""
-        if item.key == "column" and reader.token(item.this).kind != "name":
-            if reader.name(item) == by:
-                return None
-        elif item.key == "literal" and not item.is_string:
-            number = reader.literal(item)
-            grouped = by is not None and len(node.expressions) > len(aggregates)
-            if number == 1 and grouped:
-                return None
-            if number.denominator == 1 and 1 <= number - grouped <= len(aggregates):
-                return int(number) - grouped - 1
+    def __init__(self, reader: Converter, by: tuple[Key, ...]) -> None:
+        self.reader = reader
+        self.by = by
+        self.aggregates: list[Aggregate] = []
+        self.shown: list[tuple[str, _Place]] = []
+
+    def show(self, node: Any) -> None:
+        """One more item of the SELECT."""
+        alias = None
+        if node.key == "alias":
+            alias, node = self.reader.token(node.args["alias"]).value, node.this
+        if (end := self._end(node)) is not None:
+            part, inner = end
+            place = self._found(inner)
+            if place is None:
+                place = self._added(_item(self.reader, inner, None))
+            label = f"{_PARTS[part]}({self.aggregates[place].label})"
+            self.shown.append((alias or label, (part, place)))
+        elif (key := self._key(node)) is not None:
+            self.shown.append((alias or self._name(key), (_GROUP, key)))
         else:
-            found = _selected(reader, item, aggregates, by)
-            if found is not None:
-                return found
-        raise reader.refusal(
-            "expected something that is selected: its alias, its place, or as it is written", item
+            found = _item(self.reader, node, alias)
+            self.shown.append((found.label, (0, self._added(found))))
+
+    def place(self, node: Any) -> int:
+        """The place of an item of ORDER BY or HAVING; what is not selected is refused."""
+        if (end := self._end(node)) is not None:
+            part, inner = end
+            if (aggregate := self._found(inner)) is not None:
+                return self.number((part, aggregate))
+        elif node.key == "literal" and not node.is_string:
+            number = self.reader.literal(node)
+            if number.denominator == 1 and 1 <= number <= len(self.shown):
+                return self.number(self.shown[int(number) - 1][1])
+        elif node.key == "column" and self.reader.token(node.this).kind == "name":
+            labels = [label for label, _ in self.shown]
+            return self.number(self.shown[labels.index(self.reader.token(node.this).value)][1])
+        elif (key := self._key(node, quiet=True)) is not None:
+            return self.number((_GROUP, key))
+        elif node.key != "column" and (aggregate := self._found(node)) is not None:
+            return self.number((0, aggregate))
+        raise self.reader.refusal(
+            "expected something that is selected: its alias, its place, or as it is written", node
         )
 
-    def dated(aggregate: int) -> bool:
-        """Whether an aggregate is a date, which no number compares with."""
-        value = aggregates[aggregate].expression
-        return isinstance(value, Column) and isinstance(reader.schema[value.name], Date)
+    def number(self, place: _Place) -> int:
+        """A place as an `Arrangement` counts them."""
+        part, index = place
+        return -1 - index if part == _GROUP else part * len(self.aggregates) + index
 
-    orders = []
-    for item in [] if order is None else order.expressions:
-        orders.append((place(item.this), bool(item.args.get("desc"))))
+    def _end(self, node: Any) -> tuple[int, Any] | None:
+        """low(x) or high(x)."""
+        part = _ENDS.get(str(node.this)) if node.key == "anonymous" else None
+        if part is None:
+            return None
+        if len(node.expressions) != 1:
+            raise self.reader.refusal(f"{_PARTS[part]} takes one aggregate, or the alias of one", node)
+        return part, node.expressions[0]
+
+    def _found(self, node: Any) -> int | None:
+        """The place of an aggregate that is selected, by its alias or as it is written."""
+        if node.key == "column":
+            labels = [aggregate.label for aggregate in self.aggregates]
+            name = self.reader.token(node.this).value
+            return labels.index(name) if name in labels else None
+        wanted = replace(_item(self.reader, node, None), label="")
+        same = (i for i, each in enumerate(self.aggregates) if replace(each, label="") == wanted)
+        return next(same, None)
+
+    def _added(self, aggregate: Aggregate) -> int:
+        self.aggregates.append(aggregate)
+        return len(self.aggregates) - 1
+
+    def _key(self, node: Any, *, quiet: bool = False) -> int | None:
+        """Which column of the groups a node is; None for an aggregate."""
+        if _is_aggregate(node) or (not self.by and node.key != "column"):
+            return None
+        key = read_key(self.reader, node)
+        if key in self.by:
+            return self.by.index(key)
+        if quiet:
+            return None
+        what = quoted(key) if isinstance(key, str) else key.column
+        raise self.reader.refusal(f"{what} must be in an aggregate, or in GROUP BY", node)
+
+    def _name(self, key: int) -> str:
+        found = self.by[key]
+        return found if isinstance(found, str) else found.column
+
+
+def _arrangement(reader: Converter, node: Any, items: _Items) -> Arrangement:
+    """ORDER BY, HAVING and LIMIT over what is selected."""
+    having, order, limit = (node.args.get(role) for role in ("having", "order", "limit"))
+    if having is not None and not items.by:
+        raise reader.refusal("HAVING chooses among groups, and there is no GROUP BY", having)
+
+    def comparable(item: Any) -> int | None:
+        """The place of a number; None for a group or a date, which no number compares with."""
+        place = items.place(item)
+        value = items.aggregates[place % len(items.aggregates)].expression
+        dated = isinstance(value, Column) and isinstance(reader.schema[value.name], Date)
+        return None if place < 0 or dated else place
+
+    orders = [
+        (items.place(item.this), bool(item.args.get("desc")))
+        for item in ([] if order is None else order.expressions)
+    ]
     return Arrangement(
-        tuple(aggregate.label for aggregate in aggregates),
+        tuple(aggregate.label for aggregate in items.aggregates),
         tuple(orders),
-        None if having is None else _having(reader, having.this, place, dated, positive=True),
+        None if having is None else _having(reader, having.this, comparable, positive=True),
         None if limit is None else _limit(reader, limit),
+        tuple((label, items.number(place)) for label, place in items.shown),
     )
 
 
-def _selected(reader: Converter, item: Any, aggregates: list[Aggregate], by: str | None) -> int | None:
-    """The place of an aggregate, by its alias or as it is written."""
-    if item.key == "column":
-        labels = [aggregate.label for aggregate in aggregates]
-        name = reader.token(item.this).value
-        return labels.index(name) if name in labels else None
-    wanted = _item(reader, item, by)
-    for place, aggregate in enumerate(aggregates):
-        if wanted is not None and replace(aggregate, label="") == replace(wanted, label=""):
-            return place
-    return None
-
-
-def _having(
-    reader: Converter,
-    node: Any,
-    place: Callable[[Any], int | None],
-    dated: Callable[[int], bool],
-    *,
-    positive: bool,
-) -> Having:
+def _having(reader: Converter, node: Any, place: Callable[[Any], int | None], *, positive: bool) -> Having:
     """A condition on released values: comparisons with numbers, AND, OR and NOT."""
     key = node.key
     if key == "paren":
-        return _having(reader, node.this, place, dated, positive=positive)
+        return _having(reader, node.this, place, positive=positive)
     if key == "not":
-        return _having(reader, node.this, place, dated, positive=not positive)
+        return _having(reader, node.this, place, positive=not positive)
     if key in ("and", "or"):
-        parts = (
-            _having(reader, part, place, dated, positive=positive) for part in (node.this, node.expression)
-        )
+        parts = (_having(reader, part, place, positive=positive) for part in (node.this, node.expression))
         return Combined(tuple(parts), (key == "and") == positive)
     if key in COMPARISONS:
         op = COMPARISONS[key]
@@ -185,7 +252,7 @@ def _having(
             left, right, op = right, left, FLIPPED[op]
         number = reader.number_literal(right)
         aggregate = place(left)
-        if number is not None and aggregate is not None and not dated(aggregate):
+        if number is not None and aggregate is not None:
             return Compared(aggregate, op if positive else NEGATED[op], float(number))
     raise reader.refusal("HAVING compares what is selected with numbers", node)
 
@@ -211,31 +278,56 @@ def _table(reader: Converter, clause: Any) -> str:
     return str(reader.token(table.this).value)
 
 
-def _group(reader: Converter, clause: Any, schema: Schema) -> str | None:
+def _group(reader: Converter, select: Any, schema: Schema) -> tuple[Key, ...]:
+    """What is grouped by: columns, what is computed, or what is selected, by its alias or its place."""
+    clause = select.args.get("group")
     if clause is None:
-        return None
-    if set(filter(clause.args.get, clause.args)) != {"expressions"} or len(clause.expressions) != 1:
-        raise reader.refusal("GROUP BY takes one column", clause)
-    node = clause.expressions[0]
-    name = _column(reader, node)
-    if isinstance(schema[name], Real):
-        raise reader.refusal(f"{quoted(name)} is a real column and has no groups; ask for a histogram", node)
-    return name
+        return ()
+    if set(filter(clause.args.get, clause.args)) != {"expressions"}:
+        raise reader.refusal("GROUP BY takes columns and what is computed from them", clause)
+    keys: list[Key] = []
+    for node in clause.expressions:
+        key = read_key(reader, _meant(reader, node, select.expressions))
+        if isinstance(key, str) and isinstance(schema[key], Real):
+            raise reader.refusal(
+                f"{quoted(key)} is a real column and has no groups; write floor({quoted(key)} / 10), a CASE, or ask "
+                "with by= and edges=",
+                node,
+            )
+        if key not in keys:
+            keys.append(key)
+    return tuple(keys)
 
 
-def _item(reader: Converter, node: Any, by: str | None) -> Aggregate | None:
-    """One selected item; None for the GROUP BY column itself."""
-    alias = None
-    if node.key == "alias":
-        alias, node = reader.token(node.args["alias"]).value, node.this
-    if node.key == "column":
-        name = reader.name(node)
-        if name != by:
-            raise reader.refusal(f"{quoted(name)} must be in an aggregate, or be the GROUP BY column", node)
-        return None
+def _meant(reader: Converter, node: Any, selected: list[Any]) -> Any:
+    """What GROUP BY 1 and GROUP BY alias mean."""
+    if node.key == "literal" and not node.is_string:
+        number = reader.literal(node)
+        if number.denominator != 1 or not 1 <= number <= len(selected):
+            raise reader.refusal(f"GROUP BY counts what is selected, from 1 to {len(selected)}", node)
+        item = selected[int(number) - 1]
+        node = item.this if item.key == "alias" else item
+    elif node.key == "column" and reader.token(node.this).kind == "name":
+        name = reader.token(node.this).value
+        aliased = [item for item in selected if item.key == "alias"]
+        node = next(item.this for item in aliased if reader.token(item.args["alias"]).value == name)
+    if _is_aggregate(node):
+        raise reader.refusal("an aggregate is of a group, and makes none; group by columns", node)
+    return node
+
+
+def _is_aggregate(node: Any) -> bool:
+    called = _call(node)[0]
+    return node.key == "filter" or called in _KINDS or called in _ENDS
+
+
+def _item(reader: Converter, node: Any, alias: str | None) -> Aggregate:
+    """One aggregate."""
     if node.key == "filter":
-        inner, condition = _item(reader, node.this, ""), reader.predicate(node.expression.this, positive=True)
-        assert inner is not None
+        inner, condition = (
+            _item(reader, node.this, None),
+            reader.predicate(node.expression.this, positive=True),
+        )
         label = alias or f"{inner.label} FILTER (WHERE {condition})"
         return replace(inner, where=condition, label=label)
     called, arguments = _call(node)
@@ -266,6 +358,8 @@ def _call(node: Any) -> tuple[str, list[Any]]:
     """The function a node calls and its arguments; one that sqlglot does not know is "anonymous" there."""
     if node.key == "anonymous":
         return str(node.this), node.expressions
+    if node.key not in _KINDS:
+        return node.key, []
     if set(filter(node.args.get, node.args)) <= {"this", "big_int"}:
         return node.key, [] if node.this is None else [node.this]
     return node.key, []

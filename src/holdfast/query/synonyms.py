@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.query.calendar import PARTS
-from holdfast.query.folding import Piece, closing
+from holdfast.query.folding import Piece
 
 NAMES = {
     "mean": "avg",
@@ -32,62 +32,58 @@ NAMES = {
 
 
 def respelt(pieces: Sequence[Piece]) -> list[Piece]:
-    """The same pieces in our words. Each keeps its place in the text; what is not whole stays, to be refused there."""
+    """The same pieces in our words. Each keeps its place in the text; what is not whole stays, to be refused there.
+
+    Cost: linear in the number of pieces, however they nest.
+    """
     found: list[Piece] = []
-    place = 0
+    ranks: dict[int, Piece] = {}
+    place, ends = 0, None
     while place < len(pieces):
         piece = pieces[place]
-        end = closing(pieces, place + 1) if _opens(pieces, place) else None
-        if end is not None and (inner := _part(pieces[place : end + 1])) is not None:
-            found += [*inner[:2], *respelt(inner[2:])]
-            place = end + 1
-        elif end is not None and (ranked := _ranked(pieces, place, end)) is not None:
-            found += ranked[0]
-            place = ranked[1]
+        signs = [each.sign for each in pieces[place + 1 : place + 4]]
+        called = not piece.quote and signs[:1] == ["("]
+        if place in ranks:  # the end of what percentile_cont ranks
+            found += [replace(piece, text=",", source=_comma()), ranks[place], piece]
+        elif called and (part := _part(pieces[place : place + 4])) is not None:
+            found += part
+            place += 3
+        elif called and piece.word in ("percentile_cont", "quantile_cont") and signs[2:3] == [")"]:
+            ends = _closings(pieces) if ends is None else ends
+            behind = [each.sign for each in pieces[place + 4 : place + 8]]
+            last = ends.get(place + 6) if behind == ["within", "group", "(", "order by"] else None
+            if last is None:
+                found.append(piece)
+            else:
+                ranks[last] = pieces[place + 2]
+                found += [replace(piece, text="quantile_cont"), pieces[place + 1]]
+                place += 7
         else:
-            called = end is not None and piece.word in NAMES
-            found.append(replace(piece, text=NAMES[piece.word]) if called else piece)
-            place += 1
+            found.append(replace(piece, text=NAMES[piece.word]) if called and piece.word in NAMES else piece)
+        place += 1
     return found
 
 
-def _opens(pieces: Sequence[Piece], place: int) -> bool:
-    """Whether a function is called here."""
-    return not pieces[place].quote and place + 1 < len(pieces) and pieces[place + 1].sign == "("
-
-
 def _part(call: Sequence[Piece]) -> list[Piece] | None:
-    """EXTRACT(part FROM x) and date_part('part', x) as part(x)."""
-    name, middle = call[0].word, {"extract": "from", "date_part": ",", "datepart": ","}.get(call[0].word)
-    if middle is None or len(call) < 6 or call[3].sign != middle:
+    """EXTRACT(part FROM and date_part('part', as part(."""
+    middle = {"extract": "from", "date_part": ",", "datepart": ","}.get(call[0].word)
+    if middle is None or len(call) < 4 or call[3].sign != middle:
         return None
     part = NAMES.get(call[2].word, call[2].word)
-    if part not in PARTS or (name != "extract" and call[2].quote != "'"):
+    if part not in PARTS or (call[2].quote == "'") != (middle == ","):
         return None
-    return [replace(call[0], text=part, start=call[2].start), call[1], *call[4:]]
+    return [replace(call[0], text=part, start=call[2].start), call[1]]
 
 
-def _ranked(pieces: Sequence[Piece], place: int, end: int) -> tuple[list[Piece], int] | None:
-    """percentile_cont(rank) WITHIN GROUP (ORDER BY x) as quantile_cont(x, rank), and where it ends."""
-    signs = [piece.sign for piece in pieces[end + 1 : end + 5]]
-    if pieces[place].word not in ("percentile_cont", "quantile_cont") or signs != [
-        "within",
-        "group",
-        "(",
-        "order by",
-    ]:
-        return None
-    last = closing(pieces, end + 3)
-    if last is None:
-        return None
-    name, opening, rank, value = (
-        pieces[place],
-        pieces[place + 1],
-        pieces[place + 2 : end],
-        pieces[end + 5 : last],
-    )
-    comma = replace(opening, text=",", source=_comma())
-    return [replace(name, text="quantile_cont"), opening, *value, comma, *rank, pieces[last]], last + 1
+def _closings(pieces: Sequence[Piece]) -> dict[int, int]:
+    """For each opening parenthesis, where it closes."""
+    found, opened = {}, []
+    for place, piece in enumerate(pieces):
+        if piece.sign == "(":
+            opened.append(place)
+        elif piece.sign == ")" and opened:
+            found[opened.pop()] = place
+    return found
 
 
 def _comma() -> Any:

@@ -65,6 +65,10 @@ class Answer:
     mechanism: str
     explanation: str
     labels: tuple[str, ...] | None = None
+    keys: tuple[tuple[str, ...], ...] | None = None
+    """With groups of several columns, the label of each group in each of them."""
+    by: tuple[str, ...] | None = None
+    """With groups of several columns, what these are called."""
     within: float | None = None
     too_few: Value = False
     disagreement: float | None = None
@@ -140,12 +144,21 @@ class Answer:
 
     def __getitem__(self, label: object) -> Answer:
         """One group of a vector answer, as an answer of its own."""
-        if self.labels is None or str(label) not in self.labels:
-            raise KeyError(label)
-        index = self.labels.index(str(label))
+        index = self._place(label)
         parts = {name: getattr(self, name) for name in answer_columns.PARTS}
         picked = {name: _python(part[index]) if np.ndim(part) else part for name, part in parts.items()}
-        return replace(self, question=f"{self.question} = {label}", labels=None, **picked)
+        said = ", ".join(map(str, label)) if isinstance(label, tuple) else label
+        return replace(self, question=f"{self.question} = {said}", labels=None, keys=None, by=None, **picked)
+
+    def _place(self, label: object) -> int:
+        """The place of a group: by its label, or by its labels in several columns."""
+        if self.keys is not None and isinstance(label, tuple):
+            names, wanted = self.keys, tuple(map(str, label))
+            if wanted in names:
+                return names.index(wanted)
+        elif self.labels is not None and str(label) in self.labels:
+            return self.labels.index(str(label))
+        raise KeyError(label)
 
     def to_dict(self) -> dict[str, list[object]]:
         """Columns by name: `group` (with groups), `value`, `low`, `high`, the three parts and `too_few`."""
@@ -185,8 +198,11 @@ class Answer:
         del parts["met"]
         if not parts.pop("private", True):
             parts["rho"] = math.inf
-        if parts["labels"] is not None:
-            parts["labels"] = tuple(parts["labels"])
+        for name in ("labels", "by"):
+            if parts.get(name) is not None:
+                parts[name] = tuple(parts[name])
+        if parts.get("keys") is not None:
+            parts["keys"] = tuple(map(tuple, parts["keys"]))
         return cls(**parts, repeated=repeated)
 
     def __str__(self) -> str:

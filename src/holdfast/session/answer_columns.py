@@ -29,18 +29,23 @@ PARTS = ("value", "low", "high", "noise", "sampling", "population", "too_few", "
 def columns(answer: Answer) -> dict[str, list[object]]:
     """One list a column, one place a group: the groups' labels, if there are groups, then `PARTS`."""
     size = len(answer)
-    made: dict[str, list[object]] = {} if answer.labels is None else {"group": list(answer.labels)}
+    made = group_columns(answer)
     for name in PARTS:
         part = getattr(answer, name)
         made[name] = _list(part, size)
     return made
 
 
+def group_columns(answer: Answer) -> dict[str, list[object]]:
+    """The groups' labels: `group`, or a column for each of those that they are made of."""
+    if answer.keys is not None and answer.by is not None:
+        return {name: [key[place] for key in answer.keys] for place, name in enumerate(answer.by)}
+    return {} if answer.labels is None else {"group": list(answer.labels)}
+
+
 def table_columns(answers: Sequence[Answer], names: Sequence[str]) -> dict[str, list[object]]:
     """Several answers about the same groups, side by side: each by its name, `low_` and `high_` of it."""
-    made: dict[str, list[object]] = {}
-    if answers and answers[0].labels is not None:
-        made["group"] = list(answers[0].labels)
+    made = group_columns(answers[0]) if answers else {}
     for name, answer in zip(names, answers, strict=True):
         for prefix, part in (("", "value"), ("low_", "low"), ("high_", "high")):
             made[prefix + name] = _list(getattr(answer, part), len(answer))

@@ -64,7 +64,8 @@ def arranged(answers: list[Answer], arrangement: Arrangement | None) -> list[Ans
     if arrangement is None:
         return answers
     if arrangement.changes and answers[0].labels is not None:
-        places = arrangement.places([list(answer.value) for answer in answers])
+        columns = [list(getattr(each, part)) for part in ("value", "low", "high") for each in answers]
+        places = arrangement.places(columns, answers[0].keys)
         answers = [_picked(answer, places) for answer in answers]
     return AnswerTable(answers, arrangement.names)
 
@@ -74,4 +75,5 @@ def _picked(answer: Answer, places: list[int]) -> Answer:
     assert answer.labels is not None
     parts = {name: getattr(answer, name) for name in answer_columns.PARTS}
     picked = {name: part[places] if np.ndim(part) else part for name, part in parts.items()}
-    return replace(answer, labels=tuple(answer.labels[place] for place in places), **picked)
+    keys = None if answer.keys is None else tuple(answer.keys[place] for place in places)
+    return replace(answer, labels=tuple(answer.labels[place] for place in places), keys=keys, **picked)

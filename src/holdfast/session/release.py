@@ -16,6 +16,7 @@ from holdfast.planning.terms import Terms
 from holdfast.planning.width import deviation, disagreement_interval, of_each, spans, table_reaches
 from holdfast.privacy.filter import UNITS
 from holdfast.privacy.rounding import miss, up
+from holdfast.query.computed_groups import Product
 from holdfast.query.difference import DifferenceMeasurement
 from holdfast.query.function import FunctionMeasurement
 from holdfast.query.measurement import Measurement
@@ -80,6 +81,8 @@ def release(planned: Plan, paid: Paid, terms: Terms) -> Answer:
         mechanism=planned.mechanism,
         explanation=planned.explanation,
         labels=statistic.by.labels if statistic.by is not None else None,
+        keys=statistic.by.keys if isinstance(statistic.by, Product) else None,
+        by=tuple(part.column for part in statistic.by.parts) if isinstance(statistic.by, Product) else None,
         within=planned.within,
         too_few=ends[3],
         ends_theorem=planned.ends_theorem,
