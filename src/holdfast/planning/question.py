@@ -12,12 +12,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from holdfast.check import probability, shown
 from holdfast.errors import InputError, QueryError
+from holdfast.planning.limits import Amount, Chance, Edges, Key, Keys, Limits, Many, Name, Text, Width, Word
 from holdfast.planning.request import Request
 from holdfast.query.across import parse_statement, scope
 from holdfast.query.arrangement import Arrangement
 from holdfast.query.bounds import bounds
 from holdfast.query.expression import Column, Expression
-from holdfast.query.group_keys import MAX_KEYS, crossed, groups_of, key_texts
+from holdfast.query.group_keys import computed_keys, crossed, groups_of, key_texts
 from holdfast.query.grouping import Groups, declared_groups, grouping
 from holdfast.query.parse import parse_expression, parse_predicate
 from holdfast.query.predicate import Always, NotNull, Predicate, conjunction
@@ -29,36 +30,6 @@ from holdfast.query.unit_schema import Over, RowSchema, UnitSchema
 
 MAX_CELLS = 2**24
 """How many counts a quantile by groups may need."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How large a number may be that comes over a network, or how long a text or a list. In process there is no
-    such limit. The gateway's parser (pydantic) asks for it by the name of the method."""
-
-    least: float
-    most: float
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        schema = handler(source)
-        parsed = schema.get("json_schema", schema)
-        long = parsed["type"] in ("str", "list")
-        parsed |= {"min_length" if long else "ge": self.least, "max_length" if long else "le": self.most}
-        return schema
-
-
-Text = Annotated[str, Limits(1, 10_000)]
-Name = Annotated[str, Limits(1, 200)]
-Key = Annotated[str, Limits(1, 2_000)]
-"""What rows are grouped by: a column, or what is computed from some."""
-Keys = Annotated[Sequence[Key], Limits(1, MAX_KEYS)]
-Word = Annotated[str, Limits(0, 40)]
-Amount = Annotated[float, Limits(1e-9, 1e9)]
-"""A budget. Ledgers count in units of 1e-9, and nobody means more than 1e9."""
-Width = Annotated[float, Limits(1e-30, 1e30)]
-Chance = Annotated[float, Limits(1e-100, math.nextafter(1, 0))]
-Many = Annotated[int, Limits(1, 10**15)]
-Edges = Annotated[Sequence[float | Word], Limits(0, 10_000)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +98,7 @@ class Grouped(Interval):
     def read(self, schema: Schema) -> Read:
         if self.edges is not None and self.by is None:
             raise InputError("expected by= with edges=, got none; name the column with by=")
-        schema = scope(schema, [self.where, *self._texts, *_computed(self.by)], _keys(self.by))
+        schema = scope(schema, [self.where, *self._texts, *computed_keys(self.by)], key_texts(self.by))
         by = None if self.by is None else groups_of(schema, self.by, self.edges)
         return self._read(self._statistic(schema, _where(self.where, schema), by))
 
@@ -324,7 +295,7 @@ class Quantile(Grouped):
     rank: Chance = 0.5
 
     def read(self, schema: Schema) -> Read:
-        schema = scope(schema, [self.where, *_computed(self.by)], [self.column, *_keys(self.by)])
+        schema = scope(schema, [self.where, *computed_keys(self.by)], [self.column, *key_texts(self.by)])
         edges: Any = dict(self.edges) if isinstance(self.edges, Mapping) else {self.column: self.edges}
         own = edges.pop(self.column, None)
         by = None if self.by is None else groups_of(schema, self.by, edges)
@@ -492,16 +463,6 @@ def _quantile(
         )
     exact = fractions.Fraction(rank).limit_denominator(10**6)
     return Statistic("quantile", where, None, by, exact, bins, over=_over(schema))
-
-
-def _keys(by: object) -> list[str]:
-    """What rows are grouped by, as it is written."""
-    return [] if by is None else key_texts(by)
-
-
-def _computed(by: object) -> list[str]:
-    """Those of them that are no names of columns."""
-    return [key for key in _keys(by) if "(" in key]
 
 
 def _over(schema: Schema) -> Over | None:

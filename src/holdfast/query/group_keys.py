@@ -32,8 +32,15 @@ MAX_KEYS = 8
 _CONDITIONS = frozenset([*COMPARISONS, "and", "or", "not", "between", "in", "like", "startswith", "is"])
 
 
+def computed_keys(by: object) -> list[str]:
+    """Those texts in by= that are no names of columns."""
+    return [key for key in key_texts(by) if "(" in key]
+
+
 def key_texts(by: object) -> list[str]:
-    """The texts in by=: one, or a list of them."""
+    """The texts in by=: none, one, or a list of them."""
+    if by is None:
+        return []
     keys = [by] if isinstance(by, str) else list(by) if is_list(by) else []  # type: ignore[call-overload]
     if not keys or not all(isinstance(key, str) for key in keys):
         raise InputError(f"expected by= as the name of a column or a list of names, got {shown(by)}")
