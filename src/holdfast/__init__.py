@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from holdfast import audit, holdout, learn, local, mechanisms, privacy, stream, synthesis, validity
     from holdfast.client import connect
     from holdfast.client.magic import load_ipython_extension
+    from holdfast.data.lookup import Lookup
     from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema, Text
     from holdfast.session import Answer, Plan, Session, Table, open
 
@@ -38,6 +39,7 @@ _HOME = {
         ["Boolean", "Category", "Date", "Integer", "Real", "Schema", "Text"], "holdfast.query.schema"
     ),
     **dict.fromkeys(["Answer", "Plan", "Session", "Table", "open"], "holdfast.session"),
+    "Lookup": "holdfast.data.lookup",
     "connect": "holdfast.client",
     "load_ipython_extension": "holdfast.client.magic",
 }
@@ -61,6 +63,7 @@ __all__ = [
     "InputError",
     "Integer",
     "LedgerError",
+    "Lookup",
     "MechanismError",
     "NoRuleError",
     "Plan",

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from services import postgres, spark
 
+from holdfast.data.lookup import Lookup, with_lookups
 from holdfast.data.open import ingest, open_source
 from holdfast.data.save import save_store
 from holdfast.data.source import Source
@@ -63,6 +64,16 @@ TYPES = {
     "note": pa.string(),
 }
 Columns = dict[str, list[Any]]
+AGES = {
+    "age": [*range(90), 120, 130, None],
+    "stage": ["young"] * 30 + ["old"] * 60 + ["ancient", "never", "never"],
+}
+NOTES = {
+    "text": ["a", "cafe\u0301", "B_", "nobody's"],
+    "insured": [True, True, False, True],
+    "weight": [0.5, 1.5, None, 9.0],
+}
+LOOKUPS = {"ages": Lookup(AGES, "age"), "notes": Lookup(NOTES, {"note": "text", "insured": "insured"})}
 
 
 def arrow(columns: Columns) -> pa.Table:
@@ -98,7 +109,7 @@ def as_arrays(columns: Columns) -> dict[str, Any]:
 def from_pandas(columns: Columns) -> pd.DataFrame:
     kinds = {"age": "Int64", "wide": "Int64", "income": "float64", "insured": "boolean"}
     frame = pd.DataFrame({name: pd.Series(v, dtype=kinds.get(name, "object")) for name, v in columns.items()})
-    return frame.astype({'kind of "thing"': "str"})
+    return frame.astype({'kind of "thing"': "str", "note": "string"})
 
 
 def from_parquet(columns: Columns, folder: Path, *, pieces: int = 1, **options: Any) -> Source:
@@ -162,7 +173,9 @@ SOURCES: dict[str, Callable[[Columns, Path], Source]] = {
     "relation-in-duckdb": lambda columns, folder: from_relation(columns, in_memory=False),
     "store": from_store,
     "store-from-csv": ingested,
+    "lookups": lambda columns, folder: with_lookups(from_relation(columns, in_memory=False), LOOKUPS),
     "units": lambda columns, folder: as_units(columns, folder, saved=False),
+    "lookups-of-units": lambda columns, folder: with_lookups(as_units(columns, folder, saved=False), LOOKUPS),
     "store-of-units": lambda columns, folder: as_units(columns, folder, saved=True),
 }
 FROM_CSV = {"csv", "csv-in-duckdb", "store-from-csv"}

@@ -116,7 +116,7 @@ def check_scan(source: Source) -> None:
         assert found.dtype == SCHEMA[name].dtype
         np.testing.assert_array_equal(found, TRUTH[name])
     assert source.rows == ROWS
-    assert dict(source.schema) == dict(SCHEMA)
+    assert {name: source.schema[name] for name in SCHEMA} == dict(SCHEMA)
 
 
 def check_subsets(source: Source) -> None:

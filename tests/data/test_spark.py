@@ -39,6 +39,8 @@ from data.test_laws import (  # noqa: F401  (Spark keeps the laws of every sourc
     test_the_fingerprint_is_random,
     test_writing_into_a_block_does_not_reach_the_rows,
 )
+from data.test_lookup import COLUMNS as LOOKING_UP
+from data.test_lookup import check_door
 from data.test_unit_build import declared, held
 from holdfast.data import spark as module
 from holdfast.data.encode import encode_sql
@@ -527,3 +529,7 @@ def test_units_of_frames_are_the_same_as_those_of_lists() -> None:
     frames = {name: spark().createDataFrame(pa.table(table)) for name, table in hospital().items()}
     opened = open_units(declared(frames), SECRET)
     assert held(opened) == held(open_units(declared(hospital()), SECRET))
+
+
+def test_public_tables_stand_beside_the_rows_of_a_cluster(tmp_path: Path) -> None:
+    check_door(from_spark(LOOKING_UP, tmp_path))

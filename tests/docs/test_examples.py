@@ -6,6 +6,7 @@ import importlib.util
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from pages import ROOT
 
@@ -35,7 +36,7 @@ def test_the_hospital(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_flights(capsys: pytest.CaptureFixture[str]) -> None:
     module = example("flights")
-    late, _, carriers, *_ = module.main(20_000)
+    late, _, carriers, _, _, foggy, modern, large = module.main(20_000)
     frame = module.flights(20_000)
     aircraft = frame["tailnum"].nunique()
     assert f"{aircraft:,} aircraft" in capsys.readouterr().out
@@ -43,3 +44,14 @@ def test_the_flights(capsys: pytest.CaptureFixture[str]) -> None:
     allowed = 0.15 * kept + 3 * float(np.max(carriers.noise)) * len(carriers.labels)
     assert abs(carriers.value.sum() - kept) < allowed
     assert late.low <= float((frame["dep_delay"] > 15).mean()) + 0.05
+    # What is looked up is what pandas merges.
+    planes = pd.read_csv(module.folder() / "planes.csv", usecols=["tailnum", "year"])
+    years = frame[["tailnum"]].drop_duplicates().merge(planes, how="left")
+    assert modern.low <= float((years.dropna(subset=["tailnum"])["year"] >= 2000).mean()) <= modern.high
+    weather = pd.read_csv(module.folder() / "weather.csv")
+    merged = frame.merge(weather, on=["origin", "month", "day", "hour"])
+    delay = float(merged["dep_delay"].clip(-60, 600)[merged["visib"] < 5].mean())
+    assert foggy.low - 5 <= delay <= foggy.high + 5
+    assert len(large.labels) == 3 and set(large.labels) <= set(
+        pd.read_csv(module.folder() / "airlines.csv")["name"]
+    )

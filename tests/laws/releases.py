@@ -15,6 +15,7 @@ import numpy as np
 
 import holdfast as hf
 from holdfast import learn, synthesis
+from holdfast.data.lookup import with_lookups
 from holdfast.data.open import open_source
 from holdfast.learn import clipped_descent, gram_regression
 from holdfast.ledger import MemoryLedger
@@ -64,6 +65,7 @@ class Release:
     slack: float = 1.001
     because: str = ""
     schema: hf.Schema = SCHEMA
+    lookups: Any = None
 
     def neighbours(self) -> Iterator[tuple[Row, ...]]:
         """All tables in which one person's rows are others; rows of one kind stand for each other."""
@@ -82,7 +84,8 @@ class Release:
     def opened(self, rows: Sequence[Row]) -> Session:
         """A fresh session on a table of its own."""
         columns = {name: np.array([row[i] for row in rows], dtype=object) for i, name in enumerate(SCHEMA)}
-        table = Table(open_source(columns, self.schema), MemoryLedger(), self.rows_per_unit)
+        source = with_lookups(open_source(columns, self.schema), self.lookups)
+        table = Table(source, MemoryLedger(), self.rows_per_unit)
         return table.session(**CURRENCIES[self.currency], **self.session)
 
 
@@ -333,6 +336,8 @@ _CHOSEN = {
 }
 _SEARCHED = {"slack": 2.0, "because": "no condition moves all candidates the worst way"}
 Other = tuple[Ask, tuple[str, ...], dict[str, Any]]
+LOOKUPS = {"kinds": hf.Lookup({"g": ["a", "b"], "h": ["u", "v"], "weight": [-3, 4]}, "g")}
+"""A public table beside the rows: two of the three groups weigh something."""
 OTHERS: dict[str, Other] = {
     "sample": (_sampled, ("pure", "zcdp"), {"base": ALIKE} | _VOTED),
     "select, exponential": (
@@ -451,6 +456,16 @@ OTHERS: dict[str, Other] = {
     "fit, without intercept": (lambda s: _fitted(s, intercept=False), ("gdp",), _SHAPES),
     "fit, balanced": (lambda s: _fitted(s, class_weights="balanced"), ("zcdp",), _SHAPES),
     "regress": (_regressed, ("zcdp", "gdp"), _SHAPES),
+    "sum of what is looked up": (
+        lambda s: s.sum("kinds.weight + x", rho=60.0),
+        ("zcdp",),
+        {"lookups": LOOKUPS, "base": ALIKE},
+    ),
+    "histogram of what is looked up": (
+        lambda s: s.histogram("kinds.h", rho=60.0),
+        ("zcdp",),
+        {"lookups": LOOKUPS},
+    ),
 }
 
 

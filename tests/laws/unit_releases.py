@@ -12,6 +12,7 @@ from laws.releases import CURRENCIES, TABLE, Release, Row
 
 import holdfast as hf
 from holdfast import learn
+from holdfast.data.lookup import with_lookups
 from holdfast.data.unit_open import declared_units, open_units
 from holdfast.data.unit_source import UnitSource
 from holdfast.ledger import MemoryLedger
@@ -24,6 +25,10 @@ SCHEMAS = {
     "drugs": hf.Schema(dose=hf.Integer(0, 1)),
 }
 BOUNDS = {"visits": 2, "drugs": 2}
+LOOKUPS = {
+    "groups": hf.Lookup({"g": ["a", "b"], "h": ["u", "v"], "weight": [-3, 4]}, "g"),
+    "ages": hf.Lookup({"age": [0, 9], "old": [False, True]}, "age"),
+}
 UNITS: tuple[Row, ...] = (
     (0, (), ()),
     (9, ((3, "a"),) * 3, (1, 1, 1)),
@@ -51,7 +56,10 @@ def source_of(units: tuple[Row, ...], secret: bytes = bytes(range(16))) -> UnitS
         "visits": {n: [row[i] for row in visits] for i, n in enumerate(("person", "x", "g"))},
         "drugs": {n: [row[i] for row in drugs] for i, n in enumerate(("person", "dose"))},
     }
-    return open_units(declared_units(tables, SCHEMAS, "person", BOUNDS, {"visits": "x"}), secret)
+    units = open_units(declared_units(tables, SCHEMAS, "person", BOUNDS, {"visits": "x"}), secret)
+    found = with_lookups(units, LOOKUPS)
+    assert isinstance(found, UnitSource)
+    return found
 
 
 @dataclass(frozen=True)
@@ -82,6 +90,7 @@ _EVENTS: dict[str, Callable[..., Any]] = {
         "visits.x", edges=[-2, -1, 0, 1, 2, 3], mechanism="smoothed", **how
     ),
     "quantile of events by": lambda s, **how: s.quantile("visits.x", by="visits.g", edges=[-2, 0, 3], **how),
+    "sum of what events look up": lambda s, **how: s.sum("groups.weight", by="ages.old", **how),
     "sql over events": lambda s, **how: s.sql_one(
         "SELECT count(*) FROM visits JOIN people USING (person)", **how
     ),
@@ -91,6 +100,7 @@ _UNITS: dict[str, Callable[..., Any]] = {
     "count of units": lambda s, **how: s.count("exists(visits, g = 'b') AND max(visits.x) > 0", **how),
     "sum over units": lambda s, **how: s.sum("sum(visits.x)", **how),
     "mean of means": lambda s, **how: s.mean("avg(visits.x)", **how),
+    "sum of what a unit's events look up": lambda s, **how: s.sum("sum(groups.weight)", "ages.old", **how),
     "histogram of units": lambda s, **how: s.histogram("last(visits.g)", **how),
     "sum of two tables": lambda s, **how: s.sum("sum(visits.x) + 2 * count(drugs, dose > 0)", **how),
 }

@@ -12,6 +12,7 @@ from holdfast.data.frame import FrameSource, checked_lengths
 from holdfast.data.source import Codes
 from holdfast.data.unit_key import origin
 from holdfast.errors import DataError
+from holdfast.query.dictionary import TextCodes, with_words
 from holdfast.query.schema import ColumnType, Schema
 
 _PLAIN = {int: np.int64, float: np.float64, bool: np.bool_}
@@ -52,7 +53,7 @@ def _codes(column: ColumnType, name: str, values: Any) -> Codes:
             return _series_codes(column, values)
         if isinstance(values, np.ma.MaskedArray):
             return _hidden(column, column.encode_array(values.filled()), np.ma.getmaskarray(values))
-        return column.encode_array(_array(values))
+        return column.encode_array(plain_array(values))
     except DataError as error:
         raise DataError(f"column {name!r}: {error}") from None
 
@@ -67,7 +68,8 @@ def _length(name: str, values: Any) -> int:
     return int(shape[0])
 
 
-def _array(values: Any) -> NDArray[Any]:
+def plain_array(values: Any) -> NDArray[Any]:
+    """Values as an array in which each is what it was."""
     if isinstance(values, np.ndarray):
         return values
     if not isinstance(values, list | tuple):
@@ -107,7 +109,7 @@ def _by_distinct(column: ColumnType, distinct: Any, places: NDArray[Any]) -> Cod
     """Read each distinct value once; -1 among the places stands for a missing one."""
     known = column.encode_array(distinct.to_numpy(dtype=object, na_value=None))
     codes: Codes = np.append(known, np.array([column.null_code], dtype=column.dtype))[places]
-    return codes
+    return with_words(codes, known.words) if isinstance(known, TextCodes) else codes
 
 
 def _hidden(column: ColumnType, codes: Codes, missing: NDArray[np.bool_]) -> Codes:

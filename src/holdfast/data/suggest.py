@@ -36,7 +36,7 @@ _DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?"
 
 def suggest_toml(path: str | os.PathLike[str]) -> str:
     """The text of a schema file to be edited: what `suggest_schema` proposes, and other texts as comments."""
-    columns = _columns(os.fspath(path))
+    columns = suggested_columns(os.fspath(path))
     texts = {name: kind for name, kind in columns.items() if isinstance(kind, Text)}
     declared = {name: kind for name, kind in columns.items() if name not in texts}
     comments = (
@@ -56,13 +56,13 @@ def suggest_schema(path: str | os.PathLike[str]) -> Schema:
     Cost: up to three passes over the file for each column, about 1 s a million rows of CSV and column.
     """
     text = os.fspath(path)
-    columns = {name: kind for name, kind in _columns(text).items() if not isinstance(kind, Text)}
+    columns = {name: kind for name, kind in suggested_columns(text).items() if not isinstance(kind, Text)}
     if not columns:
         raise DataError(f"expected columns that a schema can declare, got none in {text}")
     return Schema.from_mapping(columns)
 
 
-def _columns(text: str) -> dict[str, ColumnType]:
+def suggested_columns(text: str) -> dict[str, ColumnType]:
     """What each column may be declared as."""
     engine = Engine()
     refusal = f"expected a complete CSV or Parquet file, got another one or nothing: {text}"

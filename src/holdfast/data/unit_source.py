@@ -74,6 +74,14 @@ class UnitSource:
             raise DataError("expected an open source, got a closed one; open the data again")
         return self._events[table]
 
+    def words_of(self, table: str) -> Mapping[str, Words]:
+        """The dictionaries of a table of events, by what the table calls its columns."""
+        return {
+            column: self.words[name]
+            for name, (owner, column) in self._places.items()
+            if owner == table and name in self.words
+        }
+
     def scan(self, columns: Sequence[str]) -> Iterator[Block]:
         names = self._checked(columns)
         return self._blocks(names)

@@ -7,15 +7,18 @@ SELECT avg(cost) FROM visits JOIN people USING (person) WHERE people.age > 40 GR
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from holdfast.errors import QueryError
 from holdfast.query.aggregate import KINDS, Aggregate
 from holdfast.query.expression import Column, Expression
 from holdfast.query.folding import FOLDED, Piece, closing, folded
+from holdfast.query.joins import Join, read_joins, refuse_other_key, without_table
+from holdfast.query.lookup_schema import Joined, LookupSchema
 from holdfast.query.parse import parse_expression, parse_predicate
-from holdfast.query.predicate import Always, Predicate
+from holdfast.query.predicate import Always, NotNull, Predicate, conjunction
 from holdfast.query.quick_parser import plain_names
 from holdfast.query.scan import check_length, is_word, split
 from holdfast.query.schema import Schema
@@ -23,9 +26,7 @@ from holdfast.query.select import Select, parse_select
 from holdfast.query.synonyms import respelt
 from holdfast.query.unit_schema import RowSchema, UnitSchema
 
-_JOINS = frozenset(["join", "inner join", "inner"])
 _CLAUSES = frozenset(["where", "group by", "having", "order by", "limit"])
-_OUTER = frozenset(["left", "right", "full", "cross", "natural", "outer"])
 
 
 def scope(schema: Schema, texts: Iterable[str | None], names: Iterable[str | None] = ()) -> Schema:
@@ -227,45 +228,70 @@ def _is_key(part: Sequence[Piece], rows: RowSchema) -> bool:
 
 def parse_statement(text: str, schema: Schema) -> tuple[Select, Schema]:
     """The question in a SELECT statement, and the columns that it uses: of the table, of units, or of events."""
-    if isinstance(schema, UnitSchema) and isinstance(text, str):
-        text, schema = statement(text, schema)
-    return parse_select(text, schema), schema
+    inner: list[Joined] = []
+    if isinstance(schema, UnitSchema | LookupSchema) and isinstance(text, str):
+        text, schema, inner = statement(text, schema)
+    select = parse_select(text, schema)
+    if inner:
+        # A plain JOIN leaves out the rows that find nothing.
+        select = replace(select, where=conjunction(select.where, *(NotNull(each.matched) for each in inner)))
+    return select, schema
 
 
-def statement(text: str, schema: UnitSchema) -> tuple[str, Schema]:
-    """A SELECT without its JOIN, letter for letter in place, and the columns that it may use."""
+def statement(text: str, schema: UnitSchema | LookupSchema) -> tuple[str, Schema, list[Joined]]:
+    """A SELECT without its JOINs, letter for letter in place, the columns that it may use, and the public tables that
+    its rows have to be found in."""
     check_length(text)
     pieces = split(text)
     signs = [piece.sign for piece in pieces]
     start = _from(signs)
     if start is None:
-        return text, schema
+        return text, schema, []
     if start + 1 >= len(pieces):
         raise QueryError("FROM needs a plain name; write FROM t", text, len(text))
     first = pieces[start + 1]
     rest = signs[start + 2 :]
     stop = next((place for place, sign in enumerate(rest) if sign in _CLAUSES), len(rest))
     clause = pieces[start + 2 : start + 2 + stop]
-    if schema.is_lone:
-        if clause:
-            raise QueryError(
-                "there is one table here, and nothing to join it with; leave JOIN out", text, clause[0].start
-            )
-        (table,) = schema.events
-        return text, schema.of_rows(table)
-    tables = [first.text]
+    joins, lookups = read_joins(text, clause), schema.lookups
+    others = [first.text, *(join.table for join in joins)]
+    found = [join for join in joins if join.table in lookups]
+    for join in found:
+        refuse_other_key(text, join, lookups[join.table], others)
+    inner = [lookups[join.table] for join in found if not join.outer]
+    rest_of = [join for join in joins if join.table not in lookups]
+    bare = text
     if clause:
-        tables.append(_joined(text, clause, first.text, schema))
         end = pieces[start + 2 + stop].start if start + 2 + stop < len(pieces) else len(text)
-        text = text[: clause[0].start] + " " * (end - clause[0].start) + text[end:]
+        bare = text[: clause[0].start] + " " * (end - clause[0].start) + text[end:]
+    if isinstance(schema, LookupSchema) or schema.is_lone:
+        if rest_of:
+            raise QueryError(_nothing_to_join(lookups), text, rest_of[0].start)
+        if first.text not in (*lookups, *([] if isinstance(schema, LookupSchema) else schema.events)):
+            bare = without_table(bare, pieces, first.text)
+        of = schema if isinstance(schema, LookupSchema) else schema.of_rows(next(iter(schema.events)))
+        return bare, of, inner
+    tables = [first.text, *(_joined(text, join, first.text, schema) for join in rest_of)]
+    if len(tables) > 2:
+        raise QueryError(
+            "a question joins one table of events with that of the units, and no third; leave it out",
+            text,
+            rest_of[1].start,
+        )
     unknown = [table for table in tables if table not in (*schema.events, schema.table)]
     if unknown:
-        known = ", ".join((str(schema.table), *schema.events))
+        known = ", ".join((str(schema.table), *schema.events, *lookups))
         raise QueryError(f"there is no table {unknown[0]!r}; there is {known}", text, first.start)
     events = sorted({table for table in tables if table in schema.events})
     if len(events) > 1:
         raise QueryError(_two_tables(schema, events), text, clause[0].start)
-    return text, schema.of_rows(events[0]) if events else schema
+    return bare, schema.of_rows(events[0]) if events else schema, inner
+
+
+def _nothing_to_join(lookups: Mapping[str, Joined]) -> str:
+    if not lookups:
+        return "there is one table here, and nothing to join it with; leave JOIN out"
+    return f"only public tables are joined with it; there is {', '.join(lookups)}"
 
 
 def _from(signs: Sequence[str]) -> int | None:
@@ -278,33 +304,17 @@ def _from(signs: Sequence[str]) -> int | None:
     return None
 
 
-def _joined(text: str, clause: Sequence[Piece], first: str, schema: UnitSchema) -> str:
+def _joined(text: str, join: Join, first: str, schema: UnitSchema) -> str:
     """The second table of a JOIN on the unit's key."""
-    signs = [piece.sign for piece in clause]
-    place = clause[0].start
-    if signs[0] in _OUTER:
-        raise QueryError("only a plain JOIN on the unit's key is in the language; write it so", text, place)
-    words = clause[2:] if signs[:2] == ["inner", "join"] else clause[1:]
-    if signs[0] not in _JOINS or len(words) < 2:
-        raise QueryError("expected JOIN, WHERE or GROUP BY after the table, got another word", text, place)
-    table, how = words[0].text, [piece.text for piece in words[2:]]
     key = schema.unit
-    by_key = words[1].sign == "using" and how == ["(", key, ")"]
-    sides = [[each, ".", key] for each in (first, table)]
-    on_key = words[1].sign == "on" and how in (
-        [*sides[0], "=", *sides[1]],
-        [*sides[1], "=", *sides[0]],
-    )
-    if any(sign in ("join", "inner join") for sign in signs[1:] if signs[0] != "inner"):
+    if join.outer:
         raise QueryError(
-            "a question joins one table of events with that of the units, and no third; leave it out",
-            text,
-            place,
+            "only a plain JOIN on the unit's key is in the language; write it so", text, join.start
         )
-    if not by_key and not on_key:
+    if not join.by([(key, key)], [first]) or any("." not in side for pair in join.equal for side in pair):
         raise QueryError(
             f"tables are joined by the unit's key, USING ({key}); another may tie rows of different people together",
             text,
-            place,
+            join.start,
         )
-    return table
+    return join.table

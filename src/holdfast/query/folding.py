@@ -51,13 +51,29 @@ def folded(pieces: Sequence[Piece], text: str, *, select: bool = False) -> list[
             found.append(Piece(piece.source, text[piece.start : last], piece.start, FOLDED))
             place = end + 1
         elif _is_dotted(pieces, place):
-            found.append(Piece(piece.source, f"{piece.text}.{pieces[place + 2].text}", piece.start, '"'))
+            found.append(_dotted(pieces, place))
             place += 3
         else:
             depth += {"(": 1, ")": -1}.get(piece.sign, 0)
             found.append(piece)
             place += 1
     return found
+
+
+def dotted(pieces: Sequence[Piece]) -> list[Piece]:
+    """The same pieces, with a column and the table in front of it put together."""
+    found: list[Piece] = []
+    place = 0
+    while place < len(pieces):
+        three = _is_dotted(pieces, place)
+        found.append(_dotted(pieces, place) if three else pieces[place])
+        place += 3 if three else 1
+    return found
+
+
+def _dotted(pieces: Sequence[Piece], place: int) -> Piece:
+    table, _, column = pieces[place : place + 3]
+    return Piece(table.source, f"{table.text}.{column.text}", table.start, '"')
 
 
 def closing(pieces: Sequence[Piece], opening: int) -> int | None:

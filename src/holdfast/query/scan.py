@@ -16,7 +16,8 @@ from holdfast.check import near
 from holdfast.errors import QueryError
 from holdfast.query.calendar import PARTS
 from holdfast.query.flatten import flattened
-from holdfast.query.folding import FOLDED, Piece, folded
+from holdfast.query.folding import FOLDED, Piece, dotted, folded
+from holdfast.query.lookup_schema import LookupSchema
 from holdfast.query.schema import Schema
 from holdfast.query.synonyms import respelt
 from holdfast.query.unit_schema import RowSchema, UnitSchema
@@ -67,6 +68,8 @@ def scan(text: str, schema: Schema, *, select: bool = False) -> list[Token]:
         pieces = flattened(pieces, text, {piece.text: piece for piece in split("( ) and where")})
     if isinstance(schema, UnitSchema | RowSchema):
         pieces = folded(pieces, text, select=select)
+    elif isinstance(schema, LookupSchema):
+        pieces = dotted(pieces)
     tokens: list[Token] = []
     aliases: set[str] = set()
     clause = ""
@@ -233,8 +236,8 @@ def _column(piece: Piece, schema: Schema, text: str) -> str:
     name = piece.text
     if isinstance(schema, UnitSchema | RowSchema):
         return _across(piece, schema, text)
-    if name in schema:
-        return name
+    if (found := schema.spelling(name)) is not None:
+        return found
     alike = [] if piece.quote else [known for known in schema if known.casefold() == name.casefold()]
     if len(alike) == 1:
         return alike[0]

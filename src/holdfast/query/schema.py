@@ -100,6 +100,10 @@ class Schema(Mapping[str, ColumnType]):
         """The declared name of a column, however it is written; None if there is none."""
         return name if name in self else None
 
+    def retyped(self, types: Mapping[str, ColumnType]) -> Schema:
+        """The same columns, some of them with another type."""
+        return Schema.from_mapping({name: types.get(name, kind) for name, kind in self.items()})
+
     def ordered(self, names: Iterable[str]) -> tuple[str, ...]:
         """Names in the declared order."""
         wanted = frozenset(names)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from holdfast.check import near
 from holdfast.errors import QueryError, SchemaError
 from holdfast.query.column import ColumnType, Integer, Text
+from holdfast.query.lookup_schema import Joined, LookupSchema, joined_of, lookups_json
 from holdfast.query.schema import Schema
 from holdfast.query.wording import Spelt
 
@@ -54,10 +55,12 @@ class UnitSchema(Schema):
     no columns of its own lists how many rows it has.
     """
 
-    __slots__ = ("events", "table", "unit")
+    __slots__ = ("beside", "events", "table", "unit")
     unit: str
     table: str | None
     events: dict[str, Events]
+    beside: LookupSchema | None
+    """The unit's columns with the public tables beside them, if there are any."""
 
     def __init__(
         self, unit: str, columns: Mapping[str, ColumnType], events: Mapping[str, Events], table: str | None
@@ -67,7 +70,8 @@ class UnitSchema(Schema):
         object.__setattr__(self, "unit", unit)
         object.__setattr__(self, "table", table)
         object.__setattr__(self, "events", dict(events))
-        object.__setattr__(self, "_hash", hash((self._hash, unit, table, *events.items())))
+        object.__setattr__(self, "beside", columns if isinstance(columns, LookupSchema) else None)
+        object.__setattr__(self, "_hash", hash((self._hash, unit, table, self.beside, *events.items())))
 
     @property
     def is_lone(self) -> bool:
@@ -93,13 +97,14 @@ class UnitSchema(Schema):
             self._hash == other._hash
             and list(self._columns.items()) == list(other._columns.items())
             and (self.unit, self.table, self.events) == (other.unit, other.table, other.events)
+            and self.beside == other.beside
         )
 
     def __hash__(self) -> int:
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return UnitSchema, (self.unit, self.own, self.events, self.table)
+        return UnitSchema, (self.unit, self.beside or self.own, self.events, self.table)
 
     def __repr__(self) -> str:
         events = ", ".join(
@@ -109,6 +114,8 @@ class UnitSchema(Schema):
 
     def spelling(self, name: str) -> str | None:
         """The declared name of a column that may be written with its table in front."""
+        if self.beside is not None and (known := self.beside.spelling(name)) is not None:
+            return known
         if name in self._columns:
             return name
         table, _, column = name.partition(".")
@@ -142,8 +149,11 @@ class UnitSchema(Schema):
             owners = [table]
         elif dot and table in self.events:
             return f"there is no column {name!r}; {table} has {', '.join(self.events[table].schema)}"
+        elif dot and table in self.lookups:
+            return f"there is no column {name!r}; {table} has {', '.join(dict(self.lookups[table].columns))}"
         elif dot and table != self.table:
-            return f"there is no table {table!r}; there is {', '.join((*filter(None, [self.table]), *self.events))}"
+            known = (*filter(None, [self.table]), *self.events, *self.lookups)
+            return f"there is no table {table!r}; there is {', '.join(known)}"
         if owners:
             return (
                 f"{name} is a column of the rows of {owners[0]}, and this is asked of each {self.unit}; write "
@@ -157,7 +167,13 @@ class UnitSchema(Schema):
 
     def owners(self, column: str) -> list[str]:
         """The tables of events that have a column of this name."""
-        return [table for table, each in self.events.items() if column in each.schema]
+        return [table for table, each in self.events.items() if each.schema.spelling(column) is not None]
+
+    @property
+    def lookups(self) -> dict[str, Joined]:
+        """The public tables beside that of the units and those of events."""
+        schemas = [*filter(None, [self.beside]), *(each.schema for each in self.events.values())]
+        return {name: each for schema in schemas for name, each in joined_of(schema).items()}
 
     @property
     def own(self) -> dict[str, ColumnType]:
@@ -170,7 +186,8 @@ class UnitSchema(Schema):
             {"name": name, "most": each.most, "order": each.order, **each.schema.to_json()}
             for name, each in self.events.items()
         ]
-        return {"unit": self.unit, "table": self.table, "columns": columns, "events": events}
+        found = {"unit": self.unit, "table": self.table, "columns": columns, "events": events}
+        return found | ({} if self.beside is None else {"lookups": lookups_json(self.beside.joined.values())})
 
 
 class RowSchema(Schema):
@@ -200,6 +217,7 @@ class RowSchema(Schema):
             if column not in of.own:
                 aliases[column] = name
         self._fill(types | {name: of.own[column] for name, column in units})
+        aliases = _looked_up(of, table, self._columns) | aliases
         for slot, value in (("of", of), ("table", table), ("own", own), ("aliases", aliases)):
             object.__setattr__(self, slot, value)
         object.__setattr__(self, "_hash", hash((of, table)))
@@ -278,7 +296,18 @@ def by_unit(values: NDArray[Any], lengths: NDArray[np.int64]) -> NDArray[np.int6
 
 
 def _event_name(of: UnitSchema, table: str, column: str) -> str:
-    return column if of.is_lone else Spelt(f"{table}.{column}")
+    return column if of.is_lone or isinstance(column, Spelt) else Spelt(f"{table}.{column}")
+
+
+def _looked_up(of: UnitSchema, table: str, taken: Mapping[str, ColumnType]) -> dict[str, str]:
+    """What the columns of public tables may be called beside events; a word that may mean two of them is none."""
+    found: dict[str, str] = {}
+    twice = set(taken)
+    for schema in (of.beside, of.events[table].schema):
+        for alias, name in schema.aliases.items() if isinstance(schema, LookupSchema) else ():
+            twice |= {alias} & set(found)
+            found[alias] = name
+    return {alias: name for alias, name in found.items() if "." in alias or alias not in twice}
 
 
 def _unit_names(of: UnitSchema, table: str) -> Iterator[tuple[str, str]]:

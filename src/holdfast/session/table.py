@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,6 @@ from holdfast.errors import InputError, LedgerError
 from holdfast.ledger import (
     LEDGER_FILE,
     UNCOVERED,
-    ChainedLedger,
     Ledger,
     MemoryLedger,
     Moment,
@@ -23,7 +21,6 @@ from holdfast.ledger import (
     copy_ledger,
     given_away,
     most_of_all,
-    open_ledger,
 )
 from holdfast.planning.budget import Amount, Budget, budget, budget_of, odds_budget
 from holdfast.planning.fixed import odds_noise
@@ -34,11 +31,13 @@ from holdfast.privacy.filter import Filter
 from holdfast.query.calling import fitting
 from holdfast.query.schema import Schema, Text
 from holdfast.query.unit_schema import UnitSchema
+from holdfast.session.ledger_place import ledger_of_store, opened_ledger
 from holdfast.session.opening import Opening
 from holdfast.session.session import Session
 from holdfast.validity.places import places_from_json
 
 if TYPE_CHECKING:
+    from holdfast.data.lookup import Lookup
     from holdfast.data.source import Source
 
 _UNLIMITED = 9e9
@@ -56,6 +55,7 @@ class Table:
         path = getattr(source, "path", None)
         self._home = None if path is None else Path(path).resolve()
         self._opening: Opening | None = None
+        self._lookups: Mapping[str, Lookup] | None = None
         self.allow_uncovered = True
         self.rows_per_unit = whole("rows_per_unit", rows_per_unit)
         self._unit = schema.unit if isinstance(schema := source.schema, UnitSchema) else None
@@ -74,6 +74,11 @@ class Table:
     def ledger(self) -> Ledger:
         """What was charged, to whom, and for which answers."""
         return self._ledger
+
+    def _look_up(self, lookups: Mapping[str, Lookup] | None) -> None:
+        from holdfast.data.lookup import with_lookups
+
+        self._source, self._lookups = with_lookups(self._source, lookups), lookups
 
     def close(self) -> None:
         """Let go of the rows and the ledger. Sessions on the table end."""
@@ -318,16 +323,18 @@ class Table:
             memory.retire()  # nothing may be charged between the copy and the store's first moment
         try:
             how: Any = {"overwrite": overwrite, "progress": progress, "beside": self._copy_ledger}
-            if isinstance(self._source, UnitSource):
-                save_units(self._source, folder, **how)
+            bare = getattr(self._source, "base", self._source)  # public tables are not saved with the rows
+            if isinstance(bare, UnitSource):
+                save_units(bare, folder, **how)
             else:
-                save_store(self._source, folder, rows_per_unit=self.rows_per_unit, **how)
+                save_store(bare, folder, rows_per_unit=self.rows_per_unit, **how)
         except BaseException:
             if memory is not None:
                 memory.retire(False)
             raise
         saved = Table(open_store(folder), SqliteLedger(folder / LEDGER_FILE), self.rows_per_unit)
         saved.allow_uncovered = self.allow_uncovered
+        saved._look_up(self._lookups)
         if memory is not None:
             self._ledger, self._home, self._opening = saved._ledger, saved._home, None
         return saved
@@ -374,6 +381,7 @@ def open(
     ledger: Ledger | str | Path | None = None,
     in_memory: bool | None = None,
     table: str | Mapping[str, str] | None = None,
+    lookups: Mapping[str, Lookup] | None = None,
     allow_uncovered: bool = False,
 ) -> Table:
     """Open rows as a table.
@@ -391,6 +399,8 @@ def open(
     memory, for the life of this table. A store has one budget: its own ledger refuses from then on, and must be
     moved if it was charged. Rows that are opened again in one process without a ledger count afresh, which is a
     ReopenedWarning; `ledger=MemoryLedger()` says that it is meant.
+    `lookups` are public tables by name, `{"carriers": hf.Lookup(carriers, key="carrier")}`: their columns
+    (`carriers.name`) are then columns of the rows, at no cost (docs/lookups.md). They are given at each opening.
     `allow_uncovered=True` allows releases that end the leave-out theorem (Laplace answers, plain quantile scores,
     older weights) also while other sessions for the population are open, whose later intervals they widen.
     """
@@ -398,6 +408,7 @@ def open(
     if not isinstance(allow_uncovered, bool):
         raise refusal("True or False", "allow_uncovered", allow_uncovered)
     opened.allow_uncovered = allow_uncovered
+    opened._look_up(lookups)
     if opened._opening is not None:
         opened._opening.warn()
     return opened
@@ -430,9 +441,9 @@ def _opened_table(
     if isinstance(source, UnitSource) and rows_per_unit is not None:
         raise InputError("expected no rows_per_unit= for a store of units, got one; it has its bounds")
     if isinstance(source, UnitSource):
-        return Table(source, _ledger_of_store(source.path, ledger))
+        return Table(source, ledger_of_store(source.path, ledger))
     if not isinstance(source, StoreSource):
-        opened = Table(source, MemoryLedger() if ledger is None else _opened(ledger), units)
+        opened = Table(source, MemoryLedger() if ledger is None else opened_ledger(ledger), units)
         opened._opening = Opening(traces(data, table), opened.ledger, fresh=ledger is None)
         return opened
     if rows_per_unit is None:
@@ -441,7 +452,7 @@ def _opened_table(
         raise InputError(
             f"expected rows_per_unit={source.rows_per_unit} as in the store, got fewer; they charge too little"
         )
-    return Table(source, _ledger_of_store(source.path, ledger), units)
+    return Table(source, ledger_of_store(source.path, ledger), units)
 
 
 def _open_units(
@@ -458,39 +469,7 @@ def _open_units(
     from holdfast.data.unit_open import declared_units, open_units
 
     declared = declared_units(data, schema, unit, rows_per_unit, order, table)
-    kept = MemoryLedger() if ledger is None else _opened(ledger)
+    kept = MemoryLedger() if ledger is None else opened_ledger(ledger)
     opened = Table(open_units(declared, kept.secret, in_memory=in_memory), kept)
     opened._opening = Opening(declared.traces(), kept, fresh=ledger is None)
     return opened
-
-
-def _ledger_of_store(path: Path | None, ledger: Ledger | str | Path | None) -> Ledger:
-    assert path is not None
-    own = path / LEDGER_FILE
-    return SqliteLedger(own) if ledger is None else _in_place_of(own, _opened(ledger))
-
-
-def _opened(ledger: Ledger | str | Path) -> Ledger:
-    if isinstance(ledger, str | Path):
-        printable("ledger", str(ledger))
-        return open_ledger(ledger)
-    if not hasattr(ledger, "reserve"):
-        raise InputError(f"expected ledger= as a path, an address or a ledger, got {type(ledger).__name__}")
-    return ledger
-
-
-def _in_place_of(own: Path, ledger: Ledger) -> Ledger:
-    """Have a store's charges counted elsewhere, and no longer in its folder: one store, one budget."""
-    if not isinstance(ledger, ChainedLedger):
-        raise InputError(
-            "expected a ledger that outlasts the process, got one in memory; name a file or a server"
-        )
-    writable = own.exists() or os.access(own.parent, os.W_OK)  # else nobody can charge it there
-    if writable and ledger.address != str(own.absolute()):
-        standing = SqliteLedger(own)
-        try:
-            if standing.moved() != ledger.address:
-                standing.retire(ledger.address, unless_charged=True)
-        finally:
-            standing.close()
-    return ledger
