@@ -22,12 +22,17 @@ SCHEMA = hf.Schema(
 )
 
 
+_CONNECTION = duckdb.connect()
+
+
 def by_sql(groups: Grouping | Cross, block: dict[str, Any]) -> list[int]:
     columns = ", ".join(f'? AS "{name}"' for name in groups.columns)
     found = []
     for row in zip(*(block[name].tolist() for name in groups.columns), strict=True):
         values = [None if value != value else value for value in row]
-        (group,) = duckdb.execute(f"SELECT {groups.sql()} FROM (SELECT {columns}) AS t", values).fetchone()
+        (group,) = _CONNECTION.execute(
+            f"SELECT {groups.sql()} FROM (SELECT {columns}) AS t", values
+        ).fetchone()
         found.append(-1 if group is None else group)
     return found
 
