@@ -12,7 +12,19 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from holdfast.check import probability, shown
 from holdfast.errors import InputError, QueryError
-from holdfast.planning.limits import Amount, Chance, Edges, Key, Keys, Limits, Many, Name, Text, Width, Word
+from holdfast.planning.question_parts import (
+    Amount,
+    Chance,
+    Edges,
+    Key,
+    Keys,
+    Limits,
+    Many,
+    Name,
+    Text,
+    Width,
+    Word,
+)
 from holdfast.planning.request import Request
 from holdfast.query.across import parse_statement, scope
 from holdfast.query.arrangement import Arrangement

@@ -14,8 +14,8 @@ from pydantic_core import PydanticCustomError
 from starlette.concurrency import run_in_threadpool
 
 from holdfast.errors import InputError
-from holdfast.planning.limits import Amount, Chance, Many
-from holdfast.planning.limits import Name as Column
+from holdfast.planning.question_parts import Amount, Chance, Many
+from holdfast.planning.question_parts import Name as Column
 from holdfast.query.schema import Schema
 from holdfast.service.answering import brief
 from holdfast.service.boards import Board, Scored
