@@ -12,6 +12,16 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from holdfast.check import probability, shown
 from holdfast.errors import InputError, QueryError
+from holdfast.planning.meaning import (
+    added_up,
+    combined,
+    events_of,
+    number_or_condition,
+    ratio_of,
+    refuse_no_flag,
+    refuse_twice,
+    varying,
+)
 from holdfast.planning.question_parts import (
     Amount,
     Chance,
@@ -28,17 +38,16 @@ from holdfast.planning.question_parts import (
 from holdfast.planning.request import Request
 from holdfast.query.across import parse_statement, scope
 from holdfast.query.arrangement import Arrangement
-from holdfast.query.bounds import bounds
 from holdfast.query.expression import Column, Expression
 from holdfast.query.group_keys import computed_keys, crossed, groups_of, key_texts
 from holdfast.query.grouping import Groups, declared_groups, grouping
-from holdfast.query.parse import parse_expression, parse_predicate
+from holdfast.query.parse import parse_predicate
 from holdfast.query.predicate import Always, NotNull, Predicate, conjunction
-from holdfast.query.schema import Boolean, Category, Date, Schema
+from holdfast.query.schema import Boolean, Category, Schema
 from holdfast.query.schema import Text as TextColumn
 from holdfast.query.select import Aggregate
 from holdfast.query.statistic import Kind, Statistic
-from holdfast.query.unit_schema import Over, RowSchema, UnitSchema
+from holdfast.query.unit_schema import UnitSchema
 
 MAX_CELLS = 2**24
 """How many counts a quantile by groups may need."""
@@ -117,7 +126,7 @@ class Grouped(Interval):
     def _statistic(self, schema: Schema, where: Predicate, by: Groups | None) -> Statistic:
         """What is computed on these rows."""
         kind: Kind = self.kind  # type: ignore[assignment]
-        asked = Statistic(kind, where, self._number(schema), by, over=_over(schema))
+        asked = Statistic(kind, where, self._number(schema), by, over=events_of(schema))
         if kind == "fraction" and asked.over is not None and by is not None:
             raise QueryError(
                 "the fraction of the events in each group is not told; ask for count by the same groups, or for mean"
@@ -155,7 +164,7 @@ class Fraction(Grouped):
         if self.given is None:
             return Grouped._statistic(self, schema, where, by)
         given = parse_predicate(self.given, schema)
-        return Statistic("share", given, None, by, over=_over(schema), chosen=where)
+        return Statistic("share", given, None, by, over=events_of(schema), chosen=where)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +205,7 @@ class Difference(Interval):
             raise QueryError("the two conditions are the same, so the difference is 0; give two others")
         value, chosen, against = number_or_condition(self.of, schema)
         asked = Statistic(
-            "contrast", first, value, over=_over(schema), chosen=chosen, against=against, compared=second
+            "contrast", first, value, over=events_of(schema), chosen=chosen, against=against, compared=second
         )
         return self._read(asked)
 
@@ -213,14 +222,14 @@ class Total(Grouped):
         return (self.column,)
 
     def _number(self, schema: Schema) -> Expression:
-        return _added_up(self.column, schema)
+        return added_up(self.column, schema)
 
     def _statistic(self, schema: Schema, where: Predicate, by: Groups | None) -> Statistic:
         if self.kind == "sum":
             return Grouped._statistic(self, schema, where, by)
         value, chosen, against = number_or_condition(self.column, schema)
         kind: Kind = "mean" if chosen is None else "share"
-        return Statistic(kind, where, value, by, over=_over(schema), chosen=chosen, against=against)
+        return Statistic(kind, where, value, by, over=events_of(schema), chosen=chosen, against=against)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,10 +245,8 @@ class Ratio(Grouped):
         return self.column, self.divisor
 
     def _statistic(self, schema: Schema, where: Predicate, by: Groups | None) -> Statistic:
-        value, divisor = _added_up(self.column, schema), _added_up(self.divisor, schema)
-        if bounds(divisor, where, schema) == (0, 0):
-            raise QueryError(f"{divisor} is always 0, and nothing is divided by it; give another divisor")
-        return Statistic("ratio", where, value, by, over=_over(schema), values=(divisor,))
+        value, divisor = added_up(self.column, schema), added_up(self.divisor, schema)
+        return ratio_of(value, divisor, schema=schema, where=where, by=by)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,9 +262,9 @@ class Spread(Grouped):
         return (self.column,)
 
     def _statistic(self, schema: Schema, where: Predicate, by: Groups | None) -> Statistic:
-        _refuse_no_flag(self.sample)
-        value = _varying(self.column, where, schema)
-        return Statistic(self.kind, where, value, by, over=_over(schema), sample=self.sample)
+        refuse_no_flag(self.sample)
+        value = varying(self.column, where, schema)
+        return Statistic(self.kind, where, value, by, over=events_of(schema), sample=self.sample)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,13 +281,12 @@ class Paired(Grouped):
         return self.column, self.other
 
     def _statistic(self, schema: Schema, where: Predicate, by: Groups | None) -> Statistic:
-        _refuse_no_flag(self.sample)
-        value, other = (_varying(text, where, schema) for text in (self.column, self.other))
-        if value == other:
-            raise QueryError(
-                "this is one number twice: its correlation is 1, its covariance the variance; ask for variance"
-            )
-        return Statistic(self.kind, where, value, by, over=_over(schema), values=(other,), sample=self.sample)
+        refuse_no_flag(self.sample)
+        value, other = (varying(text, where, schema) for text in (self.column, self.other))
+        refuse_twice(value, other)
+        return Statistic(
+            self.kind, where, value, by, over=events_of(schema), values=(other,), sample=self.sample
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,7 +301,9 @@ class Histogram(Interval):
     def read(self, schema: Schema) -> Read:
         schema = scope(schema, [self.where], [self.column])
         by = grouping(schema, _named(schema, self.column), self.edges)
-        return self._read(Statistic("histogram", _where(self.where, schema), None, by, over=_over(schema)))
+        return self._read(
+            Statistic("histogram", _where(self.where, schema), None, by, over=events_of(schema))
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -410,54 +418,21 @@ AnyQuestion = (
 )  # fmt: skip
 
 
-def number_or_condition(
-    text: str, schema: Schema
-) -> tuple[Expression | None, Predicate | None, Predicate | None]:
-    """What a mean is of: a number; or a condition, with where it is false: what is unknown is left out."""
-    try:
-        return _added_up(text, schema), None, None
-    except QueryError as refused:
-        try:
-            return None, parse_predicate(text, schema), parse_predicate(f"NOT ({text})", schema)
-        except QueryError:
-            raise refused from None
-
-
-def _added_up(text: str, schema: Schema) -> Expression:
-    """A number that may be added up."""
-    value = parse_expression(text, schema)
-    if isinstance(value, Column) and isinstance(schema[value.name], Date):
-        raise QueryError(f"dates are not added up; ask for a quantile or a histogram of {value.name!r}")
-    return value
-
-
-def _refuse_no_flag(sample: object) -> None:
-    if not isinstance(sample, bool):
-        raise InputError(f"expected sample= as True or False, got {shown(sample)}")
-
-
-def _varying(text: str, where: Predicate, schema: Schema) -> Expression:
-    """A number that is not the same on all rows, as far as the schema shows."""
-    value = _added_up(text, schema)
-    low, high = bounds(value, where, schema)
-    if low == high:
-        raise QueryError(f"{value} is the same number on all rows that qualify; there is nothing to ask")
-    return value
-
-
 def _where(text: str | None, schema: Schema) -> Predicate:
     return Always() if text is None else parse_predicate(text, schema)
 
 
 def _aggregate(schema: Schema, aggregate: Aggregate, where: Predicate, by: Groups | None) -> Statistic:
     value, where = aggregate.expression, conjunction(where, aggregate.where)
+    if aggregate.several is not None:
+        return combined(schema, aggregate.several, where, by)
     if aggregate.kind == "count":
         present = [NotNull(value.name)] if isinstance(value, Column) else []
-        return Statistic("count", conjunction(where, *present), None, by, over=_over(schema))
+        return Statistic("count", conjunction(where, *present), None, by, over=events_of(schema))
     if aggregate.kind == "quantile":
         assert isinstance(value, Column) and aggregate.rank is not None
         return _quantile(schema, value.name, aggregate.rank, where, by, None)
-    return Statistic("mean" if aggregate.kind == "avg" else "sum", where, value, by, over=_over(schema))
+    return Statistic("mean" if aggregate.kind == "avg" else "sum", where, value, by, over=events_of(schema))
 
 
 def _quantile(
@@ -474,12 +449,7 @@ def _quantile(
             f"expected at most {MAX_CELLS:,} groups times bins, got {by.size * bins.size:,}; give fewer edges"
         )
     exact = fractions.Fraction(rank).limit_denominator(10**6)
-    return Statistic("quantile", where, None, by, exact, bins, over=_over(schema))
-
-
-def _over(schema: Schema) -> Over | None:
-    """The events that a question in these columns is about."""
-    return schema.over if isinstance(schema, RowSchema) else None
+    return Statistic("quantile", where, None, by, exact, bins, over=events_of(schema))
 
 
 def _named(schema: Schema, name: str) -> str:

@@ -39,7 +39,19 @@ _FUNCTIONS = frozenset(["abs", "least", "greatest", "length", "starts_with", *OU
 _SELECT_KEYWORDS = frozenset(
     ["select", "from", "where", "as", "having", "limit", "asc", "desc", "group by", "order by", "filter"]
 )
-_SELECT_FUNCTIONS = frozenset(["count", "sum", "avg", "median", "quantile_cont", "low", "high"])
+_SELECT_FUNCTIONS = frozenset(["count", "sum", "avg", "median", "quantile_cont", "low", "high"]) | frozenset(
+    [
+        "variance",
+        "var_samp",
+        "var_pop",
+        "stddev",
+        "stddev_samp",
+        "stddev_pop",
+        "covar_pop",
+        "covar_samp",
+        "corr",
+    ]
+)
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _WORD = re.compile(r"[^\W\d][\w$]*(?:\s+[^\W\d][\w$]*)*")
 

@@ -20,6 +20,7 @@ from holdfast.query.parse import COMPARISONS, Converter
 from holdfast.query.predicate import Always, Predicate
 from holdfast.query.scan import scan
 from holdfast.query.schema import Schema
+from holdfast.query.select_statistics import Combination, combination, is_combination
 from holdfast.query.wording import quoted
 
 MAX_AGGREGATES = 64
@@ -57,6 +58,8 @@ class Aggregate:
     rank: float | None = None
     where: Predicate = field(default_factory=Always)
     """What stands behind FILTER: it is over those rows alone."""
+    several: Combination | None = None
+    """What is read off several sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +321,7 @@ def _meant(reader: Converter, node: Any, selected: list[Any]) -> Any:
 
 def _is_aggregate(node: Any) -> bool:
     called = _call(node)[0]
-    return node.key == "filter" or called in _KINDS or called in _ENDS
+    return node.key == "filter" or called in _KINDS or called in _ENDS or is_combination(node)
 
 
 def _item(reader: Converter, node: Any, alias: str | None) -> Aggregate:
@@ -330,9 +333,12 @@ def _item(reader: Converter, node: Any, alias: str | None) -> Aggregate:
         )
         label = alias or f"{inner.label} FILTER (WHERE {condition})"
         return replace(inner, where=condition, label=label)
+    several = combination(reader, node)
+    if several is not None:
+        return Aggregate(several.kind, None, alias or several.label, several=several)
     called, arguments = _call(node)
     if called not in _KINDS:
-        raise reader.refusal("select count, sum, avg, median or quantile_cont", node)
+        raise reader.refusal("select count, sum, avg, median, quantile_cont, stddev, variance or corr", node)
     kind = _KINDS[called]
     if len(arguments) != (2 if called == "quantile_cont" else 1):
         wanted = "a column and a rank" if called == "quantile_cont" else "one argument"
