@@ -186,8 +186,8 @@ def test_a_crash_after_the_charge_is_resumed(tmp_path: Path, monkeypatch: pytest
     assert third.schema["dest"] == hf.Text(8, SHOWN)
     assert third.estimate.count(by="dest", rho=0.02).rho == pytest.approx(0.02, rel=1e-3)
     other = hf.open(tmp_path / "flights.hf").session(epsilon=1.0, delta=1e-6, target="table", name="bob")
-    with pytest.raises(UndiscoveredError):
-        other.estimate.count(by="dest", rho=0.01)
+    assert other.estimate.count(by="dest", rho=0.01).rho == pytest.approx(0.01, rel=1e-3)
+    assert float(other.spent) == 0
 
 
 def test_texts_stand_nowhere_until_they_are_found(tmp_path: Path) -> None:
@@ -216,7 +216,10 @@ def test_for_the_population_by_logistic_noise_on_the_meter() -> None:
     after = session.fraction("dest = 'A'")
     assert after.low <= 0.6 <= after.high and after.high - after.low < 0.1
     table_wise = whole.session(epsilon=1.0, delta=1e-6, target="table", queries=20)
-    table_wise.keys("dest")
+    assert (
+        table_wise.keys("dest") == found and float(table_wise.spent) == 0
+    )  # public, and on the meter already
+    table_wise.keys("dest", rho=0.01)
     assert whole.ledger.totals().information == UNCOVERED
 
 
@@ -232,3 +235,62 @@ def test_a_retired_ledger_refuses(tmp_path: Path) -> None:
     ledger.retire()
     with pytest.raises(LedgerError):
         session.keys("dest")
+
+
+def test_what_one_session_discovered_is_free_for_all_on_the_ledger(tmp_path: Path) -> None:
+    saved = table().save(tmp_path / "flights.hf")
+    terms: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "target": "table"}
+    before = saved.session(**terms)  # opened before anything was discovered
+    finder = saved.session(**terms)
+    found = finder.keys("dest")
+    table_spent = float(saved.spent)
+    after = saved.session(**terms)
+    assert after.keys("dest") == before.keys("dest") == found
+    assert before.histogram("dest", rho=0.01).labels == after.histogram("dest", rho=0.01).labels == SHOWN
+    assert before.estimate.count(by="dest", rho=0.01).rho == pytest.approx(0.01)
+    assert float(before.spent) == float(after.spent) == pytest.approx(0.01)
+    assert float(saved.spent) == pytest.approx(table_spent + 0.02)
+    saved.close()
+    again = hf.open(tmp_path / "flights.hf")
+    assert (
+        again.session(rho=0.1, target="table").keys("dest") == found
+    )  # a session without any delta of its own
+    own = again.session(**terms).keys("dest", rho=0.05)
+    assert own.rho == pytest.approx(0.05, rel=1e-6)  # who names terms pays for them
+
+
+def test_a_discovery_that_was_paid_and_not_told_is_nobody_else_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crash between the charge and the outcome: nothing was told, so another session has to pay for its own."""
+    here = table()
+    terms: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "target": "table"}
+    crashed, other = here.session(**terms), here.session(**terms)
+
+    def crash(*given: Any) -> Any:
+        raise RuntimeError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(room, "_texts", crash)
+        with pytest.raises(RuntimeError):
+            crashed.keys("dest")
+    assert float(crashed.spent) > 0 and float(other.spent) == 0
+    assert tuple(other.keys("dest")) == SHOWN and float(other.spent) > 0
+    assert tuple(crashed.keys("dest")) == SHOWN
+
+
+def test_units_keep_their_events_when_keys_are_discovered() -> None:
+    people = {"person": np.arange(600), "dest": np.array(["JFK", "LAX"] * 300), "age": np.arange(600) % 90}
+    visits = {"person": np.arange(600), "cost": np.arange(600) % 10}
+    schemas = {
+        "people": hf.Schema(dest=hf.Text(8), age=hf.Integer(0, 99)),
+        "visits": hf.Schema(cost=hf.Integer(0, 9)),
+    }
+    here = hf.open(
+        {"people": people, "visits": visits},
+        schemas,
+        unit="person",
+        rows_per_unit={"visits": 2},
+        ledger=MemoryLedger(),
+    )
+    session = here.session(epsilon=50.0, delta=1e-5, target="table")
+    assert session.count(by="dest", rho=1.0).labels == ("JFK", "LAX")
+    assert abs(session.sum("visits.cost", rho=10.0).value - 2700) < 200

@@ -124,6 +124,11 @@ class UnitSchema(Schema):
         found = self.aggregate(name)
         return None if found is None else found.name
 
+    def retyped(self, types: Mapping[str, ColumnType]) -> Schema:
+        own = {name: types.get(name, kind) for name, kind in self.own.items()}
+        columns = own if self.beside is None else self.beside.retyped(types)
+        return UnitSchema(self.unit, columns, self.events, self.table)
+
     def ordered(self, names: Iterable[str]) -> tuple[str, ...]:
         """Names in the declared order, then what is found by name."""
         wanted = frozenset(names)

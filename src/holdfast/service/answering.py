@@ -77,7 +77,7 @@ class Measuring(Answering[Interval]):
 
     def __init__(self, asked: Interval, session: Session, table: str) -> None:
         super().__init__(asked, session, table)
-        self._read = asked.read(session.schema)
+        self._read = session.read(asked)
         called = self._read.table
         if called is not None and called.lower() not in (table, "t"):
             raise QueryError(

@@ -10,7 +10,7 @@ from holdfast.mechanisms.votes import FLIP
 from holdfast.offered import offered
 from holdfast.planning.keywords import Choice, Descent, Many, Threshold
 from holdfast.planning.plan import Plan
-from holdfast.planning.question import Read
+from holdfast.planning.question import Interval, Read
 from holdfast.privacy.event import BoundedRange, Event, PureMechanism, Votes
 from holdfast.query.calling import fitting
 from holdfast.query.parse import parse_predicate
@@ -37,6 +37,9 @@ class _Beside(Questions[Result]):
     def schema(self) -> Schema:
         """The columns that may be asked about."""
         return self._session.schema
+
+    def _read(self, asked: Interval) -> Read:
+        return self._session.read(asked)
 
 
 class Estimate(_Beside[Plan]):

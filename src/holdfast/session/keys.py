@@ -11,12 +11,13 @@ import numpy as np
 
 from holdfast.check import shown
 from holdfast.errors import InputError, QueryError
+from holdfast.ledger.entry import is_replayed
 from holdfast.mechanisms.shown_keys import shown_keys
 from holdfast.planning.keys_plan import keys_event, keys_information
 from holdfast.privacy.event import Event, KeysByGaussian, KeysByLogistic, from_json
 from holdfast.privacy.rule import number
 from holdfast.query.dictionary import texts_of
-from holdfast.query.schema import Schema, Text
+from holdfast.query.schema import ColumnType, Schema, Text
 
 if TYPE_CHECKING:
     from holdfast.desk import Paid
@@ -58,14 +59,19 @@ class Keys:
 def discovered(session: Session, column: str, rho: float | None = None, delta: float | None = None) -> Keys:
     """The keys of a text column: those that were found before, or found now and charged.
 
+    What any session on the ledger found is public, and costs the others nothing; who names other terms pays for a
+    discovery of their own.
     Guarantee: delta-approximate rho-zCDP; a key of one unit alone is found with probability at most `delta`, which
     comes from the part of its delta that the session keeps for keys. For the population by logistic noise, which is
     on the meter of the leave-out theorem; for a table, or rows that share owners, by Gaussian noise, which ends it.
     Reference: docs/theorems.md, Theorems 49 and 50.
     """
     kind = text_column(session.schema, column)
+    asked = rho is not None or delta is not None
+    if not asked and (shared := shared_keys(session, column)) is not None:
+        return shared
     standing = session._desk.find(keys_key(column))
-    if standing is None or rho is not None or delta is not None:
+    if standing is None or asked:
         event: Event = keys_event(session._terms, rho, delta)
     else:
         event = from_json(json.loads(standing.entry.event))
@@ -73,6 +79,11 @@ def discovered(session: Session, column: str, rho: float | None = None, delta: f
     tells = keys_information(event, kind, session._terms)
     paid = session.pay("keys", f"keys of {column}", event, key=keys_key(column), tells=tells)
     found = paid.outcome or paid.record(json.dumps(_texts(paid, column, event)))
+    return _keys(column, event, found)
+
+
+def _keys(column: str, event: Event, found: str) -> Keys:
+    assert isinstance(event, KeysByGaussian | KeysByLogistic)
     mechanism = "gaussian" if isinstance(event, KeysByGaussian) else "logistic"
     return Keys(
         column,
@@ -89,23 +100,39 @@ def keys_key(column: str) -> str:
     return json.dumps(["keys", column])
 
 
+def shared_keys(session: Session, column: str) -> Keys | None:
+    """What was told of a column's keys before: in this session, or else in the first that discovered them.
+
+    It was charged to whoever asked, and to the table; told is told, so it is free for everybody.
+    """
+    ledger, key = session._ledger, keys_key(column)
+    others = (account.name for account in ledger.accounts() if account.name != session.name)
+    for name in (session.name, *others):
+        entry = ledger.find(name, key)
+        if (
+            entry is not None
+            and entry.answer is not None
+            and (name == session.name or not is_replayed(entry.plan))
+        ):
+            return _keys(column, from_json(json.loads(entry.event)), entry.answer)
+    return None
+
+
 def known_keys(session: Session) -> dict[str, tuple[str, ...]]:
-    """What a session has discovered already, by column."""
-    known = {}
-    for name, kind in session._terms.schema.items():
-        paid = session._desk.find(keys_key(name)) if isinstance(kind, Text) else None
-        if paid is not None and paid.outcome is not None:
-            known[name] = tuple(json.loads(paid.outcome))
-    return known
+    """What is known already, by column."""
+    texts = [name for name, kind in session._terms.schema.items() if isinstance(kind, Text)]
+    found = {name: shared_keys(session, name) for name in texts}
+    return {name: keys.labels for name, keys in found.items() if keys is not None}
 
 
 def with_keys(schema: Schema, known: dict[str, tuple[str, ...]]) -> Schema:
     """The schema in which discovered keys stand."""
-    columns = {
-        name: Text(kind.max_length, known[name]) if isinstance(kind, Text) and name in known else kind
-        for name, kind in schema.items()
-    }
-    return Schema.from_mapping(columns) if known else schema
+    texts: dict[str, ColumnType] = {}
+    for name, keys in known.items():
+        kind = schema[name]
+        assert isinstance(kind, Text)
+        texts[name] = Text(kind.max_length, keys)
+    return schema.retyped(texts) if texts else schema
 
 
 def text_column(schema: Schema, column: object) -> Text:

@@ -49,7 +49,7 @@ from holdfast.session.certain import certain_answer, certain_plan, is_certain
 from holdfast.session.closing import Closing
 from holdfast.session.estimate import Estimate, Known
 from holdfast.session.kept_plans import KeptPlans
-from holdfast.session.keys import Keys, discovered, known_keys, with_keys
+from holdfast.session.keys import Keys, discovered, known_keys, shared_keys, with_keys
 from holdfast.session.price import priced, tells_of
 from holdfast.session.private_choice import Candidate, Selection, select
 from holdfast.session.questions import Questions
@@ -184,7 +184,7 @@ class Session(Questions[Answer], Closing):
 
     @fitting
     def keys(self, column: str, *, rho: float | None = None, delta: float | None = None) -> Keys:
-        """The keys of a text column, discovered: charged once, then public in this session and free.
+        """The keys of a text column, discovered: charged once, then public and free, in all sessions on the ledger.
 
         `by=` and `histogram` on such a column discover its keys first; see `holdfast.session.keys.discovered`.
         """
@@ -195,9 +195,19 @@ class Session(Questions[Answer], Closing):
 
     def _read(self, asked: Interval) -> Read:
         try:
-            return asked.read(self.schema)
+            return self.read(asked)
         except UndiscoveredError as error:
             if error.tried:
+                raise
+            self.keys(error.column)
+            return asked.read(self.schema)
+
+    def read(self, asked: Interval) -> Read:
+        """A question by what is public now: another session may have discovered its keys. Nothing is charged."""
+        try:
+            return asked.read(self.schema)
+        except UndiscoveredError as error:
+            if error.tried or shared_keys(self, error.column) is None:
                 raise
             self.keys(error.column)
             return asked.read(self.schema)
