@@ -87,7 +87,7 @@ PAGES = {
     "docs/local.md": Page(3, ("epsilon 0.2007", "50 items together", "is missing")),
     "docs/lookups.md": Page(2, ("carriers.name", "American", "covers the table")),
     "docs/start.md": Page(3, ("100 answers, each within", "looks left"), inside=in_a_folder),
-    "docs/statistics.md": Page(5, ("share(smoker)", "correlation(visits, cost)", "True")),
+    "docs/statistics.md": Page(7, ("intercept: ", "share(smoker)", "correlation(visits, cost)", "True")),
     "docs/stream.md": Page(4, holds=counts_its_visits),
     "docs/synthesis.md": Page(5, holds=lambda names, shown: "tiny" in names),
     "docs/tutorials/agent.md": Page(1, ("best score told",)),

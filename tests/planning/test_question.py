@@ -34,6 +34,8 @@ FULL: tuple[Question, ...] = (
     question.Spread(kind="std", column="x", sample=True, **GROUPS),
     question.Paired(kind="covariance", column="x", other="x * x", sample=True, **GROUPS),
     question.Paired(kind="correlation", column="x", other="x * x", sample=True, **GROUPS),
+    question.Regression(column="x", features=["x * x"], where="x > 1", **HOW),
+    question.Top(column="x", k=3, edges=[1.0], where="x > 1", **HOW),
     question.Histogram(column="x", edges=[1.0], where="x > 1", **HOW),
     question.Quantile(column="x", rank=0.25, **GROUPS),
     question.Sql(text="SELECT count(*) FROM t", **HOW),

@@ -123,6 +123,37 @@ def test_by_groups_each_has_its_own() -> None:
             assert ask[label].low <= truth(own) * 1.001 and ask[label].high >= truth(own) * 0.999
 
 
+def test_a_regression_has_an_interval_for_each_coefficient() -> None:
+    held = drawn(40_000, 6)
+    features = np.column_stack([np.ones(40_000), held["x"], held["x"] > 10])
+    truth = np.linalg.lstsq(features, held["y"], rcond=None)[0]
+    session = hf.open(held, SCHEMA, ledger=MemoryLedger()).session(rho=9.0, target="table", queries=4, **SURE)
+    answer = session.regression("y", ["x", "CASE WHEN x > 10 THEN 1 ELSE 0 END"])
+    assert answer.labels is not None and answer.labels[:2] == ("intercept", "x")
+    assert (answer.low <= truth).all() and (answer.high >= truth).all()
+    assert answer["x"].width < 0.1 and not answer.too_few.any()
+    singular = session.regression("y", ["x", "2 * x + 1"])
+    assert singular.too_few.all() and np.isinf(singular.high).all()
+    other = hf.open(held, SCHEMA, ledger=MemoryLedger()).session(rho=1.0, queries=2, **SURE)
+    wide = other.regression("y", ["x"], rho=0.1)
+    assert wide["x"].low <= 0.25 <= wide["x"].high and wide["x"].width < 0.1
+
+
+def test_the_top_is_the_largest_of_a_histogram_at_its_charge() -> None:
+    """Theorem 79: nothing is charged for choosing, and asking for all groups tells the same."""
+    session = opened(4000, 1).session(rho=1.0, target="table", queries=4)
+    best = session.top("x", 3, edges=[0, 2, 15, 18, 20])
+    spent = session.spent
+    counts = session.histogram("x", [0, 2, 15, 18, 20])
+    assert counts.repeated and session.spent == spent
+    order = np.argsort(-counts.value)[:3]
+    assert best.value.tolist() == counts.value[order].tolist()
+    assert best.labels == tuple(counts.labels[place] for place in order)
+    assert (best.low <= best.value).all() and session.top(
+        "x", 1, edges=[0, 2, 15, 18, 20]
+    ).labels == best.labels[:1]
+
+
 def test_what_is_within_is_within() -> None:
     for name, within in (("variance", 8.0), ("covariance", 6.0), ("fraction given", 0.1)):
         session = opened(40_000, 5).session(rho=1.0, target="table", queries=4)
@@ -158,6 +189,12 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a ratio within": (lambda s: s.ratio("x", "y", within=0.1), "depends on the rows"),
     "a variance within all of it": (lambda s: s.variance("x", within=200.0), "would tell nothing"),
     "a difference of the same": (lambda s: s.difference("t", "t", of="x"), "are the same"),
+    "a regression by itself": (lambda s: s.regression("y", ["x", "x"]), "given twice"),
+    "a regression by nothing": (lambda s: s.regression("y", []), "between 1 and 16"),
+    "a regression by a category": (lambda s: s.regression("y", ["g"]), "not a number"),
+    "a regression within": (lambda s: s.regression("y", ["x"], within=0.1), "depends on the rows"),
+    "the top of none": (lambda s: s.top("g", 0), "k"),
+    "more than there are": (lambda s: s.top("g", 3), "k"),
     "a guess with groups": (lambda s: s.difference("t", "NOT t", of="x", expect=0.1), "no expect="),
     "a mean of categories": (lambda s: s.mean("g"), "not a number"),
     "a share given nothing known": (lambda s: s.fraction("t", given="z > 1"), "z"),

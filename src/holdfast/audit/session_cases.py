@@ -67,6 +67,10 @@ def sessions() -> list[Case]:
         case("mean", lambda s: interval(s.mean("x", epsilon=2.0)), pure),
         case("mean by groups", lambda s: interval(s.mean("x", by="g", epsilon=2.5)), pure),
         case("share", lambda s: interval(s.fraction("a", given="x <> 0", epsilon=2.0)), pure),
+        case(
+            "regression", lambda s: interval(s.regression("x", ["x * x"], epsilon=6.0)), pure, rest=(MIDDLE,)
+        ),
+        case("top", lambda s: s.top("g", 1, epsilon=2.0).value, pure),
         case("ratio", lambda s: interval(s.ratio("x", "x + 2", epsilon=2.0)), pure),
         case("variance", lambda s: interval(s.variance("x", epsilon=3.0)), pure, rest=(MIDDLE,)),
         case("correlation", lambda s: interval(s.correlation("x", "x * x", epsilon=6.0)), pure),

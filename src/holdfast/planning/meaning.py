@@ -6,13 +6,16 @@ from holdfast.check import shown
 from holdfast.errors import InputError, QueryError
 from holdfast.query.bounds import bounds
 from holdfast.query.expression import Column, Expression
-from holdfast.query.grouping import Groups
+from holdfast.query.grouping import Groups, is_list
 from holdfast.query.parse import parse_expression, parse_predicate
 from holdfast.query.predicate import Predicate
 from holdfast.query.schema import Date, Schema
 from holdfast.query.select_statistics import Combination
 from holdfast.query.statistic import Kind, Statistic
 from holdfast.query.unit_schema import Over, RowSchema
+
+MOST_FEATURES = 16
+"""How many features a regression may have: the sums of all products of two are told."""
 
 
 def number_or_condition(
@@ -34,6 +37,14 @@ def added_up(text: str, schema: Schema) -> Expression:
     if isinstance(value, Column) and isinstance(schema[value.name], Date):
         raise QueryError(f"dates are not added up; ask for a quantile or a histogram of {value.name!r}")
     return value
+
+
+def refuse_no_features(features: object) -> None:
+    """InputError unless it is a list of a few texts."""
+    if not is_list(features) or not all(isinstance(text, str) for text in features):  # type: ignore[attr-defined]
+        raise InputError(f"expected features as a list of columns or expressions, got {shown(features)}")
+    if not 1 <= len(features) <= MOST_FEATURES:  # type: ignore[arg-type]
+        raise InputError(f"expected between 1 and {MOST_FEATURES} features, got {len(features)}")  # type: ignore[arg-type]
 
 
 def refuse_no_flag(sample: object) -> None:

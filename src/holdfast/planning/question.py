@@ -10,14 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Literal
 
-from holdfast.check import probability, shown
+from holdfast.check import probability, shown, whole
 from holdfast.errors import InputError, QueryError
 from holdfast.planning.meaning import (
+    MOST_FEATURES,
     added_up,
     combined,
     events_of,
     number_or_condition,
     ratio_of,
+    refuse_no_features,
     refuse_no_flag,
     refuse_twice,
     varying,
@@ -290,6 +292,44 @@ class Paired(Grouped):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Regression(Interval):
+    """The least squares coefficients of a number by others."""
+
+    kind: Literal["regression"] = "regression"
+    column: Text
+    features: Annotated[Sequence[Text], Limits(1, MOST_FEATURES)]
+    where: Text | None = None
+
+    def read(self, schema: Schema) -> Read:
+        refuse_no_features(self.features)
+        schema = scope(schema, [self.where, self.column, *self.features])
+        where = _where(self.where, schema)
+        target, *features = (varying(text, where, schema) for text in (self.column, *self.features))
+        if len({target, *features}) <= len(features):
+            raise QueryError("one number is given twice, which makes the regression singular; leave it out")
+        return self._read(
+            Statistic("regression", where, target, over=events_of(schema), values=tuple(features))
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Top(Interval):
+    """The groups that most rows are in, with their numbers."""
+
+    kind: Literal["top"] = "top"
+    column: Name
+    k: Annotated[int, Limits(1, 10_000)] = 10
+    edges: Edges | None = None
+    where: Text | None = None
+
+    def read(self, schema: Schema) -> Read:
+        (counts,) = Histogram(column=self.column, edges=self.edges, where=self.where).read(schema).statistics
+        assert counts.by is not None
+        kept = whole("k", self.k, 1, counts.by.size)
+        return self._read(counts, arrangement=Arrangement(("count",), ((0, True),), limit=kept))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Histogram(Interval):
     """The number of rows in each declared category, or between the edges."""
 
@@ -315,6 +355,8 @@ class Quantile(Grouped):
     rank: Chance = 0.5
 
     def read(self, schema: Schema) -> Read:
+        if not isinstance(self.column, str):
+            raise InputError(f"expected the name of one column, got {shown(self.column)}")
         schema = scope(schema, [self.where, *computed_keys(self.by)], [self.column, *key_texts(self.by)])
         edges: Any = dict(self.edges) if isinstance(self.edges, Mapping) else {self.column: self.edges}
         own = edges.pop(self.column, None)
@@ -413,8 +455,8 @@ class Weigh(OpenWeights):
 
 
 AnyQuestion = (
-    Fraction | Count | Difference | Total | Ratio | Spread | Paired | Histogram | Quantile | Sql | Sample | Select
-    | OpenSparseVector | Above | OpenWeights | Weigh
+    Fraction | Count | Difference | Total | Ratio | Spread | Paired | Regression | Top | Histogram | Quantile | Sql
+    | Sample | Select | OpenSparseVector | Above | OpenWeights | Weigh
 )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.query.grid import Grid
+from holdfast.query.least_squares import coefficients
 
 if TYPE_CHECKING:
     from holdfast.query.statistic import Workload
@@ -22,7 +23,7 @@ Numbers = NDArray[np.float64]
 Ends = tuple[Numbers, Numbers]
 Box = Sequence[Ends]
 
-UNFORESEEN = ("ratio", "correlation")
+UNFORESEEN = ("ratio", "correlation", "regression")
 """Kinds of which no width is certain before the rows are read."""
 _FLOATS = 2.0**-40
 """More than the floats of a reading can have moved it, relative to its terms."""
@@ -258,6 +259,10 @@ def _correlation(totals: Workload, box: Box, rows: int) -> Ends:
     return np.where(known, low - _FLOATS, -1.0), np.where(known, high + _FLOATS, 1.0)
 
 
+def _regression(totals: Workload, box: Box, rows: int) -> Ends:
+    return coefficients(_grids(totals), list(box), rows)
+
+
 def _contrast(totals: Workload, box: Box, rows: int) -> Ends:
     """One mean or share less another."""
     grids = _grids(totals)
@@ -273,5 +278,5 @@ def _contrast(totals: Workload, box: Box, rows: int) -> Ends:
 
 _READ: dict[str, Callable[[Workload, Box, int], Ends]] = {
     "share": _share, "ratio": _ratio, "variance": _variance, "std": _deviation, "covariance": _covariance,
-    "correlation": _correlation, "contrast": _contrast,
+    "correlation": _correlation, "contrast": _contrast, "regression": _regression,
 }  # fmt: skip

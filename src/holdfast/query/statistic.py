@@ -23,9 +23,9 @@ from holdfast.query.unit_schema import Over, UnitSchema
 
 Kind = Literal[
     "fraction", "count", "sum", "mean", "histogram", "quantile", "difference", "share", "ratio", "variance", "std",
-    "covariance", "correlation", "contrast",
+    "covariance", "correlation", "contrast", "regression",
 ]  # fmt: skip
-DERIVED = ("share", "ratio", "variance", "std", "covariance", "correlation", "contrast")
+DERIVED = ("share", "ratio", "variance", "std", "covariance", "correlation", "contrast", "regression")
 """Those that are read off several totals, told together (`holdfast.query.derived`)."""
 Neighbours = Literal["replace-one", "add-remove"]
 
@@ -56,7 +56,7 @@ class Statistic:
     expect: Fraction | None = None
     """Of a difference, on which share of the rows the conditions are guessed to disagree."""
     values: tuple[Expression, ...] = ()
-    """The other numbers of a ratio (the divisor), a covariance or a correlation."""
+    """The other numbers of a ratio (the divisor), a covariance, a correlation or a regression (the features)."""
     chosen: Predicate | None = None
     """Of a share, the condition whose share is wanted; of a contrast, that whose shares are compared."""
     against: Predicate | None = None
@@ -97,6 +97,13 @@ class Statistic:
     def _about(self) -> str:
         by = "" if self.by is None else f" by {self.by.column}"
         return by if self.over is None else f"{by} {self.over}"
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:
+        """What the numbers of an answer are of, where it has several."""
+        if self.kind == "regression":
+            return ("intercept", *map(expression.text, self.values))
+        return None if self.by is None else self.by.labels
 
     def shape(self, schema: Schema) -> tuple[object, ...]:
         """What a plan depends on: all of the question but which rows it chooses, and how far these can differ."""

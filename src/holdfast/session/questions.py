@@ -143,6 +143,35 @@ class Questions(Protocol[Result]):
         return self._one(question.Paired(kind="correlation", column=column, other=other, where=where, **how))
 
     @fitting
+    def regression(
+        self, column: str, features: Sequence[str], where: str | None = None, **how: Unpack[Accuracy]
+    ) -> Result:
+        """The least squares coefficients of a number by others: the intercept and a slope for each feature.
+
+        All second moments are told together under one charge. Every interval is certified, for the coefficients on the
+        table or on the population, and none is asymptotic (docs/theorems.md, Theorem 78); all numbers are possible
+        where the features may depend on each other. `holdfast.learn.regress` has a ridge, and asymptotic intervals.
+        """
+        return self._one(question.Regression(column=column, features=features, where=where, **how))
+
+    @fitting
+    def top(
+        self,
+        column: str,
+        k: int = 10,
+        edges: Sequence[Any] | None = None,
+        where: str | None = None,
+        **how: Unpack[Accuracy],
+    ) -> Result:
+        """The `k` groups that most rows are in, the largest first, each with its number of rows.
+
+        Noise is drawn once for every declared group, and the largest leave: one charge, that of `histogram`, which
+        tells the same. All intervals hold at once, so those of the chosen ones do; which are shown goes by the noisy
+        numbers, and where intervals overlap the order is not certain.
+        """
+        return self._one(question.Top(column=column, k=k, edges=edges, where=where, **how))
+
+    @fitting
     def histogram(
         self,
         column: str,

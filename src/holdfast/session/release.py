@@ -62,7 +62,7 @@ def release(planned: Plan, paid: Paid, terms: Terms) -> Answer:
         reaches = table_reaches(totals, planned.recipe, planned.promise, terms)
         of_the_rows = read(totals, noisy, reaches, terms.rows)
         ends += of_the_rows.low, of_the_rows.high
-    if statistic.by is None:
+    if statistic.labels is None:
         ends = tuple(end.item() for end in ends)
         parts = tuple(part if isinstance(part, float) else float(np.max(part)) for part in parts)
     return Answer(
@@ -80,7 +80,7 @@ def release(planned: Plan, paid: Paid, terms: Terms) -> Answer:
         rows_read=planned.rows_read,
         mechanism=planned.mechanism,
         explanation=planned.explanation,
-        labels=statistic.by.labels if statistic.by is not None else None,
+        labels=statistic.labels,
         keys=statistic.by.keys if isinstance(statistic.by, Product) else None,
         by=tuple(part.column for part in statistic.by.parts) if isinstance(statistic.by, Product) else None,
         within=planned.within,
