@@ -197,7 +197,7 @@ def test_the_model_keeps_within_its_memory() -> None:
     for memory in (2**17, 2**20):
         with replayed(ReplayedBits(7)):
             made = session.synthesize(rho=0.1, rounds=12, memory=memory, name=f"{memory}")
-        assert made.weights.model.tree.memory <= memory
+        assert made.weights.model.tree.memory() <= memory
     small = plan_marginals(session, rho=0.1, memory=2**16)
     assert 0 < len(small.candidates) < len(plan_marginals(session, rho=0.1).candidates) == 28
     with pytest.raises(InputError, match=r"cannot hold age, hours together: .* ask about hours only"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -68,3 +69,17 @@ def test_it_goes_on_from_factors_and_tells_how_far_it_is() -> None:
     again = fit(tree, measured, ROWS, start=first.factors, steps=5)
     assert told == [(i, 5) for i in range(5)]
     assert again.error < first.error < fit(tree, measured, ROWS, steps=0).error
+
+
+@pytest.mark.parametrize("sets", [[(0, 1), (1, 2), (0, 2)], [(0, 1, 2), (1, 2, 3)]])
+def test_a_fit_needs_the_memory_that_was_stated_and_not_a_tenth_more(sets: list[tuple[int, ...]]) -> None:
+    shape = (64, 32, 64, 64)
+    measured = [noisy(axes, table(2, tuple(shape[axis] for axis in axes))) for axes in sets]
+    tree = junction_tree(shape, sets)
+    assert tree.largest == 64 * 32 * 64
+    fit(tree, measured, ROWS, steps=1)
+    tracemalloc.start()
+    fit(tree, measured, ROWS, steps=3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 0.7 * tree.memory(sets) < peak < 1.1 * tree.memory(sets)

@@ -110,9 +110,7 @@ def from_marginals(
     if columns is None and left_out:
         words += f". Left out, as texts: {', '.join(left_out)}"
     weights = BinnedModel(made, model.model, binned)
-    return SyntheticTable(
-        weights, "marginals", planned.amount, words, Measured.of(planned, told, binned, session)
-    )
+    return SyntheticTable(weights, "marginals", planned.amount, words, Measured.of(planned, told, binned))
 
 
 def plan(
@@ -256,13 +254,15 @@ def _affordable(planned: MarginalPlan, told: dict[str, Any], shape: tuple[int, .
         order = np.argsort(system_bits().words(len(left)), kind="stable")[:_SCORED]
         left = [left[place] for place in sorted(order.tolist())]
     tree, share = junction_tree(shape, measured), (done + 1) / planned.rounds
-    room = max(share * planned.memory, tree.memory)
+    room = max(share * planned.memory, tree.memory(measured))
     kept = []
     for axes in left:
         if tree.holder(axes) is None:
             grown = junction_tree(shape, [*measured, axes])
             small = all(len(clique) <= len(axes) for clique in grown.cliques)
-            if not planned.affords([*measured, axes], shape) or (grown.memory > room and not small):
+            if not planned.affords([*measured, axes], shape) or (
+                grown.memory([*measured, axes]) > room and not small
+            ):
                 continue
         kept.append(axes)
     return kept or measured or list(planned.candidates)[:1]

@@ -108,7 +108,7 @@ class MarginalPlan:
     def affords(self, sets: list[Axes], shape: tuple[int, ...]) -> bool:
         """Whether a model with these marginals keeps within the memory, and its cliques within 2^26 cells."""
         tree = junction_tree(shape, sets)
-        return tree.memory <= self.memory and tree.largest <= MOST_CELLS
+        return tree.memory(sets) <= self.memory and tree.largest <= MOST_CELLS
 
     def __str__(self) -> str:
         low, high = min(map(deviation, self.columns)), max(map(deviation, self.columns))

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 class MeasuredMarginal:
     """Counts of some columns that were measured, over all rows; NULL is the last group of each column.
 
-    `values` are shares of the rows. With the session's confidence every one of them, in all marginals of the release at
-    once, is within `within` of the table's, and within `population` of the population's (None where no theorem
-    covers it). Reference: docs/theorems.md, Theorem 96.
+    `values` are shares of the rows. All of them, in all marginals of the release at once, are within `within` of the
+    table's, and within `population` of the population's (None where no theorem covers it). What is of the session's
+    target stands in its joint promise, as one of its answers; `within` in a session for the population has the
+    session's confidence by itself. Reference: docs/theorems.md, Theorem 96.
     """
 
     columns: tuple[str, ...]
@@ -42,9 +43,7 @@ class Measured(Sequence[MeasuredMarginal]):
     found: tuple[MeasuredMarginal, ...]
 
     @classmethod
-    def of(
-        cls, planned: MarginalPlan, told: dict[str, Any], binned: Sequence[Bins], session: Session
-    ) -> Measured:
+    def of(cls, planned: MarginalPlan, told: dict[str, Any], binned: Sequence[Bins]) -> Measured:
         names, rows = planned.universe.columns, planned.rows
         beyond, made = told["beyond"], []
         parts: list[tuple[list[int], Any, Event]] = [
@@ -54,11 +53,10 @@ class Measured(Sequence[MeasuredMarginal]):
             assert planned.noise is not None
             sizes = [binned[axis].size for axis in axes]
             parts.append((axes, np.array(cells).reshape(sizes), planned.noise))
-        chance = (1 - session.confidence) / planned.numbers
         for axes, counts, noise in parts:
-            within = noise_reach(noise, chance) / rows * ROUND_UP
+            within = noise_reach(noise, beyond["table"]) / rows * ROUND_UP
             far = None
-            if beyond is not None:
+            if "rows" in beyond:
                 far = (noise_reach(noise, beyond["noise"]) / rows + beyond["rows"]) * ROUND_UP
             made.append(
                 MeasuredMarginal(
@@ -93,18 +91,20 @@ def noise_reach(noise: Event, chance: float) -> int:
     return laplace_reach(noise.scale, chance, overshoot=False)
 
 
-def intervals(session: Session, planned: MarginalPlan) -> dict[str, float] | None:
-    """What all claims about the population stand on, fixed when the release is made: the chance of one number's noise,
-    and how far the population may be from the rows; None where the leave-out theorem does not cover it.
+def intervals(session: Session, planned: MarginalPlan) -> dict[str, float]:
+    """What all claims stand on, fixed when the release is made: the chance of one number's noise in the claim about the
+    table; and, where the leave-out theorem covers it, that in the claim about the population, and how far the
+    population may be from the rows.
 
     Reference: docs/theorems.md, Theorem 96: half of the release's chance for the noise, half for the rows, by a union
     over as many numbers as the plan allows, on both sides; each is a query into [0,1] that the transcript chose
     (Theorem 43).
     """
-    if session._terms.target != "population":
-        return None
-    standing = footing_after(session, fresh=False)
-    if not standing.covered:
-        return None
-    chance, count = standing.covered_chance, planned.numbers
-    return {"noise": chance / (2 * count), "rows": standing.beyond(chance / (4 * count))}
+    standing, count = footing_after(session, fresh=False), planned.numbers
+    if session._terms.target == "table":
+        return {"table": standing.promise.allowance / count}
+    made = {"table": (1 - session.confidence) / count}
+    if standing.covered:
+        chance = standing.covered_chance
+        made |= {"noise": chance / (2 * count), "rows": standing.beyond(chance / (4 * count))}
+    return made

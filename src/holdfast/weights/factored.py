@@ -23,20 +23,18 @@ class Factored:
     Cost: one exponential and a few passes for each cell of the cliques.
     """
 
-    __slots__ = ("_chances", "_conditional", "log_total", "potentials", "tree")
+    __slots__ = ("_chances", "_conditional", "log_total", "tree")
 
     def __init__(self, tree: JunctionTree, potentials: Sequence[Array] | None = None) -> None:
+        """`potentials` are taken over: their arrays become the model's."""
         self.tree = tree
-        self.potentials = [
-            np.zeros([tree.shape[axis] for axis in clique]) if potentials is None else potentials[place]
-            for place, clique in enumerate(tree.cliques)
-        ]
-        self._calibrate()
+        if potentials is None:
+            potentials = [np.zeros([tree.shape[axis] for axis in clique]) for clique in tree.cliques]
+        self._calibrate(list(potentials))
 
-    def _calibrate(self) -> None:
+    def _calibrate(self, inward: list[Array]) -> None:
         """Messages towards the root, each relative to its largest term; then chances from the root outwards."""
         tree, count = self.tree, len(self.tree.cliques)
-        inward = [potential.copy() for potential in self.potentials]
         self._conditional: list[Array] = inward
         self.log_total = 0.0
         for place in range(count - 1, -1, -1):

@@ -9,9 +9,6 @@ from functools import cached_property
 
 from holdfast.weights.marginals import Axes
 
-ARRAYS = 5
-"""How many floats of 8 bytes a fit keeps for each cell: potentials, conditionals, chances, a step and a trial."""
-
 
 @dataclass(frozen=True)
 class JunctionTree:
@@ -36,10 +33,12 @@ class JunctionTree:
         """The cells of the largest clique."""
         return max(self.size(clique) for clique in self.cliques)
 
-    @property
-    def memory(self) -> int:
-        """The bytes that a fit needs for its arrays."""
-        return 8 * ARRAYS * self.cells
+    def memory(self, sets: Iterable[Axes] = ()) -> int:
+        """The bytes that a fit to marginals on these sets needs for its arrays: of a model and of a trial the chances
+        and (but for the root, where they are the same) the conditionals; what is summed in one clique; and of each
+        marginal its factors, its gradients and its means."""
+        of_sets = 5 * sum(self.size(axes) for axes in sets)
+        return 8 * (4 * self.cells - 2 * self.size(self.cliques[0]) + of_sets) + 4 * self.largest
 
     def size(self, axes: Axes) -> int:
         return math.prod(self.shape[axis] for axis in axes)
