@@ -304,8 +304,7 @@ class Session(Questions[Answer], Closing):
         queries: Sequence[str] | None = None,
         **how: Unpack[Synthesis],
     ) -> SyntheticTable:
-        """A synthetic table that answers the queries about as the rows do: method="marginals", "mwem" or
-        "small-database". Without queries, all pairs; without columns, all that are no texts.
+        """A synthetic table that answers the queries (all pairs) of the columns (all but texts) about as the rows do.
 
         See `holdfast.synthesis.synthesize`: that room stands above this one, which the front door offers.
         """
