@@ -147,6 +147,10 @@ def test_the_command_line_moves_and_verifies_on_a_server(tmp_path: Path) -> None
     assert status == 0
     assert verify_export(lines.splitlines()).totals == Totals(2, 2, 10)
     assert "a secret" not in lines
+    assert run("close", there.address) == (0, "1 closed; open: s\n")
+    assert run("close", there.address, "s") == (0, "2 closed; open: none\n")
+    status, text = run("close", there.address, "stranger")
+    assert status == 1 and "nothing to close" in text
     assert run("verify", url, "--ledger", "nobody's")[0] == 1
     assert run("verify", url)[0] == 1
 

@@ -1,4 +1,4 @@
-"""`holdfast ledger verify | export | acknowledge | move`: for owners and auditors."""
+"""`holdfast ledger verify | export | acknowledge | close | move`: for owners and auditors."""
 
 from __future__ import annotations
 
@@ -71,6 +71,23 @@ def acknowledge(place: str, name: str | None, anchors: Path | None, known: bool)
 
     acknowledge(place, name=name, anchors=anchors)
     click.echo("acknowledged: what was lost is counted as spent; raise a limit or open new sessions to go on")
+
+
+@ledger.command()
+@_place
+@click.argument("sessions", nargs=-1)
+def close(place: str, name: str | None, anchors: Path | None, sessions: tuple[str, ...]) -> None:
+    """Close SESSIONS of PLACE for ever: nothing new is answered there. Without any, list those that are open."""
+    from holdfast.ledger import open_ledger
+
+    opened = open_ledger(place, name=name, anchors=anchors, create=False)
+    for session in sessions:
+        opened.end(session)
+    ended = opened.ended()
+    click.echo(
+        f"{len(ended)} closed; open: {', '.join(a.name for a in opened.accounts() if a.name not in ended) or 'none'}"
+    )
+    opened.close()
 
 
 @ledger.command()
