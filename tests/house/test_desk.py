@@ -30,6 +30,9 @@ OUTSIDE = {
         "declared_units": "opening", "open_units": "opening", "Lookup": "public", "with_lookups": "opening",
     },
     "__init__.py": {"Lookup": "public, and offered by name"},
+    "session/set_aside.py": {
+        "Division": "which places are set aside, without looking at rows", "PartSource": "opening", "Source": "opening",
+    },
     "session/session.py": {"Source": "handed to the desk, and not kept"},
     "session/opening.py": {"Span": "where rows are", "Trace": "where rows are"},
     "service/tables.py": {"DeferredSource": "opening", "look": "opening", "marks": "where rows are"},

@@ -30,7 +30,7 @@ def mechanisms_for(totals: Workload, request: Request, moment: Moment, terms: Te
                 "or ask for a histogram"
             )
         allowed = SELECTED
-        covered = terms.rows_per_unit == 1 and moment.table.information < UNCOVERED
+        covered = terms.on_the_meter and moment.table.information < UNCOVERED
         default = ("smoothed",) if terms.target == "population" and covered else ("exponential",)
     else:
         allowed = tuple(m for m in terms.mechanisms if answers(m, totals))

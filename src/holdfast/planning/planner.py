@@ -21,6 +21,7 @@ from holdfast.planning.plan import SELECTED, Alternative, Plan, Recipe
 from holdfast.planning.promise import (
     Promise,
     answered,
+    counts_its_own,
     left_out_promises,
     next_promises,
     refuse_beyond_the_promise,
@@ -171,6 +172,13 @@ def _after_it(best: Plan, moment: Moment, terms: Terms) -> str:
     return f"It tells {times}: after it {several(left)} can be had within {after:.3g}, without it within {before:.3g}."
 
 
+def _told(totals: Workload, recipe: Recipe, promise: Promise, terms: Terms) -> int:
+    """What an answer tells of the units that the meter is about; of those that are set aside none is."""
+    if terms.part == "aside":
+        return 0
+    return recipe_information(totals, recipe, terms.rows, promise.rare) if terms.on_the_meter else UNCOVERED
+
+
 def finish(
     totals: Workload, recipe: Recipe, promise: Promise, terms: Terms, within: float | None = None
 ) -> Plan:
@@ -205,9 +213,7 @@ def finish(
             terms.session.cost(event),
             terms.table.cost(event),
             _queries(totals, terms),
-            recipe_information(totals, recipe, terms.rows, promise.rare)
-            if terms.rows_per_unit == 1
-            else UNCOVERED,
+            _told(totals, recipe, promise, terms),
         ),
         rho=zcdp(event).rho,
         epsilon=pure_epsilon(event),
@@ -309,9 +315,9 @@ def holds(made: Plan, moment: Moment, terms: Terms) -> Precondition:
     if terms.target == "table":
         return Precondition(session_answers=last, currency=currency)
     most = units_of_rho(made.promise.most_rho, terms)
-    if terms.places is None:
+    if not counts_its_own(terms):
         return Precondition(table_answers=last, table_units=most, currency=currency)
-    if terms.places.epochs:
+    if terms.places is not None and terms.places.epochs:
         last = terms.places.epoch_of(first)[1]
     if made.promise.left_out is None:
         return Precondition(session_answers=last, table_units=most, currency=currency)

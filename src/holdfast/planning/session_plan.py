@@ -108,7 +108,7 @@ def _planned(
     told = room.begun
     if (
         terms.target != "population"
-        or terms.rows_per_unit > 1
+        or not terms.on_the_meter
         or terms.session.currency == "pure"
         or terms.rows < 2
         or told >= UNCOVERED

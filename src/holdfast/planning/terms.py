@@ -47,6 +47,8 @@ class Terms:
     """The half-width that the session was opened for, on the scale of a mean of numbers in [0,1]."""
     allow_uncovered: bool = True
     """Whether the owner allows what ends the leave-out theorem while other sessions rest on it."""
+    part: str = "whole"
+    """Which units of the table it is about: all of them ("whole"), those that are set aside ("aside"), the "rest"."""
     places: Places | None = None
     """What was fixed for the leave-out theorem; None where it cannot cover the session's answers."""
     information: int = UNCOVERED
@@ -68,7 +70,14 @@ class Terms:
             promised
             | {"fixed": answers, "places": places, "rows": self.rows, "schema": schema}
             | {"rows_per_unit": self.rows_per_unit}
+            | ({} if self.part == "whole" else {"part": self.part})
         )
+
+    @property
+    def on_the_meter(self) -> bool:
+        """Whether the leave-out theorem is about these rows: they have different owners, and what is told of them is
+        counted."""
+        return self.rows_per_unit == 1 and self.part != "aside"
 
     @property
     def mechanisms(self) -> tuple[str, ...]:

@@ -100,7 +100,8 @@ class AboveThreshold:
         self._lock, self._holder = Lock(), uuid.uuid4().hex
         self._rows = session._terms.rows
         level, count = level_of(threshold, self._rows)
-        fresh = SparseVector(count, sensitivity=1, hits=hits, **settled(terms, session._terms.target))
+        target = session._terms.target if session._terms.on_the_meter else "table"
+        fresh = SparseVector(count, sensitivity=1, hits=hits, **settled(terms, target))
         refuse_undrawable(fresh.allocation.noise, fresh.allocation.question)
         self._tells = self._told_by_a_hit(fresh)
         self._moved = abs(count / self._rows - level)
@@ -201,7 +202,7 @@ class AboveThreshold:
         """
         terms, allocation = self._session._terms, self._vector.allocation
         told = self._session._moment().table.information
-        covered = self._tells is not None and self._rows > 1 and terms.rows_per_unit == 1
+        covered = self._tells is not None and self._rows > 1 and terms.on_the_meter
         if not covered or terms.target != "population" or told >= UNCOVERED:
             return None
         beta = miss(terms.confidence) / 2

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from holdfast.check import printable
-from holdfast.errors import InputError
-from holdfast.ledger import LEDGER_FILE, ChainedLedger, Ledger, SqliteLedger, open_ledger
+from holdfast.errors import InputError, LedgerError
+from holdfast.ledger import LEDGER_FILE, ChainedLedger, Ledger, SqliteLedger, copy_ledger, open_ledger
 
 
 def ledger_of_store(path: Path | None, ledger: Ledger | str | Path | None) -> Ledger:
@@ -42,3 +42,24 @@ def _in_place_of(own: Path, ledger: Ledger) -> Ledger:
         finally:
             standing.close()
     return ledger
+
+
+def copied_beside(standing: Ledger, folder: Path) -> None:
+    """Carry what was charged into the folder of a new store."""
+    ledger = SqliteLedger(folder / LEDGER_FILE)
+    copy_ledger(standing, ledger)
+    ledger.close()
+
+
+def refuse_to_lose_a_ledger(folder: Path, home: Path | None) -> None:
+    """A store that has been asked keeps what it was charged, unless it is this very table's, which is at home there."""
+    if not (folder / LEDGER_FILE).exists() or folder.resolve() == home:
+        return
+    standing = SqliteLedger(folder / LEDGER_FILE)
+    asked = standing.totals().entries
+    standing.close()
+    if asked:
+        raise LedgerError(
+            f"{folder} has answered {asked} questions, and overwriting it would forget what they cost; save "
+            "elsewhere, or remove it yourself"
+        )

@@ -70,5 +70,8 @@ def priced(terms: Terms, event: Event, queries: int, tells: int | None) -> tuple
 
 
 def tells_of(terms: Terms, told: int) -> int:
-    """What a release tells: of rows that belong to people in groups the theorem says nothing."""
-    return told if terms.rows_per_unit == 1 else UNCOVERED
+    """What a release tells of the units that the meter is about, of which none is set aside: of rows that belong to
+    people in groups the theorem says nothing."""
+    if terms.part == "aside":
+        return 0
+    return told if terms.on_the_meter else UNCOVERED

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.check import one_of, printable, probability, refusal, whole
-from holdfast.errors import InputError, LedgerError
+from holdfast.errors import InputError
 from holdfast.ledger import (
     LEDGER_FILE,
     UNCOVERED,
@@ -18,7 +19,6 @@ from holdfast.ledger import (
     Moment,
     SqliteLedger,
     Totals,
-    copy_ledger,
     given_away,
     most_of_all,
 )
@@ -31,9 +31,15 @@ from holdfast.privacy.filter import Filter
 from holdfast.query.calling import fitting
 from holdfast.query.schema import Schema, Text
 from holdfast.query.unit_schema import UnitSchema
-from holdfast.session.ledger_place import ledger_of_store, opened_ledger
+from holdfast.session.ledger_place import (
+    copied_beside,
+    ledger_of_store,
+    opened_ledger,
+    refuse_to_lose_a_ledger,
+)
 from holdfast.session.opening import Opening
 from holdfast.session.session import Session
+from holdfast.session.set_aside import keep_aside, kept_aside, part_of, refuse_by_part
 from holdfast.validity.places import places_from_json
 
 if TYPE_CHECKING:
@@ -48,10 +54,13 @@ class Table:
     """Rows under a schema. `rows` and `schema` are public; nothing else leaves but through a session.
 
     All sessions share one ledger: a file in the folder of a saved store, or memory for the life of this object.
+    Where units were set aside when it was first opened, it is about the rest, and `aside` about these.
     """
 
-    def __init__(self, source: Source, ledger: Ledger, rows_per_unit: int = 1) -> None:
-        self._source, self._ledger = source, ledger
+    def __init__(self, source: Source, ledger: Ledger, rows_per_unit: int = 1, part: str = "rest") -> None:
+        self._whole, self._ledger = source, ledger
+        self._part = "whole" if kept_aside(ledger, source.rows) is None else part
+        self._source = part_of(source, ledger, self._part)
         path = getattr(source, "path", None)
         self._home = None if path is None else Path(path).resolve()
         self._opening: Opening | None = None
@@ -71,6 +80,22 @@ class Table:
         return self._source.schema
 
     @property
+    def aside(self) -> Table:
+        """The units that are set aside, as a table: for releases that the leave-out theorem does not cover.
+
+        Its sessions have the same ledger and limit. What they tell is not counted on the meter, and their intervals for
+        the population follow Theorem 20 (docs/theorems.md, Theorem 61).
+        """
+        if self._part == "whole":
+            raise InputError(
+                "expected a table with units that are set aside, got one without; open the rows with set_aside=0.1 "
+                "before they are asked"
+            )
+        table = Table(self._whole, self._ledger, self.rows_per_unit, "aside")
+        table.allow_uncovered = self.allow_uncovered
+        return table
+
+    @property
     def ledger(self) -> Ledger:
         """What was charged, to whom, and for which answers."""
         return self._ledger
@@ -78,7 +103,8 @@ class Table:
     def _look_up(self, lookups: Mapping[str, Lookup] | None) -> None:
         from holdfast.data.lookup import with_lookups
 
-        self._source, self._lookups = with_lookups(self._source, lookups), lookups
+        self._whole, self._lookups = with_lookups(self._whole, lookups), lookups
+        self._source = part_of(self._whole, self._ledger, self._part)
 
     def close(self) -> None:
         """Let go of the rows and the ledger. Sessions on the table end."""
@@ -166,6 +192,8 @@ class Table:
         if self._opening is not None:
             self._opening.warn()
         name = None if name is None else printable("name", name)
+        planned = within is not None or intervals != "uniform" or share is not None
+        refuse_by_part(self._part, self._ledger, self._whole.rows, name, target, planned)
         standing = next((account for account in self._ledger.accounts() if account.name == name), None)
         if standing is not None:
             promised = json.loads(standing.terms)
@@ -214,6 +242,7 @@ class Table:
             allow_uncovered=self.allow_uncovered,
             fixed=fixed,
             within=within,
+            part=self._part,
         )
         if standing is not None:
             kept = json.loads(standing.terms)["places"]
@@ -314,16 +343,22 @@ class Table:
         from holdfast.data.unit_source import UnitSource
         from holdfast.data.unit_store import save_units
 
+        if self._part == "aside":
+            raise InputError("cannot save units that are set aside alone; save the table that they belong to")
         if not isinstance(path, str | Path):
             raise InputError(f"expected the path of a folder, got {type(path).__name__}")
         folder = Path(printable("path", str(path)))
-        self._refuse_to_lose_a_ledger(folder)
+        refuse_to_lose_a_ledger(folder, self._home)
         memory = self._ledger if isinstance(self._ledger, MemoryLedger) else None
         if memory is not None:
             memory.retire()  # nothing may be charged between the copy and the store's first moment
         try:
-            how: Any = {"overwrite": overwrite, "progress": progress, "beside": self._copy_ledger}
-            bare = getattr(self._source, "base", self._source)  # public tables are not saved with the rows
+            how: Any = {
+                "overwrite": overwrite,
+                "progress": progress,
+                "beside": partial(copied_beside, self._ledger),
+            }
+            bare = getattr(self._whole, "base", self._whole)  # public tables are not saved with the rows
             if isinstance(bare, UnitSource):
                 save_units(bare, folder, **how)
             else:
@@ -338,24 +373,6 @@ class Table:
         if memory is not None:
             self._ledger, self._home, self._opening = saved._ledger, saved._home, None
         return saved
-
-    def _copy_ledger(self, folder: Path) -> None:
-        ledger = SqliteLedger(folder / LEDGER_FILE)
-        copy_ledger(self._ledger, ledger)
-        ledger.close()
-
-    def _refuse_to_lose_a_ledger(self, folder: Path) -> None:
-        """A store that has been asked keeps what it was charged, unless it is this very table's."""
-        if not (folder / LEDGER_FILE).exists() or folder.resolve() == self._home:
-            return
-        standing = SqliteLedger(folder / LEDGER_FILE)
-        asked = standing.totals().entries
-        standing.close()
-        if asked:
-            raise LedgerError(
-                f"{folder} has answered {asked} questions, and overwriting it would forget what they cost; save "
-                "elsewhere, or remove it yourself"
-            )
 
     def _table_budget(self) -> Budget:
         cap = self._ledger.limit()
@@ -383,6 +400,7 @@ def open(
     table: str | Mapping[str, str] | None = None,
     lookups: Mapping[str, Lookup] | None = None,
     allow_uncovered: bool = False,
+    set_aside: float | None = None,
 ) -> Table:
     """Open rows as a table.
 
@@ -403,8 +421,14 @@ def open(
     (`carriers.name`) are then columns of the rows, at no cost (docs/lookups.md). They are given at each opening.
     `allow_uncovered=True` allows releases that end the leave-out theorem (Laplace answers, plain quantile scores,
     older weights) also while other sessions for the population are open, whose later intervals they widen.
+    `set_aside=0.1` sets a tenth of the units aside for such releases, when the table is first opened and for good:
+    chosen by a key that the ledger keeps, whatever they hold. `table.rows` and all answers are then about the rest, and
+    `table.aside` about these units. The rows must come in the same order at every opening.
     """
     opened = _opened_table(data, schema, unit, rows_per_unit, order, ledger, in_memory, table)
+    if set_aside is not None:
+        keep_aside(opened._ledger, opened._whole.rows, set_aside)
+        opened._part = "rest"
     if not isinstance(allow_uncovered, bool):
         raise refusal("True or False", "allow_uncovered", allow_uncovered)
     opened.allow_uncovered = allow_uncovered

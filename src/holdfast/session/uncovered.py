@@ -13,6 +13,11 @@ def refuse_to_end(charge: Charge, moment: Moment, ledger: Ledger, name: str, ter
     """BudgetError for a charge of session `name` that no theorem bounds, while another share on the table is open."""
     if charge.information < UNCOVERED or moment.table.information >= UNCOVERED or terms.allow_uncovered:
         return
+    if terms.part == "rest":
+        raise BudgetError(
+            "expected a release that the leave-out theorem covers, got one that would end it on this table; ask it of "
+            "the units that are set aside for such releases: table.aside.session(...)"
+        )
     away = ledger.ended() | {name}
     if any(account.name not in away and _is_open(account, ledger) for account in ledger.accounts()):
         raise BudgetError(
