@@ -86,6 +86,18 @@ PAGES = {
     "docs/leave-out.md": Page(1, ("n =    10,000, k =   100: 0.0537",)),
     "docs/local.md": Page(3, ("epsilon 0.2007", "50 items together", "is missing")),
     "docs/lookups.md": Page(2, ("carriers.name", "American", "covers the table")),
+    "docs/sql.md": Page(
+        6,
+        (
+            "year(visit)",
+            "young",
+            "2024-10-01",
+            "did you mean cost",
+            "greatest(cost, 0.1)",
+            "floor(cost / 10)",
+            "['visits']",
+        ),
+    ),
     "docs/start.md": Page(3, ("100 answers, each within", "looks left"), inside=in_a_folder),
     "docs/statistics.md": Page(7, ("intercept: ", "share(smoker)", "correlation(visits, cost)", "True")),
     "docs/stream.md": Page(4, holds=counts_its_visits),

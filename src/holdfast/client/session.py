@@ -193,7 +193,9 @@ class RemoteSession(RemoteQuestions[Answer]):
 
     def put(self, asked: Read) -> list[Answer]:
         answers = answers_of(self._ask(asked.question))
-        return answers if asked.arrangement is None else AnswerTable(answers, asked.arrangement.names)
+        if (how := asked.arrangement) is None:
+            return answers
+        return AnswerTable(answers, how.names, how.shown)
 
     def _ask(self, question: Question | None, key: str | None = None) -> dict[str, Any]:
         """Put a charged question; the reply's parts."""

@@ -149,7 +149,7 @@ class _Flattener:
     ) -> list[Piece]:
         """The outer SELECT over the inner table."""
         aliases = {after.word for piece, after in pairwise(head) if piece.sign == "as"}
-        found = [*self._named(head, view, name, frozenset()), start, view.table]
+        found = [*self._named(head, view, name, frozenset(aliases)), start, view.table]
         stop = _place(tail, _AFTER - {"where"})
         stop = len(tail) if stop is None else stop
         condition, after = list(tail[1:stop]) if tail and tail[0].sign == "where" else [], list(tail[stop:])
@@ -166,16 +166,18 @@ class _Flattener:
     def _named(self, pieces: Sequence[Piece], view: _View, name: str, aliases: frozenset[str]) -> list[Piece]:
         """Pieces with the names of the subquery's columns replaced by what they are."""
         found: list[Piece] = []
-        place, grouping = 0, False
+        place, clause = 0, ""
         while place < len(pieces):
             piece = pieces[place]
-            grouping = piece.sign == "group by" if piece.sign in _AFTER else grouping
+            clause = piece.sign if piece.sign in _AFTER else clause
             following = pieces[place + 1].sign if place + 1 < len(pieces) else ""
             if name and piece.quote != "'" and piece.word == name and following == ".":
                 place += 2
                 continue
             own = _is_name(piece) and following != "(" and not (found and found[-1].sign == "as")
-            hidden = piece.word in aliases and (not grouping or piece.word not in view.columns)
+            ended = [before.sign for before in found[-2:]] in (["low", "("], ["high", "("])
+            arranged = clause != "" and (clause != "group by" or piece.word not in view.columns)
+            hidden = piece.word in aliases and (ended or arranged)  # what was selected under this name
             if own and not hidden and piece.word in view.columns:
                 meant = view.columns[piece.word]
                 if len(meant) == 1:

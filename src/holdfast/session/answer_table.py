@@ -19,11 +19,27 @@ if TYPE_CHECKING:
 
 
 class AnswerTable(list[Answer]):
-    """A list of answers about the same groups. `names` are their columns' names, which a SELECT may choose with AS."""
+    """A list of answers about the same groups. `names` are their columns' names, which a SELECT may choose with AS;
+    `shown` are all columns of the SELECT in its order, as in an `Arrangement`."""
 
-    def __init__(self, answers: Iterable[Answer], names: tuple[str, ...]) -> None:
+    def __init__(
+        self, answers: Iterable[Answer], names: tuple[str, ...], shown: tuple[tuple[str, int], ...] = ()
+    ) -> None:
         super().__init__(answers)
         self.names = names
+        self.shown = shown
+
+    def to_rows(self) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """The names of the columns as the SELECT has them, and the rows: one, or one for each group."""
+        columns: list[list[Any]] = []
+        for _, place in self.shown:
+            part, index = divmod(place, len(self))
+            if place < 0:
+                keys = self[0].keys or [(label,) for label in self[0].labels or ()]
+                columns.append([key[-1 - place] for key in keys])
+            else:
+                columns.append(self[index].to_dict()[("value", "low", "high")[part]])
+        return [name for name, _ in self.shown], list(zip(*columns, strict=True))
 
     def to_dict(self) -> dict[str, list[object]]:
         """Columns by name: `group` (with groups), then for each answer its name, `low_` and `high_` before it."""
@@ -67,7 +83,7 @@ def arranged(answers: list[Answer], arrangement: Arrangement | None) -> list[Ans
         columns = [list(getattr(each, part)) for part in ("value", "low", "high") for each in answers]
         places = arrangement.places(columns, answers[0].keys)
         answers = [_picked(answer, places) for answer in answers]
-    return AnswerTable(answers, arrangement.names)
+    return AnswerTable(answers, arrangement.names, arrangement.shown)
 
 
 def _picked(answer: Answer, places: list[int]) -> Answer:

@@ -1,0 +1,128 @@
+"""A dialect of SQLAlchemy over `holdfast.dbapi`: what pandas.read_sql, `%sql` and BI tools connect through.
+
+create_engine("holdfast://TOKEN@gateway.example.org/people?rho=0.01")
+create_engine("holdfast://", creator=lambda: dbapi.connect(session))
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from sqlalchemy import types
+from sqlalchemy.dialects import registry
+from sqlalchemy.engine import URL, default
+from sqlalchemy.sql.compiler import SQLCompiler
+
+import holdfast.dbapi
+
+_TYPES: dict[str, Any] = {
+    "integer": types.BigInteger,
+    "real": types.Float,
+    "category": types.String,
+    "text": types.String,
+    "boolean": types.Boolean,
+    "date": types.Date,
+}
+_NUMBERS = ("within", "rho", "epsilon")
+
+
+class HoldfastCompiler(SQLCompiler):
+    """Columns without their table, since there is one."""
+
+    def visit_column(self, column: Any, *arguments: Any, **options: Any) -> str:
+        """The name of a column."""
+        options["include_table"] = False
+        return str(super().visit_column(column, *arguments, **options))
+
+
+class HoldfastDialect(default.DefaultDialect):
+    """One table, SELECT only. Reflection is of what is declared, and free."""
+
+    name = "holdfast"
+    driver = "dbapi"
+    default_paramstyle = "qmark"
+    statement_compiler = HoldfastCompiler
+    supports_statement_cache = True
+    supports_native_boolean = True
+    supports_alter = False
+    supports_default_values = False
+    postfetch_lastrowid = False
+    max_identifier_length = 200
+
+    @classmethod
+    def import_dbapi(cls) -> ModuleType:
+        """The module of PEP 249 behind it."""
+        return holdfast.dbapi
+
+    def create_connect_args(self, url: URL) -> tuple[list[Any], dict[str, Any]]:
+        """holdfast://TOKEN@host:port/table?scheme=https&rho=0.01"""
+        options: dict[str, Any] = dict(url.query)
+        scheme = options.pop("scheme", "https")
+        options = {name: float(value) if name in _NUMBERS else value for name, value in options.items()}
+        place = f"{scheme}://{url.host or 'localhost'}{f':{url.port}' if url.port else ''}"
+        return [place, url.username], {"table": url.database or None, **options}
+
+    def get_schema_names(self, connection: Any, **options: Any) -> list[str]:
+        """There is one."""
+        return ["main"]
+
+    def get_table_names(self, connection: Any, schema: str | None = None, **options: Any) -> list[str]:
+        """The one table."""
+        return [self._behind(connection).table]
+
+    def get_view_names(self, connection: Any, schema: str | None = None, **options: Any) -> list[str]:
+        """None."""
+        return []
+
+    def has_table(self, connection: Any, table_name: str, schema: str | None = None, **options: Any) -> bool:
+        """Whether it is the one."""
+        return table_name in self.get_table_names(connection)
+
+    def get_columns(
+        self, connection: Any, table_name: str, schema: str | None = None, **options: Any
+    ) -> list[Any]:
+        """The declared columns."""
+        declared = self._behind(connection).session.schema
+        return [
+            {"name": name, "type": _TYPES.get(kind.kind, types.String)(), "nullable": True, "default": None}
+            for name, kind in declared.items()
+        ]
+
+    def get_pk_constraint(
+        self, connection: Any, table_name: str, schema: str | None = None, **options: Any
+    ) -> Any:
+        """None."""
+        return {"constrained_columns": [], "name": None}
+
+    def get_foreign_keys(
+        self, connection: Any, table_name: str, schema: str | None = None, **options: Any
+    ) -> list[Any]:
+        """None."""
+        return []
+
+    def get_indexes(
+        self, connection: Any, table_name: str, schema: str | None = None, **options: Any
+    ) -> list[Any]:
+        """None."""
+        return []
+
+    def do_rollback(self, dbapi_connection: Any) -> None:
+        """Nothing is written."""
+
+    def _get_server_version_info(self, connection: Any) -> tuple[int, ...]:
+        return (1,)
+
+    def _get_default_schema_name(self, connection: Any) -> str:
+        return "main"
+
+    def _check_unicode_returns(self, connection: Any) -> bool:
+        return True
+
+    def _behind(self, connection: Any) -> holdfast.dbapi.Connection:
+        """Our connection under SQLAlchemy's."""
+        found: holdfast.dbapi.Connection = connection.connection.dbapi_connection
+        return found
+
+
+registry.register("holdfast", __name__, "HoldfastDialect")
