@@ -249,3 +249,24 @@ def test_the_dialect_says_what_it_is() -> None:
         sqlalchemy.make_url("holdfast://tok@host:81/people?within=5&table_note=x")
     )
     assert made == (["https://host:81", "tok"], {"table": "people", "within": 5.0, "table_note": "x"})
+
+
+def test_what_others_call_by_name_is_there(connection: dbapi.Connection) -> None:
+    """Methods that PEP 249 and SQLAlchemy name, and nobody here calls."""
+    cursor = connection.cursor()
+    assert cursor.setinputsizes([3]) is None
+    assert cursor.setoutputsize(3) is None
+    assert dbapi.TimeFromTicks(0).microsecond == 0
+    assert dbapi.BINARY != "text" and dbapi.ROWID != "number" and dbapi.Binary(b"x") == b"x"
+    dialect = sqlalchemy_dialect.HoldfastDialect()
+    assert dialect.get_schema_names(None) == ["main"] == [dialect._get_default_schema_name(None)]
+    assert (
+        dialect.get_view_names(None)
+        == dialect.get_foreign_keys(None, "t")
+        == dialect.get_indexes(None, "t")
+        == []
+    )
+    assert dialect.get_pk_constraint(None, "t")["constrained_columns"] == []
+    assert dialect._get_server_version_info(None) == (1,)
+    assert dialect.do_rollback(None) is None
+    assert not dialect.supports_alter

@@ -116,9 +116,6 @@ class HoldfastDialect(default.DefaultDialect):
     def _get_default_schema_name(self, connection: Any) -> str:
         return "main"
 
-    def _check_unicode_returns(self, connection: Any) -> bool:
-        return True
-
     def _behind(self, connection: Any) -> holdfast.dbapi.Connection:
         """Our connection under SQLAlchemy's."""
         found: holdfast.dbapi.Connection = connection.connection.dbapi_connection
