@@ -270,3 +270,4 @@ def test_what_others_call_by_name_is_there(connection: dbapi.Connection) -> None
     assert dialect._get_server_version_info(None) == (1,)
     assert dialect.do_rollback(None) is None
     assert not dialect.supports_alter
+    assert callable(dialect.get_columns)
