@@ -66,7 +66,7 @@ def main() -> None:
     lines = [
         "# Statistics of several sums",
         "",
-        f"`python evidence/derived.py`: {SESSIONS} sessions of one question at rho 0.05 on {ROWS:,} fresh rows each, at "
+        f"`python evidence/derived.py`: {SESSIONS} sessions of one question at rho 0.05 on {ROWS:,} rows each, at "
         f"a confidence of {CONFIDENCE:g}: at most {SESSIONS * (1 - CONFIDENCE):.0f} misses are allowed on average. "
         "Widths are medians. The population's value is that of four million rows.",
         "",
