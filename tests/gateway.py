@@ -62,7 +62,7 @@ class Running:
 
     def register_board(self, key: str, kind: str = "leaderboard", **terms: Any) -> None:
         """A leaderboard or a holdout over `labels(key)`."""
-        from holdfast.service.api import NewBoard
+        from holdfast.service.bodies import NewBoard
 
         np.save(self.settings.roots[0] / f"{key}.npy", labels(key))
         wanted = NewBoard(id=key, labels=f"{key}.npy", **{"queries": 100, "within": 0.2} | terms)

@@ -15,6 +15,8 @@ from holdfast.errors import HoldfastError
 from holdfast.holdout.board_command import board
 from holdfast.holdout.command import demo_leaderboard, holdout
 from holdfast.ledger.command import ledger
+from holdfast.service.backup import backup, restore
+from holdfast.service.operator import gateway
 from holdfast.service.serve import serve
 
 if TYPE_CHECKING:
@@ -297,6 +299,9 @@ main.add_command(holdout)
 main.add_command(board)
 main.add_command(ledger)
 main.add_command(serve)
+main.add_command(gateway)
+main.add_command(backup)
+main.add_command(restore)
 demo.add_command(demo_leaderboard)
 
 

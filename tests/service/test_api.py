@@ -118,3 +118,26 @@ def test_a_key_that_is_not_printable_is_refused(here: Site) -> None:
     for key in (b"a\x7fb", b"\xa0", b"a\0b", b""):
         assert _send(here, "sql", GOOD["sql"][2], key).status_code == 422, key
     assert here.totals() == before
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "text"),
+    [
+        ("POST", "/people", '{"name": "eve", "name": "dan"}'),
+        ("POST", "/people", '{"name": "eve", "scope": "analyst", "scope": "owner"}'),
+        ("PUT", "/datasets/people/budget", '{"epsilon": 1, "delta": 1e-6, "epsilon": 99}'),
+        ("POST", "/leaderboards/twice/submissions", '{"predictions": [0], "predictions": [1]}'),
+        ("POST", "/people", '{"name": "nul\\u0000"}'),
+        ("POST", "/people", '{"name": "bell\\u0007"}'),
+        ("POST", "/people", '{"name": "right-to-left \\u202e"}'),
+    ],
+)
+def test_a_name_twice_or_unreadable_is_refused_and_nothing_happens(method: str, path: str, text: str) -> None:
+    with site({"people": people(1_000)}) as here:
+        here.started.register_board("twice")
+        before = len(list(here.started.gateway.catalog.deeds.all()))
+        sent = {"Authorization": f"Bearer {here.started.owner}", "Content-Type": "application/json"}
+        reply = here.client.request(method, f"/v1{path}", content=text, headers=sent)
+        assert (reply.status_code, reply.json()["code"]) == (422, "invalid"), reply.text
+        assert reply.headers["content-type"] == "application/problem+json"
+        assert len(list(here.started.gateway.catalog.deeds.all())) == before

@@ -56,6 +56,7 @@ BODIES = {
     "without end": (json.dumps(QUESTION | {"rho": float("inf")}), 422),
     "half a letter": ('{"kind": "fraction", "where": "\\ud800", "rho": 1e-5}', 422),
     "bytes": (b"\xff\xfe", 422),
+    "a name twice": ('{"kind": "fraction", "where": "age > 1", "rho": 1e-5, "rho": 0.1}', 422),
     "deep": ("[" * 10_000, 422),
     "good": (json.dumps(QUESTION), 200),
 }

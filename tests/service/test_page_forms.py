@@ -139,6 +139,8 @@ def _token(here: Running, role: str) -> str:
     return here.gateway.issue(names["owner"], somebody.id, "a visit", None)
 
 
+FOR_GOOD = ("/withdraw", "/disable", "/retire")
+"""Forms after which others of the same site have nothing to be sent to; tests/service/test_deeds.py presses them."""
 _numbers = itertools.count()
 
 
@@ -264,7 +266,8 @@ def test_every_form_takes_what_it_shows(
     browser: Browser, here: Running, walks: dict[str, Walk], role: str
 ) -> None:
     """No form refuses its own defaults: only what is required and empty is filled in."""
-    assert refused(browser, here, role, walks[role].forms) == []
+    forms = [form for form in walks[role].forms if not form.action.endswith(FOR_GOOD)]
+    assert refused(browser, here, role, forms) == []
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -54,6 +54,9 @@ ROUTES = {
         "/datasets/people/analysts/nobody", OWNER, {"rho": 1}
     ),
     "DELETE /v1/datasets/{dataset}/analysts/{person}": Entry("/datasets/people/analysts/nobody", OWNER),
+    "DELETE /v1/datasets/{dataset}/members/{person}": Entry("/datasets/people/members/nobody", OWNER),
+    "DELETE /v1/datasets/{dataset}": Entry("/datasets/unknown", OWNER),
+    "PUT /v1/datasets/{dataset}/budget": Entry("/datasets/people/budget", OWNER, {"rho": 1e9}),
     "POST /v1/datasets/{dataset}/estimate": Entry("/datasets/people/estimate", ASKERS, QUESTION, table=True),
     "POST /v1/datasets/{dataset}/ask": Entry("/datasets/people/ask", ASKERS, QUESTION, table=True),
     "GET /v1/datasets/{dataset}/answers": Entry("/datasets/people/answers", ASKERS, table=True),
@@ -64,14 +67,19 @@ ROUTES = {
     "POST /v1/people": Entry("/people", OWNER, {"name": " "}),
     "GET /v1/people/{person}/tokens": Entry("/people/somebody/tokens", OWNER),
     "POST /v1/people/{person}/tokens": Entry("/people/somebody/tokens", OWNER, {}),
+    "DELETE /v1/people/{person}/tokens": Entry("/people/somebody/tokens", OWNER),
+    "DELETE /v1/people/{person}": Entry("/people/somebody", OWNER),
+    "GET /v1/deeds": Entry("/deeds", READERS),
     "DELETE /v1/tokens/{token}": Entry("/tokens/000000000000", OWNER),
     "GET /v1/leaderboards": Entry("/leaderboards", EVERYBODY),
     "POST /v1/leaderboards": Entry("/leaderboards", OWNER, {"id": "x", "labels": "nowhere", "queries": 1}),
     "GET /v1/leaderboards/{board}": Entry("/leaderboards/digits", EVERYBODY),
+    "DELETE /v1/leaderboards/{board}": Entry("/leaderboards/unknown", OWNER),
     "POST /v1/leaderboards/{board}/submissions": Entry("/leaderboards/digits/submissions", ASKERS, GUESS),
     "GET /v1/holdouts": Entry("/holdouts", EVERYBODY),
     "POST /v1/holdouts": Entry("/holdouts", OWNER, {"id": "x", "labels": "nowhere", "queries": 1}),
     "GET /v1/holdouts/{board}": Entry("/holdouts/held", EVERYBODY),
+    "DELETE /v1/holdouts/{board}": Entry("/holdouts/unknown", OWNER),
     "POST /v1/holdouts/{board}/scores": Entry("/holdouts/held/scores", ASKERS, GUESS),
     "GET /v1/metrics": Entry("/metrics", OWNER),
 }
@@ -260,7 +268,7 @@ def test_no_other_page_is_shown_to_nobody(here: Site) -> None:
     for route in pages:
         for method in sorted(route.methods or ()) if route.path not in OPEN_PAGES else ():
             reply = here.client.request(
-                method, route.path.format(key="people", token="x"), follow_redirects=False
+                method, route.path.format(key="people", token="x", person="x"), follow_redirects=False
             )
             assert reply.status_code in (303, 401, 403), f"{method} {route.path}"
     assert pages and here.client.get("/sign-in").status_code == 200, "the control"

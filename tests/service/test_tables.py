@@ -44,7 +44,7 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
 
 def _registered(pair: Pair, bodies: list[dict[str, Any]]) -> dict[str, Any]:
     """Register all of them at once, each with a budget of its own, by two owners; the one that came through."""
-    owners = [pair.started.owner, pair.started.somebody(f"owner {bodies[0]['id']}", scope="owner")]
+    owners = [pair.started.owner, pair.started.somebody(f"owner {bodies[0]['id']}", {}, scope="owner")]
     asked = [body | {"budget": {"rho": 1.0 + number}} for number, body in enumerate(bodies)]
     ledgers = _ledgers(pair)
     replies = pair.at_once(
@@ -171,7 +171,9 @@ def test_marks_that_are_looked_at_and_not_kept_are_caught(
 ) -> None:
     """The broken twin: the rows are compared before the transaction, and not in it."""
     real = Catalog.add_dataset
-    monkeypatch.setattr(Catalog, "add_dataset", lambda self, key, record, marks: real(self, key, record, ()))
+    monkeypatch.setattr(
+        Catalog, "add_dataset", lambda self, key, record, marks, by: real(self, key, record, (), by=by)
+    )
     assert both_at_once(here, monkeypatch) == ["registered", "registered"]
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sqlite3
 from collections import deque
 from pathlib import Path
 from typing import Any
+
+from holdfast.errors import LedgerError
 
 _BUSY_SECONDS = 60.0
 
@@ -13,7 +17,22 @@ _BUSY_SECONDS = 60.0
 def connect(path: Path, seconds: float = _BUSY_SECONDS) -> sqlite3.Connection:
     """A connection that waits its turn for so long, begins no transaction by itself, and may go from thread to
     thread."""
+    with contextlib.suppress(OSError):  # SQLite says what is wrong. A file of its own is its user's alone.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     return sqlite3.connect(path, timeout=seconds, isolation_level=None, check_same_thread=False)
+
+
+def copy_database(path: Path, place: Path) -> None:
+    """Copy a database as it stands at one moment, whoever writes to it meanwhile."""
+    source, target = connect(path), connect(place)
+    try:
+        source.backup(target)
+        target.execute("PRAGMA journal_mode=DELETE")  # one file, whole
+    except sqlite3.Error as error:
+        raise LedgerError(f"{path.name} cannot be copied: {error}; see to the file") from None
+    finally:
+        source.close()
+        target.close()
 
 
 class Readers:

@@ -2,157 +2,43 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Depends, FastAPI, Header, Path, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from fastapi.security import HTTPBearer
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 
 from holdfast.errors import InputError
-from holdfast.planning.question_parts import Amount, Chance, Many
-from holdfast.planning.question_parts import Name as Column
-from holdfast.query.schema import Schema
 from holdfast.service.answering import brief
 from holdfast.service.boards import Board, Scored
+from holdfast.service.bodies import (
+    BYTES_A_ROW,
+    Budget,
+    Id,
+    Key,
+    NewBoard,
+    NewDataset,
+    NewPerson,
+    NewToken,
+    Predictions,
+    Scoring,
+    Share,
+)
 from holdfast.service.catalog import Person, Token
-from holdfast.service.fast_route import ID, FastRoute, Sent, asker_of, body_of, looked_up
+from holdfast.service.fast_route import (
+    FastRoute,
+    OnceRoute,
+    Sent,
+    asker_of,
+    body_of,
+    looked_up,
+    read_json,
+)
 from holdfast.service.gateway import Gateway
 from holdfast.service.problem import CODES, Problem
-from holdfast.service.tables import Dataset
-
-
-def _printable(text: str) -> str:
-    if not text.isprintable():
-        raise PydanticCustomError("printable", "expected printable characters only; leave the others out")
-    return text
-
-
-Printable = AfterValidator(_printable)
-Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S"), Printable]
-"""What a caller calls something: people read it, and every database must be able to keep it."""
-Id = Annotated[str, Path(pattern=ID)]
-NewId = Annotated[str, Field(pattern=ID)]
-Key = Annotated[
-    Annotated[str, Printable] | None, Header(alias="Idempotency-Key", min_length=1, max_length=200)
-]
-ShortName = Annotated[str, Field(min_length=1, max_length=100), Printable]
-
-BYTES_A_ROW = 256
-"""More than any number takes, and any text that a prediction may be."""
-
-
-class Body(BaseModel):
-    """A request's body: nothing beyond what is declared."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class Budget(Body):
-    """epsilon (pure), epsilon and delta, or rho."""
-
-    epsilon: Amount | None = None
-    delta: Chance | None = None
-    rho: Amount | None = None
-
-    def given(self) -> dict[str, Any]:
-        """The amounts that were given."""
-        return self.model_dump(exclude_none=True)
-
-
-class Share(Budget):
-    """An analyst's part of a table: a budget, and perhaps how many of the table's answers they may use up."""
-
-    queries: Annotated[int, Field(ge=1)] | None = None
-
-
-class NewDataset(Body):
-    """A table: where it is (below the gateway's data folders, or postgresql://), its columns, its cap."""
-
-    id: NewId
-    name: Name | None = None
-    path: Annotated[str, Field(min_length=1, max_length=1000)]
-    relation: Name | None = None
-    columns: dict[str, Any] | None = Field(
-        default=None, alias="schema", description="the declared columns; a saved store has its own"
-    )
-    rows_per_unit: Many = 1
-    budget: Budget
-    confidence: Chance = 0.95
-    queries: Many | None = None
-    target: Annotated[str, Field(pattern="^(population|table)$")] = "population"
-    allow_uncovered: bool = False
-
-    def register(self, guard: Gateway, asker: Person) -> Dataset:
-        """Take the table in."""
-        return guard.register(
-            asker, self.id, self.path, None if self.columns is None else Schema.from_json(self.columns),
-            relation=self.relation, rows_per_unit=self.rows_per_unit, name=self.name or self.id,
-            budget=self.budget.given(), confidence=self.confidence, queries=self.queries, target=self.target,
-            allow_uncovered=self.allow_uncovered,
-        )  # fmt: skip
-
-
-class NewPerson(Body):
-    """Somebody: an owner, an analyst, an auditor, or a machine that reads the metrics and nothing else; with a team,
-    which holds the looks at boards."""
-
-    name: ShortName
-    scope: Annotated[str, Field(pattern="^(owner|analyst|auditor|metrics)$")] = "analyst"
-    team: ShortName | None = None
-
-
-class NewToken(Body):
-    """A token, which ends after so many days."""
-
-    label: Annotated[str, Field(max_length=100), Printable] = ""
-    days: Annotated[float, Field(gt=0, le=36_500)] | None = None
-
-
-class NewBoard(Body):
-    """Labels (a file below the gateway's data folders) and the terms of a leaderboard or a holdout."""
-
-    id: NewId
-    name: Name | None = None
-    labels: Annotated[str, Field(min_length=1, max_length=1000)]
-    column: Column | None = None
-    metric: Annotated[str, Field(max_length=40)] = "accuracy"
-    queries: Many
-    per_team: Many | None = None
-    within: Chance | None = None
-    confidence: Chance = 0.95
-    mode: Annotated[str, Field(max_length=40)] | None = None
-    private: bool = Field(
-        default=True,
-        description="false allows a mode that is not private: labels can be worked out from its answers, one a look",
-    )
-
-    def board(self, kind: str) -> Board:
-        """The declaration."""
-        parts = self.model_dump() | {"kind": kind, "rows": 0, "name": self.name or self.id}
-        return Board(**parts)
-
-
-class Predictions(Body):
-    """One prediction for each row of the labels, in their order."""
-
-    predictions: Annotated[list[float | Annotated[str, Field(max_length=200)]], Field(min_length=1)]
-
-
-class Scoring(Predictions):
-    """Predictions for a holdout; `train_score` asks only whether that score is fine, `against` by how much they exceed
-    other predictions."""
-
-    train_score: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    metric: Annotated[str, Field(max_length=40)] | None = None
-    guess: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    against: Annotated[list[float | Annotated[str, Field(max_length=200)]], Field(min_length=1)] | None = None
-    expect: Chance | None = None
-
 
 Told = TypeVar("Told", bound=Predictions)
 
@@ -174,7 +60,7 @@ async def _body(request: Request, board: Board) -> bytes:
 def _read(text: bytes, model: type[Told]) -> Told:
     """Predictions from their JSON. The list is looked at by `as_array`, which is quick."""
     try:
-        body = json.loads(text)
+        body = read_json(text)
     except (ValueError, RecursionError):
         raise Problem("invalid", "body: expected JSON") from None
     if not isinstance(body, dict) or not isinstance(body.get("predictions"), list):
@@ -202,7 +88,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": ProblemBody, "description": "refused"}
     for status in sorted({status for status, _ in CODES.values()})
 }
-router = APIRouter(prefix="/v1", responses=_REFUSALS)
+router = APIRouter(prefix="/v1", responses=_REFUSALS, route_class=OnceRoute)
 
 
 async def gateway_of(request: Request) -> Gateway:
@@ -314,6 +200,18 @@ def end(guard: Guard, asker: Asker, dataset: Id, person: Id) -> dict[str, Any]:
     return {"closed": True}
 
 
+@router.delete("/datasets/{dataset}/members/{person}", status_code=204)
+def withdraw(guard: Guard, asker: Asker, dataset: Id, person: Id) -> None:
+    """Let somebody ask a table no more, for good (owner)."""
+    guard.withdraw(asker, dataset, person)
+
+
+@router.delete("/datasets/{dataset}", status_code=204)
+def retire(guard: Guard, asker: Asker, dataset: Id) -> None:
+    """Have a table answer nothing any more (owner); its ledger stays, and its rows cannot be registered again."""
+    guard.retire(asker, dataset)
+
+
 @router.get("/datasets/{dataset}/answers")
 def answers(guard: Guard, asker: Asker, dataset: Id) -> Response:
     """Every answer that you were given."""
@@ -324,6 +222,12 @@ def answers(guard: Guard, asker: Asker, dataset: Id) -> Response:
 def budget(guard: Guard, asker: Asker, dataset: Id) -> dict[str, Any]:
     """What you have spent and have left, and the table as a whole."""
     return guard.budget(asker, dataset)
+
+
+@router.put("/datasets/{dataset}/budget")
+def set_cap(guard: Guard, asker: Asker, dataset: Id, body: Budget) -> dict[str, Any]:
+    """Raise or lower a table's cap (owner); not below what was charged."""
+    return guard.set_cap(asker, dataset, body.given()).public()
 
 
 @router.get("/datasets/{dataset}/meter")
@@ -369,6 +273,24 @@ def issue(guard: Guard, asker: Asker, person: Id, body: NewToken) -> dict[str, s
     return {"token": guard.issue(asker, person, body.label, body.days)}
 
 
+@router.delete("/people/{person}/tokens", status_code=204)
+def end_tokens(guard: Guard, asker: Asker, person: Id) -> None:
+    """End all tokens of somebody, at once (owner, or your own)."""
+    guard.end_tokens(asker, person)
+
+
+@router.delete("/people/{person}", status_code=204)
+def disable(guard: Guard, asker: Asker, person: Id) -> None:
+    """End all tokens of somebody, and have them never sign in again (owner)."""
+    guard.disable(asker, person)
+
+
+@router.get("/deeds", response_class=Lines)
+def deeds(guard: Guard, asker: Asker) -> Lines:
+    """Every change to people, tokens, tables and boards as NDJSON, chained like a ledger (owner, auditor)."""
+    return Lines(f"{line}\n" for line in guard.deeds(asker))
+
+
 @router.delete("/tokens/{token}", status_code=204)
 def revoke(guard: Guard, asker: Asker, token: Id) -> None:
     """End a token, at once (owner, or your own)."""
@@ -391,6 +313,12 @@ def add_leaderboard(guard: Guard, asker: Asker, body: NewBoard) -> dict[str, Any
 def leaderboard(guard: Guard, asker: Asker, board: Id) -> dict[str, Any]:
     """A leaderboard, its standings, and the submissions that your team has left."""
     return guard.leaderboard(asker, board)
+
+
+@router.delete("/leaderboards/{board}", status_code=204)
+def retire_leaderboard(guard: Guard, asker: Asker, board: Id) -> None:
+    """Have a leaderboard take nothing any more (owner)."""
+    guard.retire_board(asker, board, "leaderboard")
 
 
 @router.post("/leaderboards/{board}/submissions", openapi_extra=_large(Predictions))
@@ -421,6 +349,12 @@ def add_holdout(guard: Guard, asker: Asker, body: NewBoard) -> dict[str, Any]:
 def holdout(guard: Guard, asker: Asker, board: Id) -> dict[str, Any]:
     """A holdout and the looks that are left."""
     return guard.holdout(asker, board)
+
+
+@router.delete("/holdouts/{board}", status_code=204)
+def retire_holdout(guard: Guard, asker: Asker, board: Id) -> None:
+    """Have a holdout take nothing any more (owner)."""
+    guard.retire_board(asker, board, "holdout")
 
 
 @router.post("/holdouts/{board}/scores", openapi_extra=_large(Scoring))

@@ -19,11 +19,11 @@ def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def issue(catalog: Catalog, person: str, *, label: str = "", days: float | None = None) -> str:
+def issue(catalog: Catalog, person: str, *, label: str = "", days: float | None = None, by: str = "") -> str:
     """A new token for a person, told once; it ends after so many days."""
     key, secret, now = secrets.token_hex(6), secrets.token_hex(32), time.time()
     expires = None if days is None else now + days * 86_400
-    catalog.add_token(Token(key, person, digest(secret), label[:100], now, expires, None))
+    catalog.add_token(Token(key, person, digest(secret), label[:100], now, expires, None), by=by)
     return f"hf_{key}_{secret}"
 
 

@@ -86,7 +86,7 @@ class Boards:
         self._folder, self._settings = settings.folder / "boards", settings
         self._opened: dict[str, tuple[Board, Leaderboard | ReusableHoldout]] = {}
 
-    def register(self, wanted: Board, place: str) -> Board:
+    def register(self, wanted: Board, place: str, by: str = "") -> Board:
         """Take labels in from a place, fix the terms, and remember the declaration.
 
         Only an owner who says private=False gets a mode that is not private; where the plan is private even so,
@@ -103,7 +103,7 @@ class Boards:
         board = replace(wanted, labels=kept.name, column=None, rows=len(labels))
         try:
             board, opened = self._open(board)
-            self._catalog.add_board(board.id, board.record())
+            self._catalog.add_board(board.id, board.record(), by=by)
         except HoldfastError:
             kept.unlink()
             raise
@@ -113,13 +113,20 @@ class Boards:
 
     def all(self, kind: str) -> list[Board]:
         """Every board of a kind."""
-        boards = (Board(id=key, **record) for key, record in self._catalog.boards())
-        return [board for board in boards if board.kind == kind]
+        boards, retired = self._catalog.boards(), self._catalog.retired("board")
+        return [
+            Board(id=key, **record) for key, record in boards if record["kind"] == kind and key not in retired
+        ]
+
+    def retire(self, key: str, kind: str, by: str) -> None:
+        """Have a board take nothing any more."""
+        self.board(key, kind)
+        self._catalog.retire("board", key, by=by)
 
     def board(self, key: str, kind: str) -> Board:
         """A declaration; `not-found` if there is none of this kind."""
         record = self._catalog.board(key)
-        if record is None or record["kind"] != kind:
+        if record is None or record["kind"] != kind or key in self._catalog.retired("board"):
             raise Problem("not-found")
         return Board(id=key, **record)
 

@@ -7,11 +7,13 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from holdfast.check import one_of, printable
 from holdfast.errors import InputError, LedgerError
 from holdfast.formats import FORMATS, check_format
+from holdfast.service.deeds import Deeds
 from holdfast.service.gateway_database import Database, Remembered
 
 _TABLES = (
@@ -25,6 +27,8 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS members (dataset TEXT NOT NULL REFERENCES datasets, person TEXT NOT NULL"
     " REFERENCES people, budget TEXT NOT NULL, PRIMARY KEY (dataset, person))",
     "CREATE TABLE IF NOT EXISTS boards (id TEXT PRIMARY KEY, record TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS disabled (person TEXT PRIMARY KEY REFERENCES people)",
+    "CREATE TABLE IF NOT EXISTS retired (kind TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (kind, id))",
     "CREATE TABLE IF NOT EXISTS visits (digest TEXT PRIMARY KEY, token TEXT NOT NULL REFERENCES tokens,"
     " expires DOUBLE PRECISION NOT NULL)",
 )
@@ -73,20 +77,28 @@ class Catalog:
     computed once more from the ledger, which has the answer, and a key that is missing is free again.
     """
 
-    def __init__(self, records: Database, replies: Database) -> None:
+    def __init__(
+        self,
+        records: Database,
+        replies: Database,
+        anchors: Path | str | None = None,
+        beside: Path | None = None,
+    ) -> None:
         self._db, self._replies, self._written = Remembered(records), replies, 0
         try:
             _make(records, "gateway's catalog", _TABLES)
             _make(replies, "gateway's replies", _REPLIES)
+            self.deeds = Deeds(self._db, anchors, beside)
         except BaseException:
-            self.close()
+            self._db.close()
+            self._replies.close()
             raise
 
-    def add_person(self, name: str, scope: str, team: str | None = None) -> Person:
+    def add_person(self, name: str, scope: str, team: str | None = None, *, by: str = "") -> Person:
         """Somebody new. Names are unique; a team is whom their submissions to boards are charged to."""
         one_of("scope", scope, SCOPES)
         person = Person(secrets.token_hex(6), _name("name", name), scope, _name("team", team or name))
-        with self._db.write():
+        with self.deeds.done("person added", person=person.id, scope=scope, by=by):
             if self._db.rows("SELECT 1 FROM people WHERE name = ?", person.name):
                 raise Taken(f"there is somebody named {person.name!r} already; choose another name")
             self._db.rows(
@@ -106,9 +118,13 @@ class Catalog:
             Person(*row) for row in self._db.rows("SELECT id, name, scope, team FROM people ORDER BY name")
         ]
 
-    def add_token(self, token: Token) -> None:
+    def add_token(self, token: Token, *, by: str = "") -> None:
         """Keep a new token."""
-        with self._db.write():
+        with self.deeds.done("token issued", token=token.id, person=token.person, by=by):
+            if self._db.rows("SELECT 1 FROM disabled WHERE person = ?", token.person):
+                raise InputError(
+                    "expected somebody who may sign in, got a disabled person; add another person"
+                )
             self._db.rows(
                 "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?)",
                 token.id, token.person, token.digest, token.label, token.created, token.expires, token.revoked,
@@ -133,10 +149,34 @@ class Catalog:
             )
         ]  # fmt: skip
 
-    def revoke(self, key: str) -> None:
+    def revoke(self, key: str, *, by: str = "") -> None:
         """End a token now. One that was revoked before keeps its time."""
-        with self._db.write():
+        with self.deeds.done("token revoked", token=key, by=by):
             self._db.rows("UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL", time.time(), key)
+
+    def end_tokens(self, person: str, *, by: str = "") -> None:
+        """End all tokens of a person now, and with them their visits to the page."""
+        with self.deeds.done("tokens ended", person=person, by=by):
+            self._end_tokens("person = ?", person)
+
+    def disable(self, person: str, *, by: str = "") -> None:
+        """End all tokens of a person, and let nobody issue another, ever again."""
+        with self.deeds.done("person disabled", person=person, by=by):
+            self._db.rows("INSERT INTO disabled VALUES (?) ON CONFLICT DO NOTHING", person)
+            self._end_tokens("person = ?", person)
+
+    def disabled(self) -> frozenset[str]:
+        """The ids of those who were disabled."""
+        return frozenset(person for (person,) in self._db.rows("SELECT person FROM disabled"))
+
+    def restored(self) -> None:
+        """Go on from this copy, and end every token: nobody knows which were revoked after it was made."""
+        with self.deeds.restored():
+            self._end_tokens("1 = 1")
+
+    def _end_tokens(self, whose: str, *values: object) -> None:
+        ended = f"UPDATE tokens SET revoked = ? WHERE {whose} AND revoked IS NULL"
+        self._db.rows(ended, time.time(), *values)
 
     def add_visit(self, digest: str, token: str, expires: float, now: float) -> None:
         """Somebody signed in to the page with a token; of their cookie only a digest is kept."""
@@ -159,13 +199,13 @@ class Catalog:
         with self._db.write():
             self._db.rows("DELETE FROM visits WHERE digest = ?", digest)
 
-    def add_dataset(self, key: str, record: dict[str, Any], marks: Iterable[str]) -> None:
+    def add_dataset(self, key: str, record: dict[str, Any], marks: Iterable[str], *, by: str = "") -> None:
         """Register a table under an id of the owner's choice, unless one of its marks is another's. It has no ledger
         yet.
 
         Guarantee: of registrations that come at once, to whichever worker, one has the id and one has each mark.
         """
-        with self._db.write():
+        with self.deeds.done("table added", table=key, by=by):
             added = "INSERT INTO datasets VALUES (?, ?, NULL) ON CONFLICT DO NOTHING RETURNING id"
             if not self._db.rows(added, key, json.dumps(record)):
                 raise Taken(f"{key!r} is registered already; choose another id")
@@ -179,7 +219,7 @@ class Catalog:
 
     def set_ledger(self, key: str, ledger: str) -> None:
         """The table that was added has a ledger now, and stays."""
-        with self._db.write():
+        with self.deeds.done("ledger made", table=key, ledger=ledger):
             changed = (
                 "UPDATE datasets SET ledger = ? WHERE id = ? AND (ledger IS NULL OR ledger = ?) RETURNING id"
             )
@@ -190,9 +230,26 @@ class Catalog:
 
     def take_back(self, key: str) -> None:
         """Forget a table that was added, unless it has a ledger."""
-        with self._db.write():
+        with self.deeds.done("table taken back", table=key):
             if self._db.rows("DELETE FROM datasets WHERE id = ? AND ledger IS NULL RETURNING id", key):
                 self._db.rows("DELETE FROM marks WHERE dataset = ?", key)
+
+    def set_cap(self, key: str, budget: dict[str, Any], *, by: str = "") -> None:
+        """The cap of a table is another now. Its ledger was told before."""
+        with self.deeds.done("cap set", table=key, budget=json.dumps(budget), by=by):
+            ((record,),) = self._db.rows("SELECT record FROM datasets WHERE id = ?", key)
+            changed = json.dumps(json.loads(record) | {"budget": budget})
+            self._db.rows("UPDATE datasets SET record = ? WHERE id = ?", changed, key)
+
+    def retire(self, kind: str, key: str, *, by: str = "") -> None:
+        """A table or a board answers nothing any more. It keeps its id, and a table its marks: its rows cannot be
+        registered again."""
+        with self.deeds.done(f"{kind} retired", id=key, by=by):
+            self._db.rows("INSERT INTO retired VALUES (?, ?) ON CONFLICT DO NOTHING", kind, key)
+
+    def retired(self, kind: str) -> frozenset[str]:
+        """The ids of the tables or boards that were retired."""
+        return frozenset(key for (key,) in self._db.rows("SELECT id FROM retired WHERE kind = ?", kind))
 
     def dataset(self, key: str) -> dict[str, Any] | None:
         """A registered table."""
@@ -204,9 +261,9 @@ class Catalog:
         rows = self._db.rows(f"SELECT id, record, ledger FROM datasets {only}ORDER BY id", *values)
         return ((found, json.loads(record) | {"ledger": ledger}) for found, record, ledger in rows)
 
-    def add_board(self, key: str, record: dict[str, Any]) -> None:
+    def add_board(self, key: str, record: dict[str, Any], *, by: str = "") -> None:
         """Register a leaderboard or a holdout."""
-        with self._db.write():
+        with self.deeds.done("board added", board=key, by=by):
             added = "INSERT INTO boards VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING id"
             if not self._db.rows(added, key, json.dumps(record)):
                 raise Taken(f"{key!r} is registered already; choose another id")
@@ -221,11 +278,16 @@ class Catalog:
         rows = self._db.rows("SELECT id, record FROM boards ORDER BY id")
         return ((key, json.loads(record)) for key, record in rows)
 
-    def set_member(self, dataset: str, person: str, budget: dict[str, Any]) -> None:
+    def set_member(self, dataset: str, person: str, budget: dict[str, Any], *, by: str = "") -> None:
         """Let somebody ask a table, with a budget of their own below the table's."""
-        with self._db.write():
+        with self.deeds.done("admitted", table=dataset, person=person, budget=json.dumps(budget), by=by):
             self._db.rows("DELETE FROM members WHERE dataset = ? AND person = ?", dataset, person)
             self._db.rows("INSERT INTO members VALUES (?, ?, ?)", dataset, person, json.dumps(budget))
+
+    def withdraw(self, dataset: str, person: str, *, by: str = "") -> None:
+        """Somebody may ask a table no more."""
+        with self.deeds.done("withdrawn", table=dataset, person=person, by=by):
+            self._db.rows("DELETE FROM members WHERE dataset = ? AND person = ?", dataset, person)
 
     def members(self, dataset: str) -> dict[str, dict[str, Any]]:
         """Who may ask a table, with their budgets."""
@@ -233,8 +295,13 @@ class Catalog:
         return {person: json.loads(budget) for person, budget in rows}
 
     def member(self, dataset: str, person: str) -> dict[str, Any] | None:
-        """The budget that somebody has on a table, or None if they may not ask it."""
-        rows = self._db.rows("SELECT budget FROM members WHERE dataset = ? AND person = ?", dataset, person)
+        """The budget that somebody has on a table, or None if they may not ask it, or nobody may."""
+        rows = self._db.rows(
+            "SELECT budget FROM members WHERE dataset = ? AND person = ? AND dataset NOT IN"
+            " (SELECT id FROM retired WHERE kind = 'table')",
+            dataset,
+            person,
+        )
         return json.loads(rows[0][0]) if rows else None
 
     def claim(self, person: str, place: str, key: str, digest: str) -> tuple[str, str]:
@@ -287,6 +354,7 @@ class Catalog:
         """Let go of both databases."""
         self._db.close()
         self._replies.close()
+        self.deeds.close()
 
 
 def _make(database: Database, kind: str, tables: Iterable[str]) -> None:

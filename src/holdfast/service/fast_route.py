@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from inspect import signature
 from typing import Annotated, Any, TypeVar, cast
 
@@ -103,8 +105,41 @@ async def body_of(request: Request) -> bytes:
         raise Problem("invalid", "the body ended before its length") from None
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise Problem("invalid", "body: a name is there twice; say each once")
+    return found
+
+
+def read_json(body: bytes) -> Any:
+    """JSON in which no object has a name twice: one of two values would count, and nobody knows which was meant."""
+    return json.loads(body, object_pairs_hook=_once)
+
+
+class OnceRequest(Request):
+    """A request whose JSON has each name once."""
+
+    async def json(self) -> Any:
+        return read_json(await self.body())
+
+
+class OnceRoute(APIRoute):
+    """A route for such requests."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handled(request: Request) -> Response:
+            return await handle(OnceRequest(request.scope, request.receive))
+
+        return handled
+
+
 def question_of(body: bytes) -> Question:
     """The question that a body states."""
+    with suppress(ValueError, RecursionError):  # told below, with its place
+        read_json(body)
     try:
         return _question.validate_json(body)
     except ValidationError as error:

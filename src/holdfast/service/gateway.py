@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
-import secrets
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
 from holdfast.desk import Steps, run
 from holdfast.errors import BudgetError, DataError, LedgerError
-from holdfast.ledger import Charge, Entry, Moment, export, verify
-from holdfast.planning.budget import Amount
-from holdfast.planning.plan import STATISTIC
+from holdfast.ledger import Charge, Moment, export, verify
 from holdfast.planning.question import Question
 from holdfast.privacy.filter import UNITS
 from holdfast.query.schema import Schema
 from holdfast.service import auth
-from holdfast.service.answering import Released, answering, released
+from holdfast.service.answering import answering, released
 from holdfast.service.boards import Board, Boards, Scored, as_array
 from holdfast.service.catalog import Catalog, Person, Token
 from holdfast.service.gateway_database import Database, PostgresDatabase, SqliteDatabase
 from holdfast.service.problem import Problem
+from holdfast.service.replies import (
+    Reply,
+    amount,
+    answers_in,
+    answers_of,
+    asked_in,
+    json_array,
+    json_of,
+    mark_of,
+    shown,
+)
 from holdfast.service.settings import Settings
 from holdfast.service.tables import Admitted, Dataset, Tables
 from holdfast.service.work import LEDGER, REPLIES
-from holdfast.session import Answer, Plan, Session
-from holdfast.session.price import Price
-
-_MEMBERS = 100
+from holdfast.session import Answer, Session
 
 
 class Gateway:
@@ -43,10 +43,12 @@ class Gateway:
 
     def __init__(self, settings: Settings) -> None:
         settings.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _keep_private(settings.folder)
         for root in settings.roots:
             root.mkdir(parents=True, exist_ok=True)
         self.settings = settings
-        self.catalog = Catalog(*_databases(settings))
+        beside = settings.folder if settings.database is None else None
+        self.catalog = Catalog(*_databases(settings), settings.anchors, beside)
         self.tables, self.boards = Tables(self.catalog, settings), Boards(self.catalog, settings)
 
     def check(self) -> None:
@@ -54,6 +56,9 @@ class Gateway:
 
         A store that is not there at all has no rows to ask either, and is left alone.
         """
+        self.catalog.deeds.refuse_older()
+        for _ in self.catalog.deeds.all():
+            pass  # it raises where the chain does not fit
         self.tables.resume()
         for dataset in self.tables.all():
             if not dataset.store or Path(dataset.path).exists() or self.settings.database is not None:
@@ -79,12 +84,12 @@ class Gateway:
     def add_person(self, asker: Person, name: str, scope: str, team: str | None) -> Person:
         """Somebody new, by an owner."""
         _only(asker, "owner")
-        return self.catalog.add_person(name, scope, team)
+        return self.catalog.add_person(name, scope, team, by=asker.id)
 
     def issue(self, asker: Person, person: str, label: str, days: float | None) -> str:
         """A token for somebody, by an owner; told once."""
         _only(asker, "owner")
-        return auth.issue(self.catalog, self._somebody(person).id, label=label, days=days)
+        return auth.issue(self.catalog, self._somebody(person).id, label=label, days=days, by=asker.id)
 
     def _somebody(self, person: str) -> Person:
         if (somebody := self.catalog.person(person)) is None:
@@ -102,7 +107,30 @@ class Gateway:
         known = self.catalog.token(token)
         if known is None or (asker.scope != "owner" and known[1].id != asker.id):
             raise Problem("not-found")
-        self.catalog.revoke(token)
+        self.catalog.revoke(token, by=asker.id)
+
+    def end_tokens(self, asker: Person, person: str) -> None:
+        """End all tokens of somebody: one's own, or anybody's by an owner."""
+        if person != asker.id:
+            _only(asker, "owner")
+        self._somebody(person)
+        self.catalog.end_tokens(person, by=asker.id)
+
+    def disable(self, asker: Person, person: str) -> None:
+        """Have somebody sign in no more, ever again, by an owner. One owner stays."""
+        _only(asker, "owner")
+        somebody, disabled = self._somebody(person), self.catalog.disabled()
+        owners = [one for one in self.catalog.people() if one.scope == "owner" and one.id not in disabled]
+        if owners == [somebody]:
+            raise Problem(
+                "invalid", "this is the last owner, without whom nobody could run the gateway; add another"
+            )
+        self.catalog.disable(person, by=asker.id)
+
+    def deeds(self, asker: Person) -> Iterator[str]:
+        """Every change to people, tokens, tables and boards, line by line, for owners and auditors."""
+        _only(asker, "owner", "auditor")
+        return (json.dumps(asdict(deed)) for deed in self.catalog.deeds.all())
 
     # Tables
 
@@ -110,7 +138,7 @@ class Gateway:
         """Take a table in, by an owner; see `Tables.register`."""
         _only(asker, "owner")
         with _declaring():
-            return self.tables.register(key, path, schema, **declared)
+            return self.tables.register(key, path, schema, by=asker.id, **declared)
 
     def datasets(self, asker: Person) -> list[Dataset]:
         """The tables that somebody may see: owners and auditors all, analysts those they may ask."""
@@ -138,7 +166,7 @@ class Gateway:
         if somebody.scope not in ("analyst", "owner"):
             raise Problem("invalid", f"{somebody.scope} asks no questions; admit an analyst")
         self.tables.check_share(key, somebody, share)
-        self.catalog.set_member(key, person, share)
+        self.catalog.set_member(key, person, share, by=asker.id)
         # The ledger knows the new share before anybody asks by it.
         self.tables.session(key, somebody, anew=True)
 
@@ -147,6 +175,30 @@ class Gateway:
         if asker.id != person:
             _only(asker, "owner")
         self.tables.session(key, self._somebody(person)).close()
+
+    def withdraw(self, asker: Person, key: str, person: str) -> None:
+        """Let somebody ask a table no more, for good, by an owner: their account is closed. What they were told they
+        keep; what they have not told of their share of the meter is free for others."""
+        _only(asker, "owner")
+        if self.catalog.member(key, person) is None:
+            raise Problem("not-found")
+        self.tables.withdraw(key, self._somebody(person), asker.id)
+
+    def set_cap(self, asker: Person, key: str, cap: dict[str, Any]) -> Dataset:
+        """Raise or lower the cap of a table, by an owner; not below what was charged."""
+        _only(asker, "owner")
+        self.tables.set_cap(key, cap, asker.id)
+        return self.tables.dataset(key)
+
+    def retire(self, asker: Person, key: str) -> None:
+        """Have a table answer nothing any more, by an owner. Its ledger stays, and its rows cannot come again."""
+        _only(asker, "owner")
+        self.tables.retire(key, asker.id)
+
+    def retire_board(self, asker: Person, key: str, kind: str) -> None:
+        """Have a board take nothing any more, by an owner."""
+        _only(asker, "owner")
+        self.boards.retire(key, kind, asker.id)
 
     def analysts(self, asker: Person, key: str) -> list[dict[str, Any]]:
         """Who may ask a table, their budgets and what they have spent, for owners and auditors."""
@@ -225,14 +277,14 @@ class Gateway:
                 told = before.put(reply.name)
             if call is not None:
                 yield REPLIES
-            return reply.kept(_json(told))
+            return reply.kept(json_of(told))
 
         return all_steps()
 
     def answers(self, asker: Person, key: str) -> Iterator[str]:
         """Every answer that somebody was given on a table, oldest first, as a JSON array in pieces."""
         session = self.tables.session(key, asker)
-        return _array(_answers(self.tables.ledger(key).entries(session.name)))
+        return json_array(answers_in(self.tables.ledger(key).entries(session.name)))
 
     def budget(self, asker: Person, key: str) -> dict[str, Any]:
         """What somebody has spent and has left on a table, and the table as a whole."""
@@ -256,7 +308,7 @@ class Gateway:
     def last_answers(self, asker: Person, key: str, last: int) -> tuple[list[Answer], bool]:
         """The answers among somebody's last charges, newest first, and whether there were more charges before."""
         ledger, name = self.tables.ledger(key), self.tables.session(key, asker).name
-        given = [Answer.from_json(text) for text in _answers(ledger.entries(name, last=last))]
+        given = [Answer.from_json(text) for text in answers_in(ledger.entries(name, last=last))]
         return given[::-1], ledger.totals(name).entries > last
 
     def burn(self, asker: Person, key: str, most: int = 1000) -> list[tuple[int, float]]:
@@ -274,7 +326,7 @@ class Gateway:
         entries = list(self.tables.ledger(key).entries(last=last))
         return [
             {
-                "id": entry.id, "name": names.get(entry.session, entry.session), "what": _asked(entry.plan),
+                "id": entry.id, "name": names.get(entry.session, entry.session), "what": asked_in(entry.plan),
                 "cost": entry.charge.table / UNITS, "answered": entry.answer is not None,
             }
             for entry in reversed(entries)
@@ -296,7 +348,7 @@ class Gateway:
         """Take labels in, by an owner."""
         _only(asker, "owner")
         with _declaring():
-            return self.boards.register(wanted, self.tables.place(wanted.labels))
+            return self.boards.register(wanted, self.tables.place(wanted.labels), by=asker.id)
 
     def leaderboard(self, asker: Person, key: str) -> dict[str, Any]:
         """A leaderboard with its standings; what is public, and what the asker's team has left."""
@@ -316,11 +368,11 @@ class Gateway:
         """Score a submission of the asker's team."""
         _only(asker, "analyst", "owner")
         said = as_array(predictions, self.boards.board(key, "leaderboard").rows)
-        reply = Reply(self.catalog, asker, f"board {key}", _mark(said), call)
+        reply = Reply(self.catalog, asker, f"board {key}", mark_of(said), call)
         if reply.standing is not None:
             return reply.standing
         scored = self.boards.submit(key, asker.team, said, f"{asker.id} {reply.name}")
-        return reply.kept(_json({"kind": "answers", "answers": [scored]}))
+        return reply.kept(json_of({"kind": "answers", "answers": [scored]}))
 
     def score(
         self,
@@ -336,12 +388,12 @@ class Gateway:
         rows = self.boards.board(key, "holdout").rows
         said = as_array(predictions, rows)
         other = None if against is None else as_array(against, rows)
-        mark = f"{asked} {_mark(said)} {'' if other is None else _mark(other)}"
+        mark = f"{asked} {mark_of(said)} {'' if other is None else mark_of(other)}"
         reply = Reply(self.catalog, asker, f"holdout {key}", mark, call)
         if reply.standing is not None:
             return reply.standing
         return reply.kept(
-            _json(self.boards.score(key, asker.team, said, other, asked, f"{asker.id} {reply.name}"))
+            json_of(self.boards.score(key, asker.team, said, other, asked, f"{asker.id} {reply.name}"))
         )
 
     def close(self) -> None:
@@ -388,93 +440,6 @@ class Gateway:
             )
 
 
-class Reply:
-    """The reply to a call by its Idempotency-Key: `standing` if there is one, or a new one, kept before it is told.
-
-    The key is taken for this request now, before anything is charged, and refused if another request has it. Whoever
-    comes with the same request goes on with it: it may have been interrupted, and the ledger knows how far it came.
-    """
-
-    def __init__(self, catalog: Catalog, asker: Person, place: str, what: str, call: str | None) -> None:
-        self._catalog, self._whose, self._call = catalog, (asker.id, place), call
-        self._digest = hashlib.sha256(what.encode()).hexdigest()
-        self.name = secrets.token_hex(16) if call is None else call
-        self.standing = None if call is None else self._claimed(call)
-
-    def kept(self, body: str) -> str:
-        """Keep a reply. Another of the same call may have been first: then that one."""
-        if self._call is None:
-            return body
-        return self._catalog.keep_reply(*self._whose, self._call, self._digest, body)
-
-    def _claimed(self, call: str) -> str | None:
-        digest, body = self._catalog.claim(*self._whose, call, self._digest)
-        if digest != self._digest:
-            raise Problem("idempotency", "use a new Idempotency-Key for another question")
-        return body or None
-
-
-def _mark(said: NDArray[Any]) -> str:
-    """What stands for predictions where two requests are compared."""
-    return f"{said.dtype} {hashlib.sha256(said.tobytes()).hexdigest()}"
-
-
-def _answers(entries: Iterable[Entry]) -> Iterator[str]:
-    """The answers to statistics among reservations, as they were told."""
-    return (entry.answer for entry in entries if entry.answer and entry.kind == STATISTIC)
-
-
-def _array(texts: Iterable[str]) -> Iterator[str]:
-    """A JSON array, some hundred members at a time."""
-    start, rest = "[", iter(texts)
-    while some := list(islice(rest, _MEMBERS)):
-        yield start + ",\n".join(some)
-        start = ",\n"
-    yield "[]" if start == "[" else "]"
-
-
-def answers_of(plan: Plan | Price) -> int:
-    """How many of the promised answers it uses up."""
-    return plan.charge.queries if isinstance(plan, Plan) else plan.answers
-
-
-def shown(plan: Plan | Price) -> dict[str, Any]:
-    """A plan as JSON."""
-    names = ["question", "mechanism", "cost", "explanation"]
-    if isinstance(plan, Plan):
-        names += ["rows_read", "rho", "epsilon", "width", "noise", "sampling", "population"]
-        names += ["target", "confidence", "scope", "within", "qualifying"]
-    return {name: _finite(getattr(plan, name)) for name in names} | {"answers": answers_of(plan)}
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no infinity: a width without an end is null."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def amount(value: Amount) -> dict[str, float | None]:
-    """An amount of budget in all the notions that apply."""
-    return {"amount": float(value), "rho": value.rho, "epsilon": value.epsilon, "delta": value.delta}
-
-
-def _json(released: Released) -> str:
-    """The bytes that leave. Answers are written as the ledger keeps them."""
-    answers = released.get("answers", [])
-    texts = ",".join(answer.to_json() for answer in answers)
-    head = json.dumps({name: part for name, part in released.items() if name != "answers"})
-    return f'{head[:-1]}, "answers": [{texts}]}}' if "answers" in released else head
-
-
-def _asked(plan: str) -> str:
-    """What a plan of the ledger is about: its question, or its kind."""
-    try:
-        known = json.loads(plan)
-    except ValueError:
-        return plan[:80]
-    said = known.get("question") or known.get("kind") if isinstance(known, dict) else None
-    return str(said or "a release")
-
-
 def _only(asker: Person, *scopes: str) -> None:
     if asker.scope not in scopes:
         raise Problem("forbidden", f"this needs a token of scope {' or '.join(scopes)}")
@@ -491,6 +456,17 @@ def _declaring() -> Iterator[None]:
         ) from None
     except LedgerError as error:
         raise Problem("taken", str(error)) from None
+
+
+def _keep_private(folder: Path) -> None:
+    """The folder and what the gateway wrote into it is for its user alone, whatever it was before."""
+    with suppress(OSError):  # another user's: it was made so on purpose
+        folder.chmod(0o700)
+    kept = [*folder.glob("*.sqlite*"), *folder.glob("ledgers/*"), *folder.glob("boards/*")]
+    for file in kept:
+        with suppress(OSError):
+            if file.is_file():
+                file.chmod(0o600)
 
 
 def _databases(settings: Settings) -> tuple[Database, Database]:

@@ -32,8 +32,13 @@ _BACKLOG = 2048
 @click.option("--secure-cookies", is_flag=True, default=None, help="the page is reached by https only")
 @click.option("--demo", is_flag=True, help="register a synthetic table and a leaderboard to play with")
 @click.option("--new-token", is_flag=True, help="print a new token for the owner, if the first was lost")
+@click.option(
+    "--restored-catalog", is_flag=True, help="go on from an older copy of people and tokens: every token ends"
+)
 @click.option("--log", type=click.Path(path_type=Path), help="append the log to a file, not the terminal")
-def serve(host: str, port: int, demo: bool, new_token: bool, log: Path | None, **flags: Any) -> None:
+def serve(
+    host: str, port: int, demo: bool, new_token: bool, restored_catalog: bool, log: Path | None, **flags: Any
+) -> None:
     """Start a gateway: people with tokens ask registered tables, and every answer is charged to a ledger.
 
     The first start prints a token for the owner, once. Settings may also come from HOLDFAST_… variables.
@@ -46,7 +51,8 @@ def serve(host: str, port: int, demo: bool, new_token: bool, log: Path | None, *
 
     refuse_seeds()
     settings = from_environment(**flags | {"data": flags["data"] or None})
-    token = _prepare(settings, demo, new_token)
+    os.umask(0o077)
+    token = _prepare(settings, demo, new_token, restored_catalog)
     listener = _listener(host, port)
     url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
     click.echo(f"Holdfast gateway at {url}  (its files are in {settings.folder}; Ctrl-C stops it)")
@@ -68,7 +74,7 @@ def serve(host: str, port: int, demo: bool, new_token: bool, log: Path | None, *
     Multiprocess(config, sockets=[listener]).run()
 
 
-def _prepare(settings: Any, demo: bool, new_token: bool) -> str | None:
+def _prepare(settings: Any, demo: bool, new_token: bool, restored_catalog: bool = False) -> str | None:
     """Refuse what must not start, make the first owner, and register the example; the owner's token if new."""
     from holdfast.service import auth
     from holdfast.service.gateway import Gateway
@@ -76,11 +82,15 @@ def _prepare(settings: Any, demo: bool, new_token: bool) -> str | None:
 
     gateway = Gateway(settings)
     try:
+        if restored_catalog:
+            gateway.catalog.restored()
         gateway.check()
         Metrics(settings.folder / "metrics").clear()
         token = gateway.first_owner()
-        if new_token and token is None:
-            owner = next(person for person in gateway.catalog.people() if person.scope == "owner")
+        if (new_token or restored_catalog) and token is None:
+            disabled = gateway.catalog.disabled()
+            owners = (person for person in gateway.catalog.people() if person.scope == "owner")
+            owner = next(person for person in owners if person.id not in disabled)
             token = auth.issue(gateway.catalog, owner.id, label="told at a start")
         if demo:
             from holdfast.service.example import register_example

@@ -49,6 +49,8 @@ class Dataset:
     target: str
     ledger: str | None
     """The id of its ledger. Another one in its place would be a fresh budget, and is refused. None until it is made."""
+    retired: bool = False
+    """Whether it answers nothing any more."""
     allow_uncovered: bool = False
     """Whether an analyst may ask what ends the leave-out theorem for the others."""
 
@@ -58,20 +60,22 @@ class Dataset:
             "id": self.id, "name": self.name, "schema": self.schema.to_json(), "rows": self.rows,
             "rows_per_unit": self.rows_per_unit, "budget": self.budget, "confidence": self.confidence,
             "queries": self.queries, "target": self.target, "allow_uncovered": self.allow_uncovered,
+            "retired": self.retired,
         }  # fmt: skip
 
     def record(self) -> dict[str, Any]:
         """What the catalog keeps."""
-        return {key: value for key, value in self.public().items() if key != "id"} | {
+        return {key: value for key, value in self.public().items() if key not in ("id", "retired")} | {
             "path": self.path,
             "relation": self.relation,
             "store": self.store,
         }
 
     @classmethod
-    def of(cls, key: str, record: dict[str, Any]) -> Dataset:
+    def of(cls, key: str, record: dict[str, Any], retired: bool = False) -> Dataset:
         """The dataset that `record` wrote."""
-        return cls(**record | {"id": key, "schema": schema_from_json(record["schema"])})
+        declared = record | {"id": key, "schema": schema_from_json(record["schema"])}
+        return cls(**declared, retired=retired)
 
 
 class Tables:
@@ -94,6 +98,7 @@ class Tables:
         *,
         relation: str | None = None,
         rows_per_unit: int = 1,
+        by: str = "",
         **promised: Any,
     ) -> Dataset:
         """Take a table in: look at it once, count its rows, remember the declaration, and set its cap.
@@ -114,7 +119,7 @@ class Tables:
             id=key, path=place, relation=relation, store=seen.store, schema=seen.schema, rows=seen.rows,
             rows_per_unit=max(rows_per_unit, seen.rows_per_unit), ledger=None, **promised,
         )  # fmt: skip
-        self._catalog.add_dataset(key, declared.record(), known)
+        self._catalog.add_dataset(key, declared.record(), known, by=by)
         return self._open_once(key)[0]
 
     def _refuse_registered(self, known: frozenset[str]) -> None:
@@ -126,8 +131,38 @@ class Tables:
                     raise same_rows(one.id)
 
     def dataset(self, key: str) -> Dataset:
-        """The declaration of a table."""
-        return self._opened(key)[0]
+        """The declaration of a table, as it stands: its cap may be another than when it was opened, and it may have
+        been retired."""
+        opened, record = self._opened(key)[0], self._catalog.dataset(key)
+        retired = key in self._catalog.retired("table")
+        if record is None or (record["budget"] == opened.budget and not retired):
+            return opened
+        return replace(opened, budget=record["budget"], retired=retired)
+
+    def set_cap(self, key: str, cap: dict[str, Any], by: str) -> None:
+        """Raise or lower the cap of a table: a fact in its ledger, which counts, and in the catalog, which tells."""
+        standing, wanted = budget(**self.dataset(key).budget), budget(**cap)
+        if wanted.currency != standing.currency:
+            raise InputError(
+                f"expected a cap counted in {standing.currency} like before, got one in {wanted.currency}; give "
+                f"{', '.join(self.dataset(key).budget)}"
+            )
+        self.ledger(key).set_limit(wanted.account("the table"))
+        self._catalog.set_cap(key, cap, by=by)
+
+    def withdraw(self, key: str, person: Person, by: str) -> None:
+        """Somebody may ask a table no more, ever again: a fact in its ledger, and in the catalog."""
+        if _standing(self.table(key), person) is not None:
+            self.ledger(key).end(person.id)
+        self._catalog.withdraw(key, person.id, by=by)
+        self._sessions.pop((key, person.id), None)
+
+    def retire(self, key: str, by: str) -> None:
+        """Close the account of everybody on a table, and have it answer nothing any more."""
+        ledger = self.ledger(key)
+        for account in list(ledger.accounts()):
+            ledger.end(account.name)
+        self._catalog.retire("table", key, by=by)
 
     def ledger(self, key: str) -> Ledger:
         """The ledger of a table."""
@@ -146,7 +181,8 @@ class Tables:
 
     def all(self) -> list[Dataset]:
         """Every registered table."""
-        return [Dataset.of(key, record) for key, record in self._catalog.datasets()]
+        retired = self._catalog.retired("table")
+        return [Dataset.of(key, record, key in retired) for key, record in self._catalog.datasets()]
 
     def session(self, key: str, person: Person, *, anew: bool = False) -> Session:
         """The session of an analyst on a table; `not-found` if they may not ask it.
@@ -190,16 +226,22 @@ class Tables:
 
     def check_share(self, key: str, person: Person, share: dict[str, Any]) -> None:
         """Refuse a budget that is none, that is counted otherwise than the table's, or that is spent already."""
-        dataset, table = self._opened(key)
-        if person.id in table.ledger.ended():
-            raise InputError(
-                "expected an analyst whose session is open, got one who was closed; admit another person"
-            )
+        dataset, table = self.dataset(key), self.table(key)
         wanted, cap = budget(**_budget(share)), budget(**dataset.budget)
+        if dataset.retired or person.id in table.ledger.ended():
+            raise InputError(
+                "expected a table that is asked, and an analyst whose session on it is open, got one closed for "
+                "good; admit another person, or register another table"
+            )
         if wanted.currency != cap.currency:
             raise InputError(
                 f"expected a budget counted in {cap.currency} like the table's, got one in {wanted.currency}; "
                 f"give {', '.join(dataset.budget)}"
+            )
+        if wanted.filter.limit_units > cap.filter.limit_units:
+            raise InputError(
+                f"expected a share of at most the table's cap ({_words(dataset.budget)}), got a larger one; raise the "
+                "cap first, or give a smaller share"
             )
         if table.ledger.totals(person.id).units > wanted.filter.limit_units:
             raise InputError(
@@ -317,6 +359,10 @@ class Tables:
         folder = self._settings.folder / "ledgers"
         folder.mkdir(parents=True, exist_ok=True)
         return SqliteLedger(folder / f"{key}.sqlite", anchors)
+
+
+def _words(amounts: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {amount:g}" for name, amount in amounts.items())
 
 
 def _terms(share: dict[str, Any]) -> str:

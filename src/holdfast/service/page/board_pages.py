@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
 from holdfast.service import auth
-from holdfast.service.api import Id, NewBoard
+from holdfast.service.bodies import Id, NewBoard
 from holdfast.service.page import forms, look
 from holdfast.service.page.owner import declared
 from holdfast.service.page.routes import call_of, charged, new_call, next_call
@@ -65,6 +65,13 @@ async def submit(request: Request, visitor: Signed, form: Posted, key: Id) -> Re
     known = await request.app.state.work.planned(request, lambda: _board(visitor, key))
     shown = known | next_call(form, done=problem is None)
     return page(request, "board.html", visitor, status=status, **shown, scored=scored, problem=problem)
+
+
+@router.post("/boards/{key}/retire")
+def retire(visitor: Signed, form: Posted, key: Id) -> Response:
+    """Have a leaderboard take nothing any more."""
+    visitor.guard.retire_board(visitor.person, key, "leaderboard")
+    return RedirectResponse("/boards", 303)
 
 
 def _submitted(visitor: Visitor, key: str, text: str, call: str) -> str:

@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse, StreamingResponse
 from pydantic import BaseModel, ValidationError
 
 from holdfast.errors import HoldfastError
-from holdfast.service.api import Id, NewDataset, NewPerson, NewToken, Share
+from holdfast.service.bodies import Budget, Id, NewDataset, NewPerson, NewToken, Share
 from holdfast.service.page import forms
 from holdfast.service.page.shell import PageRoute, form_page, invalid, page
 from holdfast.service.page.visits import Posted, Signed, Visitor, chosen, field, number, typed_in, whole
@@ -64,6 +64,23 @@ def revoke(visitor: Signed, form: Posted, key: Id, token: Id) -> Response:
     return RedirectResponse(f"/people/{key}", 303)
 
 
+@router.post("/people/{key}/tokens/end")
+def end_tokens(visitor: Signed, form: Posted, key: Id) -> Response:
+    """End all tokens of somebody."""
+    visitor.guard.end_tokens(visitor.person, key)
+    return RedirectResponse(f"/people/{key}", 303)
+
+
+@router.post("/people/{key}/disable")
+def disable(request: Request, visitor: Signed, form: Posted, key: Id) -> Response:
+    """End all tokens of somebody, who signs in no more."""
+    try:
+        visitor.guard.disable(visitor.person, key)
+    except REFUSALS as error:
+        return _person(request, visitor, key, {}, problem=problem_of(error))
+    return RedirectResponse(f"/people/{key}", 303)
+
+
 @router.get("/register")
 def register_page(request: Request, visitor: Signed) -> Response:
     """A form for a new table."""
@@ -106,6 +123,30 @@ def admit(request: Request, visitor: Signed, form: Posted, key: Id) -> Response:
     except REFUSALS as error:
         return _analysts(request, visitor, key, typed_in(form), problem_of(error))
     return RedirectResponse(f"/tables/{key}/analysts", 303)
+
+
+@router.post("/tables/{key}/analysts/{person}/withdraw")
+def withdraw(visitor: Signed, form: Posted, key: Id, person: Id) -> Response:
+    """Let somebody ask a table no more."""
+    visitor.guard.withdraw(visitor.person, key, person)
+    return RedirectResponse(f"/tables/{key}/analysts", 303)
+
+
+@router.post("/tables/{key}/budget")
+def set_cap(request: Request, visitor: Signed, form: Posted, key: Id) -> Response:
+    """Raise or lower a table's cap."""
+    try:
+        visitor.guard.set_cap(visitor.person, key, declared(Budget, **forms.budget(form)).given())
+    except REFUSALS as error:
+        return _analysts(request, visitor, key, typed_in(form), problem_of(error))
+    return RedirectResponse(f"/tables/{key}/analysts", 303)
+
+
+@router.post("/tables/{key}/retire")
+def retire(visitor: Signed, form: Posted, key: Id) -> Response:
+    """Have a table answer nothing any more."""
+    visitor.guard.retire(visitor.person, key)
+    return RedirectResponse("/tables", 303)
 
 
 @router.get("/tables/{key}/ledger")
@@ -151,7 +192,8 @@ def _person(
     somebody = visitor.guard.catalog.person(key)
     if somebody is None:
         raise Problem("not-found")
-    known = {"somebody": somebody, "tokens": tokens, "token": token}
+    disabled = key in visitor.guard.catalog.disabled()
+    known = {"somebody": somebody, "tokens": tokens, "token": token, "disabled": disabled}
     return form_page(request, "person.html", visitor, typed, problem, **known)
 
 

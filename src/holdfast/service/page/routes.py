@@ -13,7 +13,7 @@ from starlette.datastructures import FormData
 
 from holdfast.planning.question import Interval, Question
 from holdfast.service import auth
-from holdfast.service.api import Id
+from holdfast.service.bodies import Id
 from holdfast.service.fast_route import refuse_haste
 from holdfast.service.page import forms
 from holdfast.service.page.shell import PageRoute, is_piece, page, told

@@ -1,0 +1,116 @@
+"""`holdfast gateway …`: what owners do, for whoever runs the gateway and stands at its machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from holdfast.errors import HoldfastError, InputError
+
+if TYPE_CHECKING:
+    from holdfast.service.catalog import Person
+    from holdfast.service.gateway import Gateway
+
+
+@click.group()
+@click.option("--folder", type=click.Path(exists=True, path_type=Path), help="the gateway's own files")
+@click.option("--database", help="postgresql://…, if the gateway keeps people, tokens and ledgers there")
+@click.option("--anchors", type=click.Path(path_type=Path), help="where anchors lie")
+@click.pass_context
+def gateway(context: click.Context, /, **flags: Any) -> None:
+    """Withdraw an analyst, end tokens, disable somebody, retire a table or a board, set a cap: also while it runs.
+
+    Settings may also come from HOLDFAST_… variables, as for `holdfast serve`. Each is a fact in the chain of the
+    catalog, and what concerns a table's budget in that of its ledger too.
+    """
+    context.obj = flags
+
+
+@gateway.command()
+@click.argument("table")
+@click.argument("person")
+@click.pass_obj
+def withdraw(flags: dict[str, Any], table: str, person: str) -> None:
+    """Let PERSON (a name or an id) ask TABLE no more, for good."""
+    with _opened(flags) as (guard, owner):
+        guard.withdraw(owner, table, _id(guard, person))
+    click.echo(f"{person} asks {table} no more")
+
+
+@gateway.command()
+@click.argument("person")
+@click.pass_obj
+def end_tokens(flags: dict[str, Any], person: str) -> None:
+    """End all tokens of PERSON, and their visits to the page."""
+    with _opened(flags) as (guard, owner):
+        guard.end_tokens(owner, _id(guard, person))
+    click.echo(f"all tokens of {person} have ended")
+
+
+@gateway.command()
+@click.argument("person")
+@click.pass_obj
+def disable(flags: dict[str, Any], person: str) -> None:
+    """End all tokens of PERSON, who signs in no more, ever again."""
+    with _opened(flags) as (guard, owner):
+        guard.disable(owner, _id(guard, person))
+    click.echo(f"{person} is disabled")
+
+
+@gateway.command()
+@click.argument("table")
+@click.option("--epsilon", type=float)
+@click.option("--delta", type=float)
+@click.option("--rho", type=float)
+@click.pass_obj
+def cap(flags: dict[str, Any], /, table: str, **amounts: float | None) -> None:
+    """Raise or lower the cap of TABLE; not below what was charged."""
+    given = {name: amount for name, amount in amounts.items() if amount is not None}
+    with _opened(flags) as (guard, owner):
+        guard.set_cap(owner, table, given)
+    click.echo(f"the cap of {table} is {', '.join(f'{name} {amount:g}' for name, amount in given.items())}")
+
+
+@gateway.command()
+@click.argument("table")
+@click.option("--board", "kind", flag_value="leaderboard", help="it is a leaderboard")
+@click.option("--holdout", "kind", flag_value="holdout", help="it is a holdout")
+@click.pass_obj
+def retire(flags: dict[str, Any], table: str, kind: str | None) -> None:
+    """Have TABLE (or a board) answer nothing any more, for good. Its rows cannot be registered again."""
+    with _opened(flags) as (guard, owner):
+        if kind is None:
+            guard.retire(owner, table)
+        else:
+            guard.retire_board(owner, table, kind)
+    click.echo(f"{table} is retired")
+
+
+@contextmanager
+def _opened(flags: dict[str, Any]) -> Iterator[tuple[Gateway, Person]]:
+    """The gateway and its operator, who may do what an owner may; what a door refuses is an error of the command."""
+    from holdfast.service.catalog import Person
+    from holdfast.service.gateway import Gateway
+    from holdfast.service.problem import CODES, Problem
+    from holdfast.service.settings import from_environment
+
+    opened = Gateway(from_environment(**flags))
+    try:
+        opened.catalog.deeds.refuse_older()
+        yield opened, Person("", "the operator", "owner", "")
+    except HoldfastError:
+        raise
+    except Problem as problem:
+        raise InputError(problem.detail or CODES[problem.code][1]) from None
+    finally:
+        opened.close()
+
+
+def _id(guard: Gateway, person: str) -> str:
+    """The id of somebody by their name, or the id itself."""
+    known = {one.name: one.id for one in guard.catalog.people()}
+    return known.get(person, person)
