@@ -11,7 +11,16 @@ import numpy as np
 import pytest
 
 import holdfast as hf
-from holdfast.planning.question import Difference, Fraction, Interval, Paired, Ratio, Spread, Total
+from holdfast.planning.question import (
+    Difference,
+    Fraction,
+    Interval,
+    Paired,
+    Ratio,
+    Regression,
+    Spread,
+    Total,
+)
 from holdfast.query import propagation
 from holdfast.query.propagation import extremes, foreseen, propagated
 from holdfast.query.statistic import Workload, workload
@@ -156,6 +165,8 @@ def test_a_box_that_holds_no_table_tells_nothing() -> None:
 
 
 def test_kinds_without_a_foreseen_width_have_none() -> None:
+    asked = {kind: question for kind, (question, _) in ASKED.items()}
+    asked["regression"] = Regression(column="y", features=["x"])
     for kind in propagation.UNFORESEEN:
-        made = workload(ASKED[kind][0].read(SCHEMA).statistics[0], SCHEMA, N)
+        made = workload(asked[kind].read(SCHEMA).statistics[0], SCHEMA, N)
         assert foreseen(made, (0.0,) * len(made.measurements), N) == math.inf
