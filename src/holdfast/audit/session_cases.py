@@ -70,10 +70,12 @@ def sessions() -> list[Case]:
         case(
             "regression", lambda s: interval(s.regression("x", ["x * x"], epsilon=6.0)), pure, rest=(MIDDLE,)
         ),
-        case("top", lambda s: s.top("g", 1, epsilon=2.0).value, pure),
+        case("top", lambda s: _largest(s.top("g", 1, epsilon=2.0)), pure),
+        case("std", lambda s: interval(s.std("x", epsilon=3.0)), pure, rest=(MIDDLE,)),
+        case("covariance", lambda s: interval(s.covariance("x", "x * x", epsilon=6.0)), pure, runs=1_000),
         case("ratio", lambda s: interval(s.ratio("x", "x + 2", epsilon=2.0)), pure),
         case("variance", lambda s: interval(s.variance("x", epsilon=3.0)), pure, rest=(MIDDLE,)),
-        case("correlation", lambda s: interval(s.correlation("x", "x * x", epsilon=6.0)), pure),
+        case("correlation", lambda s: interval(s.correlation("x", "x * x", epsilon=6.0)), pure, runs=1_000),
         case(
             "difference of means", lambda s: interval(s.difference("a", "NOT a", of="x", epsilon=3.0)), pure
         ),
@@ -157,6 +159,11 @@ def claim(session: Session) -> tuple[float, float]:
 def hashable(told: Any) -> Any:
     flat = np.ravel(np.asarray(told, dtype=float)).tolist()
     return flat[0] if len(flat) == 1 else tuple(flat)
+
+
+def _largest(answer: Any) -> list[Any]:
+    """Which group is shown, and its number."""
+    return [answer.labels[0] == "a", answer.value[0]]
 
 
 def _own(rows: Mapping[str, Any]) -> Any:
