@@ -115,7 +115,7 @@ def test_own_answers_take_places_about_the_table_and_after_a_fixed_plan() -> Non
     fixed = Fixed("gaussian", Fraction(9), Fraction(1, 4), 0.1, 0.05, False)
 
     def taken(target: str, plan: Fixed | None) -> int:
-        terms: Any = SimpleNamespace(target=target, fixed=plan, places=None)
+        terms: Any = SimpleNamespace(target=target, fixed=plan, places=None, part=None)
         return answered(moment, terms)
 
     assert taken("table", None) == taken("table", fixed) == taken("population", fixed) == 2

@@ -71,7 +71,7 @@ def test_how_an_answer_is_read_is_fixed_when_it_is_charged() -> None:
     (lost,) = table.ledger.entries()
     promise = recipe_from_text(lost.plan, N)[1]
     assert promise.rare and promise.left_out is not None
-    assert promise.left_out.sizes == session._terms.places.rare_left_out(1).sizes  # type: ignore[union-attr]
+    assert promise.left_out.sizes == session._terms.places.left_out(1).sizes  # type: ignore[union-attr]
     assert table.ledger.totals().information == lost.charge.information
     again = table.session(name="again")
     assert again._terms.places == session._terms.places, "a plan that is reopened is the same"

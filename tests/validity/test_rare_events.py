@@ -11,7 +11,7 @@ import pytest
 from oracles.leave_out_game import MENU, Game, discrete_gaussian
 
 from holdfast.validity.falling import falling_noise
-from holdfast.validity.leave_out import each_of, kappa, ladder
+from holdfast.validity.leave_out import each_of, kappa, ladder, planned_sizes
 from holdfast.validity.leave_out_charges import rare_charge
 from holdfast.validity.leave_out_intervals import rare_interval
 from holdfast.validity.places import Places, by_gaussian, places_from_json
@@ -43,10 +43,10 @@ def test_a_plan_is_kept_as_it_is_and_spends_no_more_than_it_may() -> None:
     spent = sum(epoch.answers * 50_000**2 / float(epoch.noise) for epoch in places.epochs)
     assert spent <= 0.056 * 50_000**2
     for place in (1, 150, 300):
-        sizes = places.rare_left_out(place).sizes
+        sizes = planned_sizes(50_000, places.left_out(place))
         assert 1 <= len(sizes) <= 1 + len(FREQUENCIES) and set(sizes) <= set(ladder(50_000))
     with pytest.raises(IndexError):
-        places.rare_left_out(301)
+        places.left_out(301)
 
 
 def test_a_handful_of_rows_has_no_plan() -> None:

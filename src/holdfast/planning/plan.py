@@ -14,7 +14,7 @@ from holdfast.planning.promise import Promise
 from holdfast.privacy.event import Event, to_json
 from holdfast.privacy.filter import UNITS
 from holdfast.query.statistic import Statistic
-from holdfast.validity.leave_out import LeaveOut, first_of, planned_place, recorded_grid
+from holdfast.validity.leave_out import planned_place, planned_sizes, recorded_grid
 
 DISAGREEMENT_NOISE = 4
 """How many times the variance of a difference that of the disagreement is, which is told before it.
@@ -202,6 +202,7 @@ class Plan:
                     self.promise.slack,
                     min(self.promise.most_rho, 1e300),
                     self._left_out,
+                    self.promise.rare,
                     self.promise.information,
                 ],
                 "within": self.within,
@@ -210,15 +211,12 @@ class Plan:
         )
 
     @property
-    def _left_out(self) -> int | list[int] | None:
-        """The rows that a planned place leaves out; 0 stands for the mixture over the recorded grid. For a rare event,
-        each number of them."""
+    def _left_out(self) -> list[int] | None:
+        """The numbers of rows that a planned place leaves out; none for the mixture over the recorded grid."""
         left_out = self.promise.left_out
         if left_out is None:
             return None
-        if self.promise.rare:
-            return [0] if left_out == recorded_grid(self.rows) else list(left_out.sizes)
-        return 0 if left_out == recorded_grid(self.rows) else left_out.sizes[0]
+        return list(planned_sizes(self.rows, left_out))
 
     @property
     def explanation(self) -> str:
@@ -285,13 +283,9 @@ def recipe_from_text(text: str, rows: int) -> tuple[Recipe, Promise, float | Non
     """What `Plan.text` recorded: the recipe, the promise (about so many rows), and the half-width asked for."""
     record = json.loads(text)
     mechanism, noise, read, flip, per_span, expect = record["recipe"]
-    target, allowance, population, slack, most_rho, size, information = record["promise"]
+    target, allowance, population, slack, most_rho, sizes, rare, information = record["promise"]
     shares = (None if share is None else Fraction(share) for share in (flip, expect))
     recipe = Recipe(mechanism, Fraction(noise), read, next(shares), per_span, next(shares))
-    rare = isinstance(size, list)
-    if rare:
-        left_out: LeaveOut | None = recorded_grid(rows) if size == [0] else first_of(rows, size)
-    else:
-        left_out = None if size is None else planned_place(rows, size) if size else recorded_grid(rows)
+    left_out = None if sizes is None else planned_place(rows, *sizes) if sizes else recorded_grid(rows)
     promise = Promise(target, allowance, population, slack, most_rho, left_out, rare, information)
     return recipe, promise, record["within"]

@@ -29,7 +29,7 @@ from holdfast.ledger import UNCOVERED
 from holdfast.privacy.conversion import pure_to_zcdp
 from holdfast.privacy.filter import UNITS
 from holdfast.privacy.rounding import miss
-from holdfast.validity.leave_out import LeaveOut
+from holdfast.validity.leave_out import GRID_SHARE, LeaveOut
 from holdfast.validity.transfer import concentrated_term
 
 if TYPE_CHECKING:
@@ -90,6 +90,13 @@ def left_out_beta(terms: Terms, place: int, count: int = 1) -> float:
     return miss(terms.confidence) * LEFT_OUT * shares(terms.queries, place, count)
 
 
+def grid_beta(terms: Terms, place: int, count: int = 1) -> float:
+    """The same for claims by the recorded grid: in a plan that leaves out rows of its own the grid has a small part of
+    a place's chance, and they have no more (docs/theorems.md, Theorem 91)."""
+    by_the_grid = terms.places is None or terms.places.mixed
+    return left_out_beta(terms, place, count) * (1.0 if by_the_grid else GRID_SHARE)
+
+
 def shares(queries: int | None, place: int, count: int) -> float:
     """The sum of `share` over `count` places from `place` on."""
     if queries is not None:
@@ -145,7 +152,7 @@ def left_out_promises(
         return
     share_of_beta = miss(terms.confidence) * LEFT_OUT * share(terms.queries, place)
     for bound in dict.fromkeys((planned if told <= planned else rounded(told), told)):
-        left_out = terms.places.rare_left_out(place) if rare else terms.places.left_out(place)
+        left_out = terms.places.left_out(place)
         yield Promise(terms.target, share_of_beta, left_out=left_out, rare=rare, information=bound)
 
 

@@ -14,7 +14,7 @@ from holdfast.privacy.filter import UNITS
 from holdfast.privacy.rounding import down, miss, up
 from holdfast.query.propagation import extremes
 from holdfast.query.statistic import Workload
-from holdfast.validity.leave_out_intervals import for_differences, mixed_difference_interval, rare_interval
+from holdfast.validity.leave_out_intervals import mixed_difference_interval, rare_interval
 from holdfast.validity.leave_out_tails import quantile_half_width
 from holdfast.validity.leave_out_votes import votes_half_width
 from holdfast.validity.normal_quantile import upper_quantile
@@ -177,8 +177,8 @@ def disagreement_interval(
     recipe: Recipe, promise: Promise, rows: int, disagreement: float, difference: float
 ) -> tuple[float, float]:
     """The interval of a difference, given the noisy disagreement and the noisy difference (Theorem 37)."""
-    assert promise.left_out is not None
-    left_out = for_differences(promise.left_out)
+    left_out = promise.left_out
+    assert left_out is not None
     charged = left_out.charges(up(promise.information / UNITS * rows))
     sigma = 2 * deviation(2, recipe, rows)
     spread = sigma * math.sqrt(DISAGREEMENT_NOISE)

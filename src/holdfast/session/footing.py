@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from holdfast.ledger import UNCOVERED
-from holdfast.planning.promise import Promise, answered, left_out_beta, next_promises
+from holdfast.planning.promise import Promise, answered, grid_beta, next_promises
 from holdfast.planning.recipe_information import told_by
 from holdfast.validity.leave_out import recorded_grid
 
@@ -89,7 +89,7 @@ def footing(
     told = moment.table.information + tells
     if terms.places is None or terms.rows_per_unit > 1 or told >= UNCOVERED:
         return Footing(promise, terms.rows, terms.rows_per_unit, fresh)
-    chance = left_out_beta(terms, place)
+    chance = grid_beta(terms, place)
     return Footing(promise, terms.rows, 1, fresh, told_by(told, terms.rows), chance)
 
 

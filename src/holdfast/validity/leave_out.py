@@ -168,25 +168,27 @@ _FIRST = 0.9
 """The share of a chance that the first of several numbers of rows has; it is the one that is planned for."""
 
 
-def first_of(rows: int, sizes: Sequence[int]) -> LeaveOut:
-    """Several numbers of rows to leave out, nine tenths of the weight on the first."""
-    first, *rest = sizes
-    if not rest:
-        return LeaveOut(rows, (first,))
-    other = (1 - _FIRST) * (1 - 2**-40) / len(rest)
-    return LeaveOut(rows, (first, *rest), (_FIRST, *(other,) * len(rest)))
-
-
 _OWN = 0.95
-"""The weight of the number of rows that a place leaves out; the rest is the grid's, in case others ask much."""
+"""The weight of the numbers of rows that a place leaves out; the rest is the grid's, in case others ask much."""
+
+GRID_SHARE = (1 - _OWN) * (1 - 2**-40)
+"""The weight of the recorded grid beside what a place leaves out: what claims by the grid may have of its chance, so
+that it does not matter who chooses which claim takes the place (docs/theorems.md, Theorem 91)."""
 
 
 @lru_cache(maxsize=1024)
-def planned_place(rows: int, left_out: int) -> LeaveOut:
-    """A plan's number of rows to leave out for a place, with some of the grid beside it.
+def planned_place(rows: int, *sizes: int) -> LeaveOut:
+    """A plan's numbers of rows to leave out for a place, nine tenths on the first, with some of the grid beside them.
 
     What others are told cannot make such a place useless: it is never much wider than by the grid alone.
     """
+    grid, others = recorded_grid(rows), len(sizes) - 1
+    first = _OWN * _FIRST if others else _OWN
+    own = (first, *((_OWN - first) * (1 - 2**-40) / others for _ in range(others)))
+    return LeaveOut(rows, (*sizes, *grid.sizes), (*own, *(GRID_SHARE * weight for weight in grid.weights)))
+
+
+def planned_sizes(rows: int, left_out: LeaveOut) -> tuple[int, ...]:
+    """The numbers that `planned_place` was made of; none for the recorded grid."""
     grid = recorded_grid(rows)
-    rest = (1 - _OWN) * (1 - 2**-40)
-    return LeaveOut(rows, (left_out, *grid.sizes), (_OWN, *(rest * weight for weight in grid.weights)))
+    return () if left_out == grid else left_out.sizes[: -len(grid.sizes)]

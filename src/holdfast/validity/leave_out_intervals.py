@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from holdfast.privacy.rounding import MARGIN, down, up
-from holdfast.validity.leave_out import LEAST_TANGENT, LeaveOut, kappa, ladder
+from holdfast.validity.leave_out import LEAST_TANGENT, LeaveOut, kappa
 from holdfast.validity.normal_quantile import hazard, log_upper_tail, upper_quantile
 from holdfast.validity.search import least
 
@@ -93,18 +93,6 @@ def difference_tangent(
         return high - low
 
     return least(width, LEAST_TANGENT, max(LEAST_TANGENT + 1, upper_quantile(down(beta) / 2)), 20)[1]
-
-
-def for_differences(left_out: LeaveOut) -> LeaveOut:
-    """The rows to leave out for a difference: half of the first weight is for a third of its rows.
-
-    Where conditions seldom disagree, fewer rows are best. A function of what was fixed beforehand, on the ladder.
-    """
-    first, own = left_out.sizes[0], left_out.weights[0]
-    third = min(ladder(left_out.rows), key=lambda m: abs(math.log(3 * m / first)))
-    return LeaveOut(
-        left_out.rows, (first, third, *left_out.sizes[1:]), (own / 2, own / 2, *left_out.weights[1:])
-    )
 
 
 def mixed_difference_interval(

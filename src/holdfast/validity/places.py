@@ -10,7 +10,7 @@ from typing import Any
 
 from holdfast.privacy.rounding import up
 from holdfast.validity.falling import Schedule
-from holdfast.validity.leave_out import LeaveOut, first_of, planned_place, recorded_grid
+from holdfast.validity.leave_out import LeaveOut, planned_place, recorded_grid
 from holdfast.validity.leave_out_votes import votes_as_noisy, votes_half_width
 from holdfast.validity.option import Epoch
 from holdfast.validity.told import gaussian_told, rare_told, votes_told
@@ -75,20 +75,16 @@ class Places:
         raise IndexError(place)
 
     def left_out(self, place: int) -> LeaveOut:
-        """What the theorem leaves out for the answer in this place."""
+        """What the theorem leaves out for the answer in this place, however it is read (Theorem 91)."""
         if self.mixed:
             return recorded_grid(self.rows)
-        return planned_place(self.rows, self.epoch_of(place)[0].left_out)
-
-    def rare_left_out(self, place: int) -> LeaveOut:
-        """What the theorem leaves out for the answer in this place, read as a rare event: each with its own share."""
-        if self.mixed:
-            return recorded_grid(self.rows)
+        if not self.rare:
+            return planned_place(self.rows, self.epoch_of(place)[0].left_out)
         last = 0
         for epoch, sizes in zip(self.epochs, self.rare, strict=True):
             last += epoch.answers
             if place <= last:
-                return first_of(self.rows, sizes)
+                return planned_place(self.rows, *sizes)
         raise IndexError(place)
 
     def tells(self, epoch: Epoch) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 
 from holdfast.privacy.rounding import round_up, up
 from holdfast.validity.falling import EPOCHS, Schedule
-from holdfast.validity.leave_out import LeaveOut, first_of, ladder, recorded_grid
+from holdfast.validity.leave_out import LeaveOut, ladder, planned_place, recorded_grid
 from holdfast.validity.leave_out_intervals import rare_interval
 from holdfast.validity.normal_quantile import hazard, upper_quantile
 from holdfast.validity.option import Epoch
@@ -49,7 +49,7 @@ def as_rare(places: Places, beta: float, planned: float = 0.5) -> Places:
 
 def rare_half_width(places: Places, place: int, told: float, beta: float) -> float:
     """Half the interval of an answer of one half in this place, the longest there, after so much was told."""
-    epoch, left_out = places.epoch_of(place)[0], places.rare_left_out(place)
+    epoch, left_out = places.epoch_of(place)[0], places.left_out(place)
     sigma = math.sqrt(epoch.noise) / places.rows
     low, high = rare_interval(left_out, left_out.charges(told), sigma, 0.5, beta, 1 / places.rows)
     return up((high - low) / 2)
@@ -60,7 +60,7 @@ def rare_width(places: Places, beta: float, frequency: float) -> float:
     each = beta / sum(epoch.answers for epoch in places.epochs)
     widest = 0.0
     for at, sizes in enumerate(places.rare):
-        left_out = recorded_grid(places.rows) if places.mixed else first_of(places.rows, sizes)
+        left_out = recorded_grid(places.rows) if places.mixed else planned_place(places.rows, *sizes)
         widest = max(widest, _half(places, at, frequency, left_out, each))
     return widest * _WHOLE_UNITS
 

@@ -11,7 +11,7 @@ from holdfast.check import one_of, positive, printable, probability, whole
 from holdfast.errors import BudgetError, InputError, MechanismError
 from holdfast.ledger import UNCOVERED
 from holdfast.planning.keywords import Many
-from holdfast.planning.promise import left_out_beta, next_promises, refuse_beyond_the_promise
+from holdfast.planning.promise import grid_beta, next_promises, refuse_beyond_the_promise
 from holdfast.privacy.conversion import zcdp_to_approx
 from holdfast.privacy.event import Group
 from holdfast.privacy.filter import UNITS
@@ -134,7 +134,7 @@ def plan_weights(
             if budget is None
             else positive("epsilon" if pure else "rho", budget)
         )
-        beta = left_out_beta(session._terms, after + 1, queries)
+        beta = grid_beta(session._terms, after + 1, queries)
         told = session._moment().table.information
         width = None if within is None else probability("within", within)
         terms = logistic(n, points, queries, beta, told, most=most, pure=pure, within=width)
