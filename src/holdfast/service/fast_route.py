@@ -43,6 +43,10 @@ class FastRoute(APIRoute):
         takes_key = "key" in signature(endpoint).parameters
 
         async def handle(request: Request) -> Response:
+            with suppress(
+                ClientDisconnect
+            ):  # it is here: whoever hangs up during the look-up has asked all the same
+                await request.body()
             asker, dataset = await asker_of(request), request.path_params["dataset"]
             if _ID.fullmatch(dataset) is None:
                 raise Problem("invalid", f"path.dataset: String should match pattern '{ID}'")
