@@ -39,6 +39,7 @@ FULL: tuple[Question, ...] = (
     question.Histogram(column="x", edges=[1.0], where="x > 1", **HOW),
     question.Quantile(column="x", rank=0.25, **GROUPS),
     question.Sql(text="SELECT count(*) FROM t", **HOW),
+    question.DiscoverKeys(column="x", rho=0.2, delta=1e-9),
     question.Sample(where="x > 1"),
     question.Select(candidates=["x > 1"], epsilon=0.1, rho=0.2, mechanism="exponential"),
     question.OpenSparseVector(**VECTOR),

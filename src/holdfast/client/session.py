@@ -12,12 +12,21 @@ from holdfast.client.questions import RemoteQuestions
 from holdfast.client.remote_plan import RemotePlan, plan_of, price_of
 from holdfast.client.weights import RemoteWeights
 from holdfast.client.wire import Wire
-from holdfast.errors import InputError, MechanismError
+from holdfast.errors import InputError, MechanismError, UndiscoveredError
 from holdfast.ledger import Account
 from holdfast.planning.budget import Amount, budget, budget_of
 from holdfast.planning.keywords import Choice, Many, Synthesis, Threshold
 from holdfast.planning.meter import Meter
-from holdfast.planning.question import OpenSparseVector, OpenWeights, Question, Read, Sample, Select
+from holdfast.planning.question import (
+    DiscoverKeys,
+    Interval,
+    OpenSparseVector,
+    OpenWeights,
+    Question,
+    Read,
+    Sample,
+    Select,
+)
 from holdfast.planning.terms import Terms
 from holdfast.privacy.filter import UNITS
 from holdfast.query.calling import fitting
@@ -26,6 +35,7 @@ from holdfast.query.universe import universe
 from holdfast.session import Answer
 from holdfast.session.above_threshold import check_terms
 from holdfast.session.answer_table import AnswerTable
+from holdfast.session.keys import Keys, text_column, with_keys
 from holdfast.session.price import Price
 from holdfast.session.private_choice import Candidate, Selection, choice_of, conditions_of
 from holdfast.session.report import Report
@@ -43,7 +53,7 @@ class RemoteSession(RemoteQuestions[Answer]):
 
     def __init__(self, wire: Wire, table: RemoteTable, *, confirm: bool = False) -> None:
         self._wire, self._table, self._confirm = wire, table, confirm
-        self._path = f"/v1/datasets/{table.id}"
+        self._path, self._schema = f"/v1/datasets/{table.id}", table.schema
         account = self._account()
         if "limit" not in account:
             raise InputError(
@@ -56,7 +66,7 @@ class RemoteSession(RemoteQuestions[Answer]):
     @property
     def schema(self) -> Schema:
         """The columns that may be asked about."""
-        return self._table.schema
+        return self._schema
 
     @property
     def confidence(self) -> float:
@@ -137,12 +147,26 @@ class RemoteSession(RemoteQuestions[Answer]):
         return bool(self._ask(asked, None if key is None else key_of("sample", key, where))["told"])
 
     @fitting
-    def keys(self, column: str, *, rho: float | None = None, delta: float | None = None) -> NoReturn:
-        """Refused: the keys of a text column are discovered in process."""
-        raise MechanismError(
-            "the keys of a text column are not discovered over a gateway; let the owner discover them in process, and "
-            "declare them as a category"
-        )
+    def keys(self, column: str, *, rho: float | None = None, delta: float | None = None) -> Keys:
+        """The keys of a text column, discovered: charged once, then public and free for everybody on the table.
+
+        `by=` and `histogram` on such a column discover its keys first, as in process.
+        """
+        text_column(self.schema, column)
+        told = self._ask(DiscoverKeys(column=column, rho=rho, delta=delta))
+        names = ("threshold", "rho", "delta", "mechanism")
+        found = Keys(column, tuple(told["labels"]), **{name: told[name] for name in names})
+        self._schema = with_keys(self._schema, {column: found.labels})
+        return found
+
+    def _read(self, asked: Interval) -> Read:
+        try:
+            return asked.read(self.schema)
+        except UndiscoveredError as error:
+            if error.tried:
+                raise
+            self.keys(error.column)
+            return asked.read(self.schema)
 
     @fitting
     def select(
@@ -238,6 +262,12 @@ class RemoteEstimate(RemoteQuestions[RemotePlan]):
 
     def put(self, asked: Read) -> list[RemotePlan]:
         return [plan_of(parts) for parts in self._session._planned(asked.question)]
+
+    @fitting
+    def keys(self, column: str, *, rho: float | None = None, delta: float | None = None) -> Price:
+        """What the discovery of `RemoteSession.keys` would cost."""
+        text_column(self.schema, column)
+        return self._price(DiscoverKeys(column=column, rho=rho, delta=delta))
 
     @fitting
     def sample(self, where: str) -> Price:

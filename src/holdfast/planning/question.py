@@ -25,6 +25,7 @@ from holdfast.planning.meaning import (
     varying,
 )
 from holdfast.planning.question_parts import (
+    STRICT,
     Amount,
     Chance,
     Edges,
@@ -36,6 +37,8 @@ from holdfast.planning.question_parts import (
     Text,
     Width,
     Word,
+    named,
+    where_of,
 )
 from holdfast.planning.request import Request
 from holdfast.query.across import parse_statement, scope
@@ -44,7 +47,7 @@ from holdfast.query.expression import Column, Expression
 from holdfast.query.group_keys import computed_keys, crossed, groups_of, key_texts
 from holdfast.query.grouping import Groups, declared_groups, grouping
 from holdfast.query.parse import parse_predicate
-from holdfast.query.predicate import Always, NotNull, Predicate, conjunction
+from holdfast.query.predicate import NotNull, Predicate, conjunction
 from holdfast.query.schema import Boolean, Category, Schema
 from holdfast.query.schema import Text as TextColumn
 from holdfast.query.select import Aggregate
@@ -59,9 +62,7 @@ MAX_CELLS = 2**24
 class Question:
     """Every question. `confirm` agrees, at a gateway, to a cost above the share that the owner lets pass unasked."""
 
-    __pydantic_config__: ClassVar[dict[str, object]] = {
-        "extra": "forbid", "strict": True, "allow_inf_nan": False,
-    }  # fmt: skip
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
     kind: str
     confirm: bool = False
 
@@ -78,8 +79,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A question as it was read: what is computed, and how exactly. `question` is what it was read from, if that may
-    travel, and `table` what a SELECT calls the table."""
+    """A question as it was read. `question` is what it was read from, if that may travel; `table` is a SELECT's."""
 
     statistics: list[Statistic]
     request: Request
@@ -123,7 +123,7 @@ class Grouped(Interval):
             raise InputError("expected by= with edges=, got none; name the column with by=")
         schema = scope(schema, [self.where, *self._texts, *computed_keys(self.by)], key_texts(self.by))
         by = None if self.by is None else groups_of(schema, self.by, self.edges)
-        return self._read(self._statistic(schema, _where(self.where, schema), by))
+        return self._read(self._statistic(schema, where_of(self.where, schema), by))
 
     def _statistic(self, schema: Schema, where: Predicate, by: Groups | None) -> Statistic:
         """What is computed on these rows."""
@@ -303,7 +303,7 @@ class Regression(Interval):
     def read(self, schema: Schema) -> Read:
         refuse_no_features(self.features)
         schema = scope(schema, [self.where, self.column, *self.features])
-        where = _where(self.where, schema)
+        where = where_of(self.where, schema)
         target, *features = (varying(text, where, schema) for text in (self.column, *self.features))
         if len({target, *features}) <= len(features):
             raise QueryError("one number is given twice, which makes the regression singular; leave it out")
@@ -340,9 +340,9 @@ class Histogram(Interval):
 
     def read(self, schema: Schema) -> Read:
         schema = scope(schema, [self.where], [self.column])
-        by = grouping(schema, _named(schema, self.column), self.edges)
+        by = grouping(schema, named(schema, self.column), self.edges)
         return self._read(
-            Statistic("histogram", _where(self.where, schema), None, by, over=events_of(schema))
+            Statistic("histogram", where_of(self.where, schema), None, by, over=events_of(schema))
         )
 
 
@@ -361,7 +361,7 @@ class Quantile(Grouped):
         edges: Any = dict(self.edges) if isinstance(self.edges, Mapping) else {self.column: self.edges}
         own = edges.pop(self.column, None)
         by = None if self.by is None else groups_of(schema, self.by, edges)
-        where, column = _where(self.where, schema), _named(schema, self.column)
+        where, column = where_of(self.where, schema), named(schema, self.column)
         return self._read(_quantile(schema, column, self.rank, where, by, own))
 
 
@@ -393,6 +393,16 @@ class Sample(Question):
         if key is not None and not isinstance(key, str):
             raise InputError(f"expected key= as a text, got {type(key).__name__}")
         return parse_predicate(self.where, schema)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscoverKeys(Question):
+    """The keys of a text column, discovered once for everybody."""
+
+    kind: Literal["keys"] = "keys"
+    column: Name
+    rho: Amount | None = None
+    delta: Chance | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -456,12 +466,8 @@ class Weigh(OpenWeights):
 
 AnyQuestion = (
     Fraction | Count | Difference | Total | Ratio | Spread | Paired | Regression | Top | Histogram | Quantile | Sql
-    | Sample | Select | OpenSparseVector | Above | OpenWeights | Weigh
+    | DiscoverKeys | Sample | Select | OpenSparseVector | Above | OpenWeights | Weigh
 )  # fmt: skip
-
-
-def _where(text: str | None, schema: Schema) -> Predicate:
-    return Always() if text is None else parse_predicate(text, schema)
 
 
 def _aggregate(schema: Schema, aggregate: Aggregate, where: Predicate, by: Groups | None) -> Statistic:
@@ -492,8 +498,3 @@ def _quantile(
         )
     exact = fractions.Fraction(rank).limit_denominator(10**6)
     return Statistic("quantile", where, None, by, exact, bins, over=events_of(schema))
-
-
-def _named(schema: Schema, name: str) -> str:
-    """The declared name of a column; what is none is refused by whoever looks it up."""
-    return (schema.spelling(name) or name) if isinstance(name, str) else name

@@ -8,6 +8,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from holdfast.query.group_keys import MAX_KEYS
+from holdfast.query.parse import parse_predicate
+from holdfast.query.predicate import Always, Predicate
+from holdfast.query.schema import Schema
+
+STRICT: dict[str, object] = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
+"""How the gateway's parser reads a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +44,13 @@ Width = Annotated[float, Limits(1e-30, 1e30)]
 Chance = Annotated[float, Limits(1e-100, math.nextafter(1, 0))]
 Many = Annotated[int, Limits(1, 10**15)]
 Edges = Annotated[Sequence[float | Word], Limits(0, 10_000)]
+
+
+def named(schema: Schema, name: str) -> str:
+    """The declared name of a column; what is none is refused by whoever looks it up."""
+    return (schema.spelling(name) or name) if isinstance(name, str) else name
+
+
+def where_of(text: str | None, schema: Schema) -> Predicate:
+    """The condition of a question; none is one that always holds."""
+    return Always() if text is None else parse_predicate(text, schema)

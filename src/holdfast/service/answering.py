@@ -16,9 +16,10 @@ from holdfast.query.region import region
 from holdfast.query.universe import universe
 from holdfast.query.wording import quoted
 from holdfast.session import Answer, Plan, Session
+from holdfast.session.keys import shared_keys, text_column
 from holdfast.session.price import Price
 from holdfast.session.private_choice import conditions_of
-from holdfast.session.session import Agree, in_steps
+from holdfast.session.session import Agree, in_steps, read_free
 
 Released = dict[str, Any]
 Kind = TypeVar("Kind", bound=Question)
@@ -77,7 +78,7 @@ class Measuring(Answering[Interval]):
 
     def __init__(self, asked: Interval, session: Session, table: str) -> None:
         super().__init__(asked, session, table)
-        self._read = session.read(asked)
+        self._read = read_free(session, asked)
         called = self._read.table
         if called is not None and called.lower() not in (table, "t"):
             raise QueryError(
@@ -98,6 +99,26 @@ class Measuring(Answering[Interval]):
             return None
         steps = in_steps(self.session, self._read, agree)
         return steps[0] if len(steps) == 1 else None
+
+
+class Discovering(Answering[question.DiscoverKeys]):
+    """The keys of a text column. Where somebody was told them already, they cost nothing."""
+
+    def __init__(self, asked: question.DiscoverKeys, session: Session, table: str) -> None:
+        super().__init__(asked, session, table)
+        text_column(session.schema, asked.column)
+
+    def put(self, call: str) -> Released:
+        found = self.session.keys(**self._given())
+        names = ("column", "labels", "threshold", "rho", "delta", "mechanism")
+        return {"kind": "keys"} | {name: getattr(found, name) for name in names}
+
+    def known(self) -> bool:
+        found = shared_keys(self.session, self.asked.column)
+        return found is not None and self.asked.rho is None and self.asked.delta is None
+
+    def plans(self) -> list[Plan | Price]:
+        return [self.session.estimate.keys(**self._given())]
 
 
 class Sampling(Answering[Sample]):
@@ -199,7 +220,8 @@ class Weighing(Answering[OpenWeights]):
 
 
 _KINDS: dict[type[Question], type[Answering[Any]]] = {
-    Interval: Measuring, Sample: Sampling, Select: Choosing, OpenSparseVector: Watching, OpenWeights: Weighing,
+    Interval: Measuring, question.DiscoverKeys: Discovering, Sample: Sampling,
+    Select: Choosing, OpenSparseVector: Watching, OpenWeights: Weighing,
 }  # fmt: skip
 
 

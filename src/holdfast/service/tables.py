@@ -14,8 +14,8 @@ from holdfast.data.identity import marks
 from holdfast.errors import DataError, HoldfastError, InputError, LedgerError
 from holdfast.ledger import LEDGER_FILE, Account, Ledger, SqliteLedger, move_ledger
 from holdfast.ledger.chained import ChainedLedger
-from holdfast.planning.budget import budget
-from holdfast.query.schema import Schema
+from holdfast.planning.budget import Budget, budget
+from holdfast.query.schema import Schema, Text
 from holdfast.query.unit_schema import schema_from_json
 from holdfast.service.catalog import Catalog, Person, same_rows
 from holdfast.service.gateway_database import NotRemembered, at_once
@@ -290,7 +290,7 @@ class Tables:
         if dataset.ledger is not None:
             return dataset
         try:
-            cap = budget(**dataset.budget).account("the table")
+            cap = _whole(dataset).account("the table")
             with closing(self._new_ledger(dataset.id, dataset.path, dataset.store, cap)) as ledger:
                 self._catalog.set_ledger(dataset.id, ledger.id)
                 return replace(dataset, ledger=ledger.id)
@@ -388,6 +388,13 @@ def _promised(dataset: Dataset, share: dict[str, Any], standing: Account | None)
     if mine is None or mine >= all_ or not covered or budget(**_budget(share)).currency == "pure":
         return {"queries": all_}
     return {"queries": mine, "share": mine / all_}
+
+
+def _whole(dataset: Dataset) -> Budget:
+    """The table's budget. Where there are texts, half of its delta is kept for the discovery of their keys."""
+    delta = dataset.budget.get("delta")
+    texts = any(isinstance(kind, Text) for kind in dataset.schema.values())
+    return budget(**dataset.budget, keys_delta=delta / 2 if texts and delta else None)
 
 
 def _budget(share: dict[str, Any]) -> dict[str, Any]:

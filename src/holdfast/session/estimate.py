@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Any, Unpack
 from holdfast.mechanisms.sparse_vector import SparseVector
 from holdfast.mechanisms.votes import FLIP
 from holdfast.offered import offered
+from holdfast.planning.keys_plan import keys_event
 from holdfast.planning.keywords import Choice, Descent, Many, Threshold
 from holdfast.planning.plan import Plan
 from holdfast.planning.question import Interval, Read
-from holdfast.privacy.event import BoundedRange, Event, PureMechanism, Votes
+from holdfast.privacy.event import BoundedRange, Event, KeysByGaussian, PureMechanism, Votes
+from holdfast.privacy.filter import UNITS
 from holdfast.query.calling import fitting
 from holdfast.query.parse import parse_predicate
 from holdfast.query.schema import Schema
 from holdfast.session.above_threshold import check_terms, level_of, settled
 from holdfast.session.certain import is_certain
-from holdfast.session.price import Price, price
+from holdfast.session.keys import shared_keys, text_column
+from holdfast.session.price import Price, price, priced
 from holdfast.session.private_choice import choice_of, conditions_of, was_chosen
 from holdfast.session.questions import Questions, Result
 from holdfast.session.standing_answers import question_key, standing_entry
@@ -39,7 +42,7 @@ class _Beside(Questions[Result]):
         return self._session.schema
 
     def _read(self, asked: Interval) -> Read:
-        return self._session.read(asked)
+        return self._session._read_by(asked, discover=False)
 
 
 class Estimate(_Beside[Plan]):
@@ -55,6 +58,20 @@ class Estimate(_Beside[Plan]):
         question = f"one vote: {parse_predicate(where, self.schema)}"
         event = Votes(self._session._terms.rows, 1, FLIP)
         return price(self._session, question, "votes", event, "reads one row")
+
+    @fitting
+    def keys(self, column: str, *, rho: float | None = None, delta: float | None = None) -> Price:
+        """What the discovery of `Session.keys` would cost."""
+        text_column(self.schema, column)
+        words = f"keys of {column}"
+        if rho is None and delta is None and shared_keys(self._session, column) is not None:
+            return Price(words, "public", 0.0, f"{words}\nthey are public already; it costs nothing.")
+        terms = self._session._terms
+        event = keys_event(terms, rho, delta)
+        amount = priced(terms, event, 0, None)[1].session / UNITS
+        mechanism = "gaussian" if isinstance(event, KeysByGaussian) else "logistic"
+        costs = f"reads all rows; it costs {amount:.4g} ({terms.session.currency})."
+        return Price(words, mechanism, amount, f"{words}\n{costs}")
 
     @fitting
     def select(

@@ -194,20 +194,14 @@ class Session(Questions[Answer], Closing):
         return found
 
     def _read(self, asked: Interval) -> Read:
-        try:
-            return self.read(asked)
-        except UndiscoveredError as error:
-            if error.tried:
-                raise
-            self.keys(error.column)
-            return asked.read(self.schema)
+        return self._read_by(asked, discover=True)
 
-    def read(self, asked: Interval) -> Read:
-        """A question by what is public now: another session may have discovered its keys. Nothing is charged."""
+    def _read_by(self, asked: Interval, *, discover: bool) -> Read:
+        """A question by keys that are public now, also if another session discovered them; or by fresh ones."""
         try:
             return asked.read(self.schema)
         except UndiscoveredError as error:
-            if error.tried or shared_keys(self, error.column) is None:
+            if error.tried or not (discover or shared_keys(self, error.column) is not None):
                 raise
             self.keys(error.column)
             return asked.read(self.schema)
@@ -493,6 +487,11 @@ class Session(Questions[Answer], Closing):
                 planned, _ = self._planned(statistic, request, moment)
                 refuse_overspending(planned, moment, self._terms)
                 moment = moment.after(planned.charge)
+
+
+def read_free(session: Session, asked: Interval) -> Read:
+    """A question by what is public now; nothing is charged."""
+    return session._read_by(asked, discover=False)
 
 
 def in_steps(session: Session, asked: Read, agree: Agree) -> list[Steps[Answer]]:
