@@ -100,7 +100,7 @@ def test_all_looks_together_cost_what_the_design_says_whatever_they_tell() -> No
 def test_places_that_are_used_again_would_cost_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broken twin: the first place before which as much was told, used or not (a place says nothing of looks)."""
     monkeypatch.setattr(
-        Looks, "_place", lambda self, taken, looks: self.meter.next_place(self.transcript().charged, 0)
+        Looks, "_place", lambda self, taken, looks, charged: self.meter.next_place(charged, 0)
     )
     charged = Looks.charge
 

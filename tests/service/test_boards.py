@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,11 +17,11 @@ from gateway import LABELS, Running, labels, prepared
 from oracles.statistics import FALSE_ALARM, binomial
 
 from holdfast.errors import BudgetError, LedgerError
-from holdfast.holdout import ReusableHoldout, design
+from holdfast.holdout import ReusableHoldout, design, label_release
 from holdfast.holdout.fingerprint import fingerprint
 from holdfast.holdout.guess import check_guess
 from holdfast.holdout.labels import Labels
-from holdfast.holdout.metric import GRID
+from holdfast.holdout.metric import GRID, METRICS, on_grid
 from holdfast.ledger import export, verify
 from holdfast.service import create_app
 from holdfast.service.gateway import Gateway
@@ -157,47 +158,96 @@ def test_all_planned_looks_of_a_default_board_are_answered(started: Running) -> 
     assert submit(started, client, "walked", labels).json()["code"] == "budget"
 
 
-def labels_read(started: Running, client: TestClient, key: str, labels: Any, looks: int) -> int:
+EVEN = {"brier": (0.25, 1.0), "log-loss": (math.log(2), 5.0)}
+"""What even chances score on any label, and the score of a chance of 0 for what came."""
+
+
+def labels_read(
+    started: Running, client: TestClient, key: str, labels: Any, looks: int, metric: str = "brier"
+) -> int:
     """How many labels are told right by somebody who sends even chances everywhere but at one row.
 
-    Brier's score is then 1/4 and a little less, or more. A guess is placed so that it just stands for less; where
-    nothing can be placed, because the plan takes no guesses, the score itself is compared with the middle.
+    The score is then that of even chances and a little less, or more. A guess is placed so that it just stands for
+    more; where nothing can be placed, because the plan takes no guesses, the score itself is compared with the middle.
     """
     told = client.get(f"/v1/holdouts/{key}", headers=ann(started)).json()
     plan = design(rows=told["rows"], queries=told["queries"], mode=told["mode"], within=told["within"])
+    kind = METRICS[metric]
+    even, worst = EVEN[metric]
+    assert kind.values is not None
+    step = int(on_grid(kind.values(np.array([0.5]), np.array([0])), 1, 1)[0])
     read, failed = [], 0
     for row in range(looks):
         said = np.full(len(labels), 0.5)
         said[row] = 1.0
-        held = (len(labels) - 1) * GRID // 4
+        held = (len(labels) - 1) * step
         if plan.mode == "guess-and-check":
-            low, high = 0.0, held / (len(labels) * GRID)
+            low, high = (held + GRID) / (len(labels) * GRID), 1.0
             for _ in range(60):
                 middle = (low + high) / 2
-                stands = check_guess(plan, row + 1, failed, held, middle) is None
-                low, high = (low, middle) if stands else (middle, high)
-            fine = score(started, client, key, said, train_score=high).json()["fine"]
+                stands = check_guess(plan, row + 1, failed, held + GRID, middle) is None
+                low, high = (middle, high) if stands else (low, middle)
+            guess = kind.on_scale(low - 0.25 / len(labels))  # away from the edge by less than a row
+            fine = score(started, client, key, said, train_score=guess).json()["fine"]
             failed += not fine
-            read.append(int(fine))
+            read.append(int(not fine))
         else:
             value = score(started, client, key, said).json()["answers"][0]["value"]
-            read.append(int(value < 0.25 + 0.25 / len(labels)))
+            middle = even + (worst / 2 - even) / len(labels)
+            read.append(int(value < middle))
     return int(np.sum(np.array(read) == labels[:looks]))
 
 
-def test_labels_cannot_be_read_one_a_look(started: Running) -> None:
-    client, labels = TestClient(started.app), np.random.default_rng(79).integers(0, 2, 1000)
-    assert holdout(started, client, "guarded", labels, metric="brier").json()["private"] is True
-    assert binomial(labels_read(started, client, "guarded", labels, 60), 60, 0.5) > FALSE_ALARM
+def compared_labels_read(
+    started: Running, client: TestClient, key: str, labels: Any, looks: int, **more: Any
+) -> int:
+    """How many labels are told right by somebody who compares two submissions that differ in one row."""
+    first, read = np.zeros(len(labels), dtype=int), []
+    for row in range(looks):
+        second = first.copy()
+        second[row] = 1
+        told = score(started, client, key, second, against=first.tolist(), **more)
+        read.append(int(told.json()["answers"][0]["value"] > 0))
+    return int(np.sum(np.array(read) == labels[:looks]))
 
 
-def test_labels_of_a_board_that_is_not_private_are_read_one_a_look(started: Running) -> None:
+@pytest.mark.parametrize("metric", EVEN)
+def test_labels_cannot_be_read_one_a_look(started: Running, metric: str) -> None:
+    client, labels = TestClient(started.app), np.random.default_rng([79, len(metric)]).integers(0, 2, 1000)
+    key = f"guarded-{metric}"
+    assert holdout(started, client, key, labels, metric=metric).json()["private"] is True
+    assert binomial(labels_read(started, client, key, labels, 20, metric), 20, 0.5) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("metric", EVEN)
+def test_labels_of_a_board_that_is_not_private_are_read_one_a_look(started: Running, metric: str) -> None:
     """The broken twin: the same attack on what only an owner's word makes."""
-    client, labels = TestClient(started.app), np.random.default_rng(80).integers(0, 2, 1000)
-    made = holdout(started, client, "open", labels, metric="brier", mode="guess-and-check", private=False)
+    client, labels = TestClient(started.app), np.random.default_rng([80, len(metric)]).integers(0, 2, 1000)
+    key = f"open-{metric}"
+    made = holdout(started, client, key, labels, metric=metric, mode="guess-and-check", private=False)
     assert made.status_code == 201
-    assert labels_read(started, client, "open", labels, 40) == 40
-    assert binomial(40, 40, 0.5) < FALSE_ALARM
+    assert labels_read(started, client, key, labels, 32, metric) == 32
+    assert binomial(32, 32, 0.5) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("more", [{}, {"expect": 0.05}], ids=["known", "expected"])
+def test_labels_cannot_be_read_by_comparing_submissions(started: Running, more: dict[str, Any]) -> None:
+    """Two submissions that differ in one row: the difference says its label, but for the noise."""
+    client, labels = TestClient(started.app), np.random.default_rng([82, len(more)]).integers(0, 2, 1000)
+    key = f"compared-{len(more)}"
+    assert holdout(started, client, key, labels).json()["private"] is True
+    assert binomial(compared_labels_read(started, client, key, labels, 20, **more), 20, 0.5) > FALSE_ALARM
+
+
+def test_comparisons_without_noise_would_tell_every_label(
+    started: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broken twin."""
+    client, labels = TestClient(started.app), np.random.default_rng(83).integers(0, 2, 1000)
+    holdout(started, client, "compared-exactly", labels)
+    monkeypatch.setattr(label_release, "add_gaussian", lambda held, variance: held)
+    assert compared_labels_read(started, client, "compared-exactly", labels, 32) == 32
+    assert binomial(32, 32, 0.5) < FALSE_ALARM
 
 
 @pytest.mark.parametrize("metric", ["brier", "log-loss"])
@@ -229,7 +279,9 @@ def two_hosts(key: str, **terms: Any) -> Iterator[tuple[Running, list[Gateway]]]
 def test_a_board_on_two_hosts_answers_exactly_the_looks_that_were_planned(mode: str | None) -> None:
     with two_hosts("board", queries=40, mode=mode, private=mode is None, within=None) as (here, hosts):
         people = [here.person(here.somebody(f"team {number}", {})) for number in range(8)]
-        said, answered, refused = labels("board").tolist(), [], []
+        said, refused = labels("board").tolist(), []
+        # The first by itself: those that come later guess what it was told, and do not fail all at once.
+        answered = [hosts[0].submit(people[0], "board", said, "first")]
 
         def submit(number: int) -> None:
             for look in range(2):
@@ -245,7 +297,7 @@ def test_a_board_on_two_hosts_answers_exactly_the_looks_that_were_planned(mode: 
             thread.start()
         for thread in threads:
             thread.join()
-        assert (len(answered), len(refused), set(refused)) == (40, 24, {0})
+        assert (len(answered), len(refused), set(refused)) == (40, 25, {0})
         boards = [host.boards.leaderboard("board") for host in hosts]
         for board in boards:
             assert board.looks_left() == 0

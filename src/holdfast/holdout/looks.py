@@ -190,13 +190,14 @@ class Looks:
                 if known.answer is None:
                     refuse_to_replay(known)
                 return known
+            charged = None if self.meter is None else self.transcript().charged
             moment = self.ledger.moment(name)
             used, taken = moment.session.units, moment.table.units
             left = max(0, self._most - taken)
             team_left = None if team_most is None else team_most - used
             if looks > left or (team_left is not None and looks > team_left):
                 raise overspent(self._most, looks, team, team_left, left)
-            place = self._place(taken, looks)
+            place = self._place(taken, looks, charged)
             plan = noted(json.dumps({"question": question, "place": place}))
             charge = Charge(looks, looks + (place - 1 - taken), looks)
             as_planned = None if self.meter is None else moment.table.answers + looks
@@ -213,11 +214,11 @@ class Looks:
             except BudgetError:  # others were quicker, or another board gave the team another limit
                 self._limits.pop(name, None)
 
-    def _place(self, taken: int, looks: int) -> int:
+    def _place(self, taken: int, looks: int, charged: Charges | None) -> int:
         """The place of the next look, of so many that are taken; BudgetError where the meter has none for it."""
-        if self.meter is None:
+        if self.meter is None or charged is None:
             return taken + 1
-        place = self.meter.next_place(self.transcript().charged, taken)
+        place = self.meter.next_place(charged, taken)
         left = 0 if place is None else self._most - place + 1
         if place is not None and looks <= left:
             return place
