@@ -113,8 +113,6 @@ SELECTS: dict[str, list[str]] = {
         "SELECT TOP 1 count(*) FROM t",
     ],
     "subselects": [
-        "SELECT count(*) FROM (SELECT * FROM t)",
-        "SELECT count(*) FROM (SELECT * FROM t) AS t",
         "SELECT (SELECT note FROM t LIMIT 1)",
         "SELECT (SELECT count(*) FROM t)",
         "SELECT count(*), (SELECT max(note) FROM t) FROM t",
@@ -152,7 +150,6 @@ SELECTS: dict[str, list[str]] = {
         "SELECT count(*) FROM (VALUES (1), (2)) v",
     ],
     "common tables": [
-        "WITH u AS (SELECT * FROM t) SELECT count(*) FROM u",
         "WITH t AS (SELECT 1) SELECT count(*) FROM t",
         "WITH t AS (SELECT * FROM read_csv('{file}')) SELECT count(*) FROM t",
         "WITH RECURSIVE r AS (SELECT 1 UNION ALL SELECT 1 FROM r) SELECT count(*) FROM r",
@@ -188,7 +185,6 @@ SELECTS: dict[str, list[str]] = {
         "SELECT upper(smoker), count(*) FROM t GROUP BY upper(smoker)",
         "SELECT age % 7, count(*) FROM t GROUP BY age % 7",
         "SELECT income, count(*) FROM t GROUP BY income",
-        "SELECT smoker, age, count(*) FROM t GROUP BY smoker, age",
         "SELECT count(*) FROM t GROUP BY 1",
     ],
     "functions": [
@@ -215,10 +211,6 @@ SELECTS: dict[str, list[str]] = {
         "SELECT sum(hash(note)) FROM t",
         "SELECT bit_xor(age) FROM t",
         "SELECT product(age) FROM t",
-        "SELECT stddev(age) FROM t",
-        "SELECT corr(age, income) FROM t",
-        "SELECT sum(CASE WHEN age > 40 THEN 1e300 ELSE 0 END) FROM t",
-        "SELECT sum(1 / (age - 41)) FROM t",
         "SELECT sum(sqrt(age - 100)) FROM t",
         "SELECT sum(ln(age)) FROM t",
         "SELECT sum(exp(age)) FROM t",
@@ -348,13 +340,13 @@ SELECTS: dict[str, list[str]] = {
 }  # fmt: skip
 
 CONDITIONS: list[str] = [
-    "note = 'x'", "note LIKE 'a%'", "smoker LIKE '%'", "smoker ILIKE 'y_s'", "smoker SIMILAR TO '.*'",
-    "smoker ~ '.*'", "regexp_matches(smoker, '.')", "smoker GLOB '*'", "starts_with(smoker, 'y')",
+    "note = 'x'", "note LIKE 'a%'", "smoker ILIKE 'y_s'", "smoker SIMILAR TO '.*'",
+    "smoker ~ '.*'", "regexp_matches(smoker, '.')", "smoker GLOB '*'", 
     "length(smoker) > 1", "smoker < 'z'", "smoker > 'a'", "upper(smoker) = 'YES'", "smoker || 'x' = 'yesx'",
     "age = (SELECT 1)", "age IN (SELECT age FROM t)", "EXISTS (SELECT 1)", "age > ALL (SELECT 1)",
-    "1/(age-41) > 0", "age / 0 = 1", "age % 2 = 0", "age ^ 2 > 3", "age ** 2 > 3", "age & 1 = 1", "age << 3 > 1",
+    "age / 0 = 1", "age % 2 = 0", "age ^ 2 > 3", "age ** 2 > 3", "age & 1 = 1", "age << 3 > 1",
     "sqrt(age) > 1", "ln(age) > 1", "CAST(age AS TEXT) = '4'", "age::text = '4'", "TRY_CAST(smoker AS INT) = 1",
-    "CASE WHEN age > 4 THEN error('x') ELSE true END", "coalesce(age, 1/0) > 1", "nullif(age, 4) > 1",
+    "CASE WHEN age > 4 THEN error('x') ELSE true END", "coalesce(age, 1/0) > 1", 
     "if(age > 4, 1, 0) = 1", "random() < 0.5", "now() > '2020-01-01'", "current_user = 'x'", "pg_sleep(1) = 1",
     "getenv('HOME') = 'x'", "rowid = 1", "ctid = '(0,1)'", "count(*) > 1", "sum(age) > 1", "age > 1; DROP TABLE t",
     "age > 1 --", "age > 1 /*", "age > 1) OR (1=1", "1=1) UNION SELECT note FROM t --", "age > 1 GROUP BY note",

@@ -215,9 +215,9 @@ def test_a_plan_that_looks_at_the_rows_is_caught(fresh: Site, monkeypatch: pytes
     "question",
     [
         {"kind": "count", "by": "nowhere"},
-        {"kind": "count", "by": "age + 1"},
+        {"kind": "count", "by": "income * 2"},
         {"kind": "sql", "text": "SELECT income, count(*) FROM t GROUP BY income"},
-        {"kind": "sql", "text": "SELECT smoker, age, count(*) FROM t GROUP BY smoker, age"},
+        {"kind": "sql", "text": "SELECT smoker, income, count(*) FROM t GROUP BY smoker, income"},
     ],
     ids=lambda question: (
         f"{question['kind']} {question.get('by') or question.get('column') or question.get('text')}"
@@ -232,7 +232,7 @@ def test_groups_by_keys_that_nobody_declared_are_refused(here: Site, question: d
 
 @pytest.mark.parametrize("by", ["age", "income", "visit", "big"])
 def test_groups_of_numbers_and_dates_come_from_their_declaration(here: Site, by: str) -> None:
-    assert not differing(here, {"kind": "count", "by": by} | AMOUNT)
+    assert not differing(here, {"kind": "count", "by": by, "where": "age IS NULL OR age < 77"} | AMOUNT)
 
 
 def keys(here: Site, table: str) -> list[str]:

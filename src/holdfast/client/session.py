@@ -205,7 +205,10 @@ class RemoteSession(RemoteQuestions[Answer]):
 
     @fitting
     def synthesize(
-        self, columns: Sequence[str], queries: Sequence[str], **how: Unpack[Synthesis]
+        self,
+        columns: Sequence[str] | None = None,
+        queries: Sequence[str] | None = None,
+        **how: Unpack[Synthesis],
     ) -> NoReturn:
         """Refused: a gateway offers `multiplicative_weights` for very many questions."""
         raise MechanismError(

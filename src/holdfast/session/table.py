@@ -192,6 +192,7 @@ class Table:
         if self._opening is not None:
             self._opening.warn()
         name = None if name is None else printable("name", name)
+        one_of("intervals", intervals, ("uniform", "rare", "odds"))
         planned = within is not None or intervals != "uniform" or share is not None
         refuse_by_part(self._part, self._ledger, self._whole.rows, name, target, planned)
         standing = next((account for account in self._ledger.accounts() if account.name == name), None)
@@ -298,7 +299,7 @@ class Table:
         intervals: str,
     ) -> Fixed | None:
         """One mechanism and one noise for all answers, if that was asked for."""
-        odds = one_of("intervals", intervals, ("uniform", "rare", "odds")) == "odds"
+        odds = intervals == "odds"
         if intervals == "rare":
             self._refuse_rare(within, queries, target)
         if only is not None:
