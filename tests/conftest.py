@@ -12,6 +12,9 @@ if "HOLDFAST_ANCHORS" not in os.environ:  # the workers of one run share it
     os.environ["HOLDFAST_ANCHORS"] = tempfile.mkdtemp(prefix="holdfast-anchors-")
     atexit.register(shutil.rmtree, os.environ["HOLDFAST_ANCHORS"], ignore_errors=True)
 
+# On CI pytest writes out every difference in full, also those of the twins that fail on purpose: minutes for nothing.
+os.environ.pop("CI", None)
+
 for _setting in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
     os.environ.setdefault(_setting, "1")
 

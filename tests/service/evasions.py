@@ -341,12 +341,12 @@ SELECTS: dict[str, list[str]] = {
 
 CONDITIONS: list[str] = [
     "note = 'x'", "note LIKE 'a%'", "smoker ILIKE 'y_s'", "smoker SIMILAR TO '.*'",
-    "smoker ~ '.*'", "regexp_matches(smoker, '.')", "smoker GLOB '*'", 
+    "smoker ~ '.*'", "regexp_matches(smoker, '.')", "smoker GLOB '*'",
     "length(smoker) > 1", "smoker < 'z'", "smoker > 'a'", "upper(smoker) = 'YES'", "smoker || 'x' = 'yesx'",
     "age = (SELECT 1)", "age IN (SELECT age FROM t)", "EXISTS (SELECT 1)", "age > ALL (SELECT 1)",
     "age / 0 = 1", "age % 2 = 0", "age ^ 2 > 3", "age ** 2 > 3", "age & 1 = 1", "age << 3 > 1",
     "sqrt(age) > 1", "ln(age) > 1", "CAST(age AS TEXT) = '4'", "age::text = '4'", "TRY_CAST(smoker AS INT) = 1",
-    "CASE WHEN age > 4 THEN error('x') ELSE true END", "coalesce(age, 1/0) > 1", 
+    "CASE WHEN age > 4 THEN error('x') ELSE true END", "coalesce(age, 1/0) > 1",
     "if(age > 4, 1, 0) = 1", "random() < 0.5", "now() > '2020-01-01'", "current_user = 'x'", "pg_sleep(1) = 1",
     "getenv('HOME') = 'x'", "rowid = 1", "ctid = '(0,1)'", "count(*) > 1", "sum(age) > 1", "age > 1; DROP TABLE t",
     "age > 1 --", "age > 1 /*", "age > 1) OR (1=1", "1=1) UNION SELECT note FROM t --", "age > 1 GROUP BY note",
