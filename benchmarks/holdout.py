@@ -1,6 +1,6 @@
 """The figures of the holdout: attacks, coverage, Thresholdout's experiment, Ladders, and time against rows.
 
-usage: python benchmarks/holdout.py [--runs 1000] [--reps 10] [SECTION ...]
+`python benchmarks/holdout.py [--runs 1000] [--reps 10] [SECTION ...]`
 """
 
 from __future__ import annotations

@@ -18,6 +18,9 @@ _EXTRAS = {
     "spark": ("pyspark",),
     "sklearn": ("scikit-learn",),
     "mcp": ("mcp",),
+    "mlflow": ("mlflow-skinny",),
+    "wandb": ("wandb",),
+    "sqlalchemy": ("sqlalchemy",),
     "server": ("fastapi", "uvicorn", "jinja2", "python-multipart", "psycopg"),
     "gpu": ("cupy-cuda13x",),
 }

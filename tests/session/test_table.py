@@ -9,7 +9,7 @@ import pytest
 from session.numbers import open_rows
 
 import holdfast as hf
-from holdfast.session import table as table_module
+from holdfast.session import ledger_place
 
 
 def test_saving_leaves_one_budget(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_store_is_never_there_without_its_ledger(tmp_path: Path, monkeypatch: 
     def power_cut(*ledgers: object) -> None:
         raise OSError("power cut")
 
-    monkeypatch.setattr(table_module, "copy_ledger", power_cut)
+    monkeypatch.setattr(ledger_place, "copy_ledger", power_cut)
     with pytest.raises((OSError, hf.HoldfastError)):
         table.save(tmp_path / "a.hf")
     assert not (tmp_path / "a.hf").exists()
