@@ -106,8 +106,12 @@ def certified_widths() -> list[dict[str, Any]]:
 
 def _room(name: str) -> str:
     room = importlib.import_module(name)
-    entries = "\n\n".join(f"::: {_home(room, entry)}" for entry in sorted(room.__all__, key=str.lower))
-    return f"# `{name}`\n\n{room.__doc__ or ''}\n\n{entries}\n"
+    entries = []
+    for entry in sorted(room.__all__, key=str.lower):
+        home = _home(room, entry)
+        entries.append(("" if home.endswith(f".{entry}") else f"`{entry}` is\n\n") + f"::: {home}")
+    listed = "\n\n".join(entries)
+    return f"# `{name}`\n\n{room.__doc__ or ''}\n\n{listed}\n"
 
 
 def _home(room: Any, entry: str) -> str:
