@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,13 +61,16 @@ def test_killed_at_random_moments_under_load(address: str, tmp_path: Path, child
 
 def test_the_swapped_order_is_caught(address: str, tmp_path: Path, children: Nursery) -> None:
     """The broken twin delivers first and charges afterwards: the same check sees it, at a step and at random."""
-    for number, how in enumerate(
-        ({"failpoint": "before reserve"}, {"threads": 4, "delay": 0.03, "warm": True})
-    ):
-        job = Job(address, str(tmp_path / "anchors"), number, mutant=True, **how)  # type: ignore[arg-type]
+
+    def caught(number: int, **how: Any) -> bool:
+        job = Job(address, str(tmp_path / "anchors"), number, mutant=True, **how)
         life = children.run(job)
-        assert life.killed and life.delivered
-        assert any("without its committed charge" in found for found in problems(job, life, set(), 0))
+        assert life.killed
+        return any("without its committed charge" in found for found in problems(job, life, set(), 0))
+
+    assert caught(0, failpoint="before reserve")
+    # A random moment may be between two answers, so one of twenty is enough.
+    assert any(caught(number, threads=4, delay=0.03, warm=True) for number in range(1, 21))
 
 
 def test_a_failpoint_is_named_by_the_environment() -> None:
