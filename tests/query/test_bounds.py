@@ -125,7 +125,7 @@ def test_a_mean_over_a_part_is_as_wide_as_that_part() -> None:
 
     assert (span("x IS NOT NULL"), span("x BETWEEN -1 AND 2"), span("x > 2")) == (7, 3, 1)
     shapes = {
-        Statistic("mean", parse_predicate(where, SCHEMA), value).shape(SCHEMA)
+        workload(Statistic("mean", parse_predicate(where, SCHEMA), value), SCHEMA, 100).shape
         for where in ("y > 0", "y < 0", "x > 1", "x BETWEEN 2 AND 4")
     }
     assert len(shapes) == 2, "one plan for conditions with the same bounds, and for no others"

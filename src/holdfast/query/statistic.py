@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Literal
 
 from holdfast.query import expression
-from holdfast.query.bounds import bounds
 from holdfast.query.derived import derived
 from holdfast.query.difference import DifferenceMeasurement
 from holdfast.query.expression import Expression
@@ -16,7 +15,7 @@ from holdfast.query.grid import LEVELS, Grid, grid_of
 from holdfast.query.grouping import Cross, Grouping, Groups
 from holdfast.query.joint import Joint
 from holdfast.query.measurement import Measurement
-from holdfast.query.predicate import Always, Never, Predicate, conjunction
+from holdfast.query.predicate import Always, Predicate, conjunction
 from holdfast.query.presence import known
 from holdfast.query.schema import Schema
 from holdfast.query.unit_schema import Over, UnitSchema
@@ -105,17 +104,6 @@ class Statistic:
             return ("intercept", *map(expression.text, self.values))
         return None if self.by is None else self.by.labels
 
-    def shape(self, schema: Schema) -> tuple[object, ...]:
-        """What a plan depends on: all of the question but which rows it chooses, and how far these can differ."""
-        ends = None if self.value is None else bounds(self.value, self.where, _columns(self, schema))
-        compared: tuple[object, ...] = (self.other is not None, self.other == self.where, self.expect)
-        if self.kind in DERIVED:
-            columns = _columns(self, schema)
-            apart = self.compared is not None and isinstance(conjunction(self.where, self.compared), Never)
-            others = tuple(bounds(value, self.where, columns) for value in self.values)
-            compared += (self.values, others, self.sample, self.chosen is None, apart)
-        return self.kind, self.value, self.by, self.rank, self.bins, self.function, self.over, ends, compared
-
     @property
     def identity(self) -> str:
         """A text that is equal exactly when the questions are."""
@@ -156,6 +144,18 @@ class Workload:
     def most(self) -> int:
         """How many rows of a unit are added up; 1 where the rows are the units."""
         return 1 if self.statistic.over is None else self.statistic.over.most
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """What a plan depends on: all of the question but which rows it chooses, with the ranges of the totals as they
+        are measured. These follow from the condition, the numbers and where they are known, so no part of it may be
+        guessed from the question alone: a plan for narrow totals has too little noise for wider ones."""
+        asked = self.statistic
+        totals = tuple((type(m), m.low, m.high, m.weight, m.grid, m.size) for m in self.measurements)
+        compared = (asked.other is not None, asked.other == asked.where, asked.compared is not None)
+        question = (asked.kind, asked.value, asked.values, asked.by, asked.rank, asked.bins, asked.function)
+        rest = (asked.over, asked.expect, asked.sample, self.unit, self.rounding, self.joint)
+        return question + compared + rest + totals
 
     @property
     def is_ratio(self) -> bool:

@@ -460,7 +460,7 @@ class Session(Questions[Answer], Closing):
         """
         if is_certain(statistic):
             return certain_plan(statistic, self._terms), self._anytime
-        shape = statistic.shape(self.schema), request
+        shape = workload(statistic, self._terms.schema, self._terms.rows).shape, request
         known = self._plans.find(shape, moment)
         if known is not None:
             return known[1].about(statistic), known[0]
