@@ -236,21 +236,22 @@ def test_the_excess_is_covered_when_answers_chose_the_class(monkeypatch: Any) ->
 
 
 def test_claims_that_the_leave_out_theorem_covers_are_the_theorems() -> None:
-    """Theorem 43, with its numbers computed here once more: the mixture over the grid, half of the chance each."""
+    """Theorem 43, with its numbers computed here once more: the mixture over the grid; noise has its own chance."""
     n, eps, size, told, chance = 20_000, Fraction(1, 2), 100, 3e6, 0.01
+    alone = chance / 7
     promise = next(promises("population", n, 0.05, 0.25, 0.01))
-    stands = Footing(promise, n, 1, fresh=False, told=told, covered_chance=chance)
+    stands = Footing(promise, n, 1, fresh=False, told=told, covered_chance=chance, noise_chance=alone)
     grid = recorded_grid(n)
     m, b = np.array(grid.sizes, dtype=float), np.geomspace(10, 5e3, 20_000)[:, None]
     charged = m * told * 1.01 / (8 * (n - m) * (n - 1))  # rounded up to a power of 1.01
     exponent = -np.log(np.mean(np.exp(-charged - b**2 / (8 * m)), axis=1))
-    alpha = float(((exponent + math.log(2 / chance)) / b[:, 0]).min())
+    alpha = float(((exponent + math.log(1 / chance)) / b[:, 0]).min())
     error, excess = room._claims(size, eps, stands, normal=True)
-    noise = stats.norm.isf(chance / 2) * 10 / n
+    noise = stats.norm.isf(alone) * 10 / n
     assert error == pytest.approx(alpha + noise, rel=0.005)
-    chosen = 2 / 0.4 * (math.log(size) + math.log(2 / chance)) / n
+    chosen = 2 / 0.4 * (math.log(size) + math.log(1 / alone)) / n
     assert excess == pytest.approx(2 * alpha + chosen, rel=0.005)
-    beyond = stands.beyond(chance / 2)
+    beyond = stands.beyond(chance)
     assert alpha * 0.995 < beyond < alpha and error > beyond + noise and excess > 2 * beyond + chosen
 
 

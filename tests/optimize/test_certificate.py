@@ -86,14 +86,14 @@ def test_the_excess_is_covered_when_answers_chose_the_loss(
 
 
 def test_the_population_part_is_by_the_leave_out_theorem_where_it_covers() -> None:
-    """Theorem 43: twice G D times one side of Corollary A at half of the chance; the rest is the table's."""
+    """Theorem 43: twice G D times one side of Corollary A at its chance; the table's part has the chance for noise."""
     loss = LOGISTIC(radius=2.0)
     promise = next(promises("population", 20_000, 0.05, 0.1, 0.01))
-    stands = Footing(promise, 20_000, 1, fresh=False, told=1e6, covered_chance=0.02)
+    stands = Footing(promise, 20_000, 1, fresh=False, told=1e6, covered_chance=0.01, noise_chance=0.003)
     beyond, chance = population_part(loss, stands)
     grid = recorded_grid(20_000)
     one_side = grid.any_statistic(grid.charges(1e6), 0.02)  # ln(2/.02) for two sides is ln(1/.01) for one
-    assert chance == 0.01
+    assert chance == 0.003
     assert 1 < beyond / (2 * (1 + 2.0**-17) * 4.0 * one_side) < 1.005  # what was told is rounded up
     more = population_part(loss, replace(stands, told=4e6))[0]
     assert beyond < more < 2 * beyond

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import holdfast as hf
@@ -15,11 +17,27 @@ from holdfast import learn
 from holdfast.errors import BudgetError
 from holdfast.learn.finite_class import FiniteClass
 from holdfast.ledger import Moment, Totals
-from holdfast.planning.promise import LEFT_OUT, answered, next_promises, promises, share, total_rho
+from holdfast.mechanisms.accuracy import laplace_reach
+from holdfast.mechanisms.sparse_vector import SparseVector
+from holdfast.planning.promise import (
+    BY_LEVELS,
+    LEFT_OUT,
+    NOISE_ALONE,
+    answered,
+    grid_beta,
+    left_out_beta,
+    next_promises,
+    noise_beta,
+    promises,
+    share,
+    total_rho,
+)
 from holdfast.planning.terms import Fixed
 from holdfast.privacy.conversion import pure_to_zcdp
 from holdfast.privacy.filter import UNITS
-from holdfast.session.footing import footing_after
+from holdfast.query.region import GRID
+from holdfast.session.footing import footing, footing_after
+from holdfast.validity.leave_out import LeaveOut, recorded_grid
 from holdfast.validity.transfer import concentrated_term
 from holdfast.weights.terms_choice import plan_weights
 
@@ -83,7 +101,7 @@ def test_everybody_derives_the_same_promise(table: hf.Table, target: str, querie
     assert answered(moment, terms) == session._answered == 1
 
     def by_hand(place: int, rho: float) -> list[object]:
-        beta = 1 - terms.confidence if target == "table" else 0.05 * (1 - LEFT_OUT)
+        beta = 1 - terms.confidence if target == "table" else 0.05 * BY_LEVELS
         return list(promises(target, terms.rows, beta, share(queries, place), rho))
 
     assert list(next_promises(moment, terms)) == by_hand(2, spent)
@@ -97,6 +115,64 @@ def test_everybody_derives_the_same_promise(table: hf.Table, target: str, querie
     together = next(next_promises(moment, terms, count=2))
     apart = next(next_promises(moment, terms)), next(next_promises(moment, terms, place=3))
     assert together.allowance == pytest.approx(sum(promise.allowance for promise in apart))
+
+
+def chosen_by_a_check(left_out: LeaveOut, covered: float, alone: float) -> float:
+    """How often a place fails, in units of its chance, exactly: 20 coins are checked once. After silence the place goes
+    to a claim by these numbers of rows, whose failures are E exp(b D - exponent) times `covered`; after an alarm to one
+    that fails by its noise, given the rows, with `alone`."""
+    rows, rate, threshold, tilt = 20, 40.0, 0.35, 21.0
+    ones = np.arange(rows + 1)
+    chances = np.array([math.comb(rows, int(one)) for one in ones]) / 2.0**rows
+    alarm = 1 / (1 + np.exp(-rate * (ones / rows - threshold)))
+    exponent = left_out.exponent([0.0] * len(left_out.sizes), tilt)  # silence is free
+    gained = np.exp(tilt * (0.5 - ones / rows) - exponent)
+    return float((chances * ((1 - alarm) * gained * covered + alarm * alone)).sum())
+
+
+def test_what_noise_does_by_itself_has_a_part_of_its_own_of_every_place(table: hf.Table) -> None:
+    """Theorem 91: the true law is one more law beside those in which rows are left out. The twin gives each claim the
+    whole chance of the place in its own law, and one check of 20 coins makes the place fail half again as often."""
+    assert chosen_by_a_check(LeaveOut(20, (19,)), 1.0, 1.0) > 1.5, "the twin"
+    assert chosen_by_a_check(LeaveOut(20, (19,)), LEFT_OUT, NOISE_ALONE) + BY_LEVELS <= 1
+    assert Fraction(repr(LEFT_OUT)) + Fraction(repr(NOISE_ALONE)) + Fraction(repr(BY_LEVELS)) <= 1
+    planned, later = table.session(rho=1.0, queries=9), table.session(rho=1.0)
+    for session in (planned, later):
+        terms, place = session._terms, 1
+        assert terms.places is not None
+        weights: dict[int, list[float]] = {}
+        own = terms.places.left_out(place)
+        for law, part in ((own, left_out_beta), (recorded_grid(terms.rows), grid_beta)):
+            claim: dict[int, float] = {}
+            for size, weight in zip(law.sizes, law.weights, strict=True):
+                claim[size] = claim.get(size, 0.0) + weight * part(terms, place)
+            for size, weight in claim.items():
+                weights.setdefault(size, []).append(weight)
+        by_rows = math.fsum(max(claims) for claims in weights.values())
+        by_levels = next_promises(session._moment(), terms, place=place)
+        spent = by_rows + noise_beta(terms, place) + 0.05 * BY_LEVELS * share(terms.queries, place)
+        assert spent <= 0.05 * share(terms.queries, place) * (1 + 1e-12) and any(by_levels)
+        stands = footing(session._moment(), terms, session.promise(), False, place=place)
+        assert (stands.covered_chance, stands.noise_chance) == (
+            grid_beta(terms, place),
+            noise_beta(terms, place),
+        )
+        made = plan_weights(
+            session, 3, 7, version=None, within=None, rho=0.5, epsilon=None, delta=None, after=1
+        )
+        assert made.looks is not None
+        each = grid_beta(terms, 2, 7) / (2 * (7 + made.updates))
+        assert made.looks.beta == pytest.approx(each, rel=1e-9) and made.looks.beta <= each
+        drawn = SparseVector(
+            made.threshold,
+            sensitivity=GRID,
+            epsilon=made.run_epsilon,
+            hits=1,
+            version="logistic",
+            threshold_share=made.threshold_share,
+        ).allocation.threshold
+        hidden = laplace_reach(drawn, noise_beta(terms, 2, 7) / made.updates, False) / (terms.rows * GRID)
+        assert hidden <= made.looks.reach <= hidden * 1.01 + 5 / (terms.rows * GRID)
 
 
 def test_weights_stand_on_the_places_after_those_taken(table: hf.Table) -> None:

@@ -36,8 +36,8 @@ CHANCE = {"c0": 0.05, "c1": 0.95, "c2": 0.05, "c3": 0.95}
 
 
 def planned(**how: Any) -> LogisticTerms:
-    settings: dict[str, Any] = {"most": 5.0, "pure": False, "within": None} | how
-    return logistic_terms.logistic_terms(ROWS, 16, 1000, 0.05, settings.pop("told", 0), **settings)
+    settings: dict[str, Any] = {"secret": 0.0025, "most": 5.0, "pure": False, "within": None} | how
+    return logistic_terms.logistic_terms(ROWS, 16, 1000, 0.0475, settings.pop("told", 0), **settings)
 
 
 def fallen(plan: LogisticTerms, told: int, alarms: int) -> tuple[float, float]:
@@ -46,9 +46,9 @@ def fallen(plan: LogisticTerms, told: int, alarms: int) -> tuple[float, float]:
         GRID, plan.run_epsilon, 1, monotone=False, numeric=False, share=Fraction(plan.threshold_share)
     )
     grid, rate = recorded_grid(ROWS), ROWS * GRID / float(noise.question)
-    secret = laplace_reach(noise.threshold, 0.05 * 0.05 / plan.alarms, False) / (ROWS * GRID)
+    secret = laplace_reach(noise.threshold, 0.0025 / plan.alarms, False) / (ROWS * GRID)
     tells = units_told(comparison_told(ROWS, rate), ROWS)
-    beta = 0.95 * 0.05 / (2 * (1000 + plan.alarms))
+    beta = 0.0475 / (2 * (1000 + plan.alarms))
     total = reach = 0.0
     for alarm in range(1, alarms + 1):
         charges = grid.charges(told_by(told + alarm * tells, ROWS))

@@ -254,8 +254,8 @@ def _claims(size: int, eps: Fraction, footing: Footing, normal: bool = False) ->
     """(what to add to the measured error, the excess) that a session may claim.
 
     h wrong is one query of range 1, h* wrong minus h wrong one of range 2, where h* is the best of the class on the
-    population; both were chosen by what was told. Where the leave-out theorem covers that, each claim gives one half
-    of its chance to it, and one half to the noise or the choice (docs/theorems.md, Theorem 43). Else by transfer
+    population; both were chosen by what was told. Where the leave-out theorem covers that, each claim has a chance
+    for it, and another for the noise or the choice (docs/theorems.md, Theorems 43 and 91). Else by transfer
     (Theorem 21): the noise enters by its overshoot, a bad choice by its chance times one half, its greatest
     excess over that range. On a fresh table also by a union over the class, if that is less.
     """
@@ -269,10 +269,9 @@ def _claims(size: int, eps: Fraction, footing: Footing, normal: bool = False) ->
     if promise.target == "table":
         return noise(promise.allowance, False), _selection(size, n, eps, promise.allowance)
     if footing.covered:
-        half = footing.covered_chance / 2
-        beyond = footing.beyond(half)
-        error = (beyond + noise(2 * half, False)) * ROUND_UP  # of the noise, too, only one side matters
-        excess = (2 * beyond + _selection(size, n, eps, half)) * ROUND_UP
+        beyond, alone = footing.beyond(footing.covered_chance), footing.noise_chance
+        error = (beyond + noise(2 * alone, False)) * ROUND_UP  # of the noise, too, only one side matters
+        excess = (2 * beyond + _selection(size, n, eps, alone)) * ROUND_UP
     else:
         error = (footing.transfer + noise(promise.allowance * n, True)) * ROUND_UP
         excess = (2 * footing.transfer + _selection(size, n, eps, 2 * promise.allowance)) * ROUND_UP

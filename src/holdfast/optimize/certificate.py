@@ -88,12 +88,12 @@ def population_part(loss: Loss, footing: Footing) -> tuple[float, float]:
     the excess on the population is among the claims that hold together with the session's confidence.
     The loss at the population's best point, minus that at theta, is a query that was chosen by all that was told,
     the steps of this descent included; a row's lies within G D of 0 on either side. Where the leave-out theorem
-    covers all that was told, it adds 2 G D times the one side of Corollary A, at half of the claim's chance. Else by
-    transfer: 2 G D (alpha + o), and the table's part may overshoot by its chance times its greatest value, G D plus
-    what the penalty adds.
+    covers all that was told, it adds 2 G D times the one side of Corollary A, and the table's part has the chance that
+    a place keeps for noise. Else by transfer: 2 G D (alpha + o), and the table's part may overshoot by its chance times
+    its greatest value, G D plus what the penalty adds.
     On a fresh table, if that is less: uniform convergence over the region, and Hoeffding's inequality at the
     best point, each with a third of the chance of an outright claim.
-    Reference: docs/theorems.md, Theorems 43 and 21.
+    Reference: docs/theorems.md, Theorems 43, 91 and 21.
     """
     promise, region = footing.promise, loss.region
     if promise.target == "table":
@@ -101,8 +101,7 @@ def population_part(loss: Loss, footing: Footing) -> tuple[float, float]:
     steep = loss.step * loss.norm + loss.rounding
     length = 2 * steep * region.diameter
     if footing.covered:
-        half = footing.covered_chance / 2
-        chosen = length * footing.beyond(half) * ROUND_UP, half
+        chosen = length * footing.beyond(footing.covered_chance) * ROUND_UP, footing.noise_chance
     else:
         greatest = 0.5 + loss.penalty * region.reach**2 / (2 * length)
         chosen = length * footing.transfer * ROUND_UP, promise.allowance / greatest

@@ -13,8 +13,8 @@ where h satisfies E(|error on the table| - h)_+ <= w beta_l o_l and the shares w
 
 A session that fixed its places when it was opened does better (docs/theorems.md, Theorem 31): each answer
 that the leave-out theorem covers is missed with a chance of at most w times 19/20 of beta, after what was told before
-it. What the theorem does not cover ends it for all that come later on these rows; they have the last twentieth of beta,
-by the levels above.
+it. What the noise of a learner or of weights may do by itself has w times beta/100 (Theorem 91). What the theorem does
+not cover ends it for all that come later on these rows; they have the last beta/25, by the levels above.
 """
 
 from __future__ import annotations
@@ -40,6 +40,12 @@ _MOST_LEVELS = 64
 _SLACK = 1 / 20
 LEFT_OUT = 19 / 20
 """The part of beta for answers that the leave-out theorem covers, in a session that fixed its places."""
+NOISE_ALONE = 1 / 100
+"""The part for what the noise of a claim may do given the rows, where that is no part of the leave-out theorem's bound:
+that is a chance in the true law, not in one where rows are left out, so it has its own part of a place
+(docs/theorems.md, Theorem 91)."""
+BY_LEVELS = 1 / 25
+"""The part for what the leave-out theorem does not cover, in such a session."""
 _STEP = 1.01
 """What was told is rounded up to the next power of this, so that a plan holds for more than one answer."""
 
@@ -97,6 +103,11 @@ def grid_beta(terms: Terms, place: int, count: int = 1) -> float:
     return left_out_beta(terms, place, count) * (1.0 if by_the_grid else GRID_SHARE)
 
 
+def noise_beta(terms: Terms, place: int, count: int = 1) -> float:
+    """What the noise of a claim in this place, or in several from it on, may do by itself: see `NOISE_ALONE`."""
+    return miss(terms.confidence) * NOISE_ALONE * shares(terms.queries, place, count)
+
+
 def shares(queries: int | None, place: int, count: int) -> float:
     """The sum of `share` over `count` places from `place` on."""
     if queries is not None:
@@ -135,7 +146,7 @@ def next_promises(
     """
     weight = shares(terms.queries, answered(moment, terms) + 1 if place is None else place, count)
     rho = total_rho(moment.table.units, terms) if spent is None else spent
-    beta = 1 - terms.confidence if terms.places is None else miss(terms.confidence) * (1 - LEFT_OUT)
+    beta = 1 - terms.confidence if terms.places is None else miss(terms.confidence) * BY_LEVELS
     return promises(terms.target, terms.rows, beta, weight, rho)
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from holdfast.ledger import UNCOVERED
-from holdfast.planning.promise import Promise, answered, grid_beta, next_promises
+from holdfast.planning.promise import Promise, answered, grid_beta, next_promises, noise_beta
 from holdfast.planning.recipe_information import told_by
 from holdfast.validity.leave_out import recorded_grid
 
@@ -36,6 +36,8 @@ class Footing:
     """The information of all that was told, this release included; infinite where no theorem bounds it."""
     covered_chance: float = 0.0
     """The chance with which one claim may fail that the leave-out theorem covers: its place's share."""
+    noise_chance: float = 0.0
+    """The chance that a claim's own noise or choice has beside it, given the rows: its place's share of that."""
 
     @property
     def covered(self) -> bool:
@@ -90,7 +92,8 @@ def footing(
     if terms.places is None or terms.rows_per_unit > 1 or told >= UNCOVERED:
         return Footing(promise, terms.rows, terms.rows_per_unit, fresh)
     chance = grid_beta(terms, place)
-    return Footing(promise, terms.rows, 1, fresh, told_by(told, terms.rows), chance)
+    alone = noise_beta(terms, place)
+    return Footing(promise, terms.rows, 1, fresh, told_by(told, terms.rows), chance, alone)
 
 
 def footing_after(session: Session, fresh: bool) -> Footing:

@@ -96,15 +96,15 @@ def intervals(session: Session, planned: MarginalPlan) -> dict[str, float]:
     table; and, where the leave-out theorem covers it, that in the claim about the population, and how far the
     population may be from the rows.
 
-    Reference: docs/theorems.md, Theorem 96: half of the release's chance for the noise, half for the rows, by a union
-    over as many numbers as the plan allows, on both sides; each is a query into [0,1] that the transcript chose
-    (Theorem 43).
+    Reference: docs/theorems.md, Theorem 96: the noise has the chance that the place keeps for it, the rows that of the
+    leave-out theorem, by a union over as many numbers as the plan allows, on both sides; each is a query into [0,1]
+    that the transcript chose (Theorem 43).
     """
     standing, count = footing_after(session, fresh=False), planned.numbers
     if session._terms.target == "table":
         return {"table": standing.promise.allowance / count}
     made = {"table": (1 - session.confidence) / count}
     if standing.covered:
-        chance = standing.covered_chance
-        made |= {"noise": chance / (2 * count), "rows": standing.beyond(chance / (4 * count))}
+        beyond = standing.beyond(standing.covered_chance / (2 * count))
+        made |= {"noise": standing.noise_chance / count, "rows": beyond}
     return made

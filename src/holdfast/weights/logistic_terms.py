@@ -26,8 +26,6 @@ from holdfast.validity.leave_out import recorded_grid
 from holdfast.validity.leave_out_tails import comparison_half_width
 from holdfast.validity.told import comparison_told
 
-_FOR_THRESHOLDS = 0.05
-"""The part of the chance of a miss that is for the secret noise of the thresholds."""
 _ROUNDING = 4
 """Steps: the guess, the threshold and the gap are each rounded to whole ones."""
 _BLOCKS = 16
@@ -97,6 +95,7 @@ def logistic_terms(
     beta: float,
     told: int,
     *,
+    secret: float,
     most: float,
     pure: bool,
     within: float | None,
@@ -104,13 +103,16 @@ def logistic_terms(
     """The least W that `most` pays for, in epsilon or rho; or with `within` the least cost that keeps it. InputError
     where there is none.
 
+    `beta` is the chance of all comparisons, `secret` that of the secret noise of all thresholds beside it.
     A search by leading terms, which proves nothing; what it finds is certified by `_certified`, and by `Looks` again.
     """
     wished = 1.0 if within is None else within
     aim, log_points = wished, up(math.log(points))
     for _ in range(_TRIES):
-        found = _search(rows, log_points, questions, beta, told_by(told, rows), most, pure, aim, within)
-        made = None if found is None else _certified(rows, log_points, questions, beta, told, *found)
+        found = _search(
+            rows, log_points, questions, beta, secret, told_by(told, rows), most, pure, aim, within
+        )
+        made = None if found is None else _certified(rows, log_points, questions, beta, secret, told, *found)
         if made is not None and made.within <= wished:
             return made
         if found is None:
@@ -128,6 +130,7 @@ def _search(
     log_points: float,
     questions: int,
     beta: float,
+    secret: float,
     told: float,
     most: float,
     pure: bool,
@@ -139,7 +142,7 @@ def _search(
     log_miss = np.log(2 * (questions + c) / beta) + math.log(len(recorded_grid(rows).sizes))
     rate = rows * e * (1 - share) / 2
     tilt = np.minimum(rate, np.sqrt(8 * rows * log_miss))
-    fixed = log_miss / tilt + tilt / (8 * rows) + np.log(c / (_FOR_THRESHOLDS * beta)) / (rows * e * share)
+    fixed = log_miss / tilt + tilt / (8 * rows) + np.log(c / secret) / (rows * e * share)
     # the alarms tell more and more: their reach, its mean and its square, by an integral over them
     first, last = (np.sqrt(told + after * rate**2) / (4 * rows) for after in (1, c + 1))
     grown = np.maximum(last**2 - first**2, 1e-300)
@@ -164,6 +167,7 @@ def _certified(
     log_points: float,
     questions: int,
     beta: float,
+    secret: float,
     told: int,
     run: Fraction,
     share: float,
@@ -174,11 +178,11 @@ def _certified(
     noise = allocation.pure(GRID, run, 1, monotone=False, numeric=False, share=Fraction(share))
     rate = down(unit / float(noise.question))
     tells = units_told(comparison_told(rows, up(unit / float(noise.question))), rows)
-    each = down((1 - _FOR_THRESHOLDS) * beta / (2 * (questions + alarms)))
-    secret = laplace_reach(noise.threshold, down(_FOR_THRESHOLDS * beta / alarms), False) + _ROUNDING
-    table = secret + logistic_reach(noise.question, down(beta / (2 * (questions + alarms))))
+    each = down(beta / (2 * (questions + alarms)))
+    hidden = laplace_reach(noise.threshold, down(secret / alarms), False) + _ROUNDING
+    table = hidden + logistic_reach(noise.question, each)
     ends = sorted({-(-alarms * (block + 1) // _BLOCKS) for block in range(_BLOCKS)})
-    reach = up(secret / unit)
+    reach = up(hidden / unit)
     sure = [up(_tau(rows, rounded(told + end * tells), rate, each) + reach) for end in ends]
     many = [end - start for start, end in zip([0, *ends], ends, strict=False)]
 

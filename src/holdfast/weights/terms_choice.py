@@ -11,7 +11,7 @@ from holdfast.check import one_of, positive, printable, probability, whole
 from holdfast.errors import BudgetError, InputError, MechanismError
 from holdfast.ledger import UNCOVERED
 from holdfast.planning.keywords import Many
-from holdfast.planning.promise import grid_beta, next_promises, refuse_beyond_the_promise
+from holdfast.planning.promise import grid_beta, next_promises, noise_beta, refuse_beyond_the_promise
 from holdfast.privacy.conversion import zcdp_to_approx
 from holdfast.privacy.event import Group
 from holdfast.privacy.filter import UNITS
@@ -134,10 +134,10 @@ def plan_weights(
             if budget is None
             else positive("epsilon" if pure else "rho", budget)
         )
-        beta = grid_beta(session._terms, after + 1, queries)
+        beta, secret = (part(session._terms, after + 1, queries) for part in (grid_beta, noise_beta))
         told = session._moment().table.information
         width = None if within is None else probability("within", within)
-        terms = logistic(n, points, queries, beta, told, most=most, pure=pure, within=width)
+        terms = logistic(n, points, queries, beta, told, secret=secret, most=most, pure=pure, within=width)
     elif version == "best" and within is not None and rho is None and epsilon is None:
         answer = "laplace" if pure else "gaussian"
         terms = best(n, points, queries, probability("within", within), failure, answer)

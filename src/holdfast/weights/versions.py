@@ -95,18 +95,21 @@ def logistic(
     failure: float,
     told: int,
     *,
+    secret: float,
     most: float,
     pure: bool,
     within: float | None = None,
 ) -> WeightsTerms:
     """The version for the population, on the meter of the leave-out theorem: see `logistic_terms`.
 
-    Guarantee: with probability 1 - failure every answer is within `within` of the population while nobody else is told
-    anything of the rows, and within what it says in any case; at most c alarms are raised before the weights answer
-    everything by themselves. Reference: docs/theorems.md, Theorem 60.
+    Guarantee: with probability 1 - failure - secret every answer is within `within` of the population while nobody else
+    is told anything of the rows, and within what it says in any case; at most c alarms are raised before the weights
+    answer everything by themselves. Reference: docs/theorems.md, Theorem 60.
     Cost: c runs of one alarm each, charged when they begin; an alarm tells what a comparison tells.
     """
-    plan = logistic_terms(rows, points, questions, failure, told, most=most, pure=pure, within=within)
+    plan = logistic_terms(
+        rows, points, questions, failure, told, secret=secret, most=most, pure=pure, within=within
+    )
     return WeightsTerms(
         "logistic",
         plan.within,
