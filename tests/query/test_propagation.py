@@ -170,3 +170,58 @@ def test_kinds_without_a_foreseen_width_have_none() -> None:
     for kind in propagation.UNFORESEEN:
         made = workload(asked[kind].read(SCHEMA).statistics[0], SCHEMA, N)
         assert foreseen(made, (0.0,) * len(made.measurements), N) == math.inf
+
+
+COARSE = hf.Schema(y=hf.Real(0.0, 2.0, step=0.5), t=hf.Boolean())
+
+
+def of_samples() -> int:
+    """How many sample deviations of two or three rows are outside of what their exact totals on a coarse grid allow."""
+    values, missed = (0.0, 0.2499, 0.25, 0.7499, 0.75, 1.2499, 1.25, 1.7499, 1.75, 2.0), 0
+    for n in (2, 3):
+        made = workload(Spread(kind="std", column="y", sample=True).read(COARSE).statistics[0], COARSE, n)
+        rows = np.array(list(itertools.combinations_with_replacement(values, n)))
+        totals = [
+            np.array([float(m.totals({"y": row, "t": row > 9})[0]) for row in rows])
+            for m in made.measurements
+        ]
+        low, high = propagated(made, [(total, total) for total in totals], n)
+        true = rows.std(axis=1, ddof=1)
+        missed += int(np.count_nonzero((true < low - 1e-12) | (true > high + 1e-12)))
+    return missed
+
+
+def test_what_rounding_moves_is_a_sample_s_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rows half a step off each, in opposite ways, have a sample deviation of 1/sqrt(2) steps more, not of 1/2. The
+    twin adds half a step to a sample as to its rows."""
+    assert of_samples() == 0
+    rounded = propagation._rounded
+
+    def like_its_rows(ends: Any, grid: Any) -> Any:
+        return rounded(ends, grid)[0], np.sqrt(ends[1]) + 0.5 / math.sqrt(2)
+
+    monkeypatch.setattr(propagation, "_rounded", like_its_rows)
+    assert of_samples() > 10
+
+
+def of_rare_rows() -> int:
+    """Misses under laws of the population of which hardly a row qualifies."""
+    made = workload(Spread(kind="variance", column="x", where="t").read(SCHEMA).statistics[0], SCHEMA, N)
+    missed = 0
+    for chance in (1e-2, 1e-6, 1e-12, 1e-16):
+        law = chance * np.array([0.3, 0.7])  # -3 and 4, where t holds
+        codes = {"x": np.array([0, 7], np.uint8), "y": np.zeros(2), "t": np.ones(2, np.uint8)}
+        totals = [np.array([N * float(law @ m.contributions(codes))]) for m in made.measurements]
+        low, high = propagated(made, [(total, total) for total in totals], N)
+        missed += int(not low[0] <= 49 * 0.21 <= high[0])
+    return missed
+
+
+def test_a_count_of_less_than_a_row_is_a_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin takes a billionth of a row for the least."""
+    assert of_rare_rows() == 0
+    least = propagation._least
+    monkeypatch.setattr(
+        propagation, "_least", lambda count, *rest: least((np.maximum(count[0], 1e-9), count[1]), *rest)
+    )
+    assert of_rare_rows() > 0

@@ -106,7 +106,7 @@ def foreseen(totals: Workload, in_units: tuple[float, ...], qualifying: int) -> 
     whole = _of_a_mean(in_units[2], in_units[0], reaches[0] ** 2, qualifying) + 2 * reaches[0] * means[0]
     whole = whole * factor + reaches[0] ** 2 * (factor - 1)
     if kind == "std":
-        return (math.sqrt(whole / 2) + rounding[0]) * step[0]
+        return (math.sqrt(whole / 2) + rounding[0] * (1 + math.sqrt(factor)) / 2) * step[0]
     return (whole + rounding[0] * 2 * (factor * reaches[0] + 1)) * step[0] ** 2
 
 
@@ -178,12 +178,15 @@ def _spread(count: Ends, total: Ends, squares: Ends, grid: Grid) -> Ends:
 
 
 def _least(count: Ends, linear: Numbers, square: Numbers) -> Numbers:
-    """The least of linear*k - square*k^2 for k from 1/count[1] to 1/count[0]; meaningless where no row may qualify."""
-    first, last = 1 / np.maximum(count[1], 1.0), 1 / np.maximum(count[0], 1e-9)
+    """The least of linear*k - square*k^2 for k from 1/count[1] to 1/count[0], and no more than floats leave of it;
+    meaningless where no row may qualify."""
+    first, last = 1 / np.maximum(count[1], 1.0), 1 / np.where(count[0] > 0, count[0], 1.0)
     turn = np.where(square != 0, linear / np.where(square != 0, 2 * square, 1.0), first)
     places = np.array([first, last, np.clip(turn, first, last)])
-    found: Numbers = (linear * places - square * places**2).min(axis=0)
-    return found
+    found = linear * places - square * places**2
+    terms = np.abs(linear) * places + np.abs(square) * places**2
+    least: Numbers = (found - _FLOATS * terms).min(axis=0)
+    return least
 
 
 def _together(count: Ends, one: Ends, other: Ends, products: Ends, grids: tuple[Grid, Grid]) -> Ends:
@@ -212,9 +215,9 @@ def _rounded(ends: Ends, grid: Grid) -> Ends:
 
 def _deviation(totals: Workload, box: Box, rows: int) -> Ends:
     (grid,) = _grids(totals)
-    ends = _sampled(totals, box[0], _spread(box[0], box[1], box[2], grid))
-    low, high = (end * grid.step for end in _rounded(ends, grid))
-    return low * (1 - _FLOATS), high * (1 + _FLOATS)
+    low, high = _rounded(_spread(box[0], box[1], box[2], grid), grid)
+    high = high * np.sqrt(_of_a_sample(totals, box[0]))  # what rounding moved is multiplied too
+    return low * grid.step * (1 - _FLOATS), high * grid.step * (1 + _FLOATS)
 
 
 def _variance(totals: Workload, box: Box, rows: int) -> Ends:
@@ -222,12 +225,11 @@ def _variance(totals: Workload, box: Box, rows: int) -> Ends:
     return low**2 * (1 - _FLOATS), high**2 * (1 + _FLOATS)
 
 
-def _sampled(totals: Workload, count: Ends, ends: Ends) -> Ends:
-    """Times n/(n-1) for a sample: the far end at its largest, the near end as it is, so that a law's is held too."""
+def _of_a_sample(totals: Workload, count: Ends) -> Numbers:
+    """n/(n-1) at most for a sample, else 1: for the far end. The near end stays, so that a law's is held too."""
     if not totals.statistic.sample:
-        return ends
-    factor = np.where(count[0] > 2, count[0] / np.maximum(count[0] - 1, 1.0), 2.0)
-    return np.where(ends[0] < 0, ends[0] * factor, ends[0]), np.where(ends[1] > 0, ends[1] * factor, ends[1])
+        return np.ones_like(count[0])
+    return np.where(count[0] > 2, count[0] / np.maximum(count[0] - 1, 1.0), 2.0)
 
 
 def _covariance(totals: Workload, box: Box, rows: int) -> Ends:
@@ -235,9 +237,9 @@ def _covariance(totals: Workload, box: Box, rows: int) -> Ends:
     ends = _together(box[0], box[1], box[2], box[3], (first, second))
     moved = [0.0 if grid.exact else 0.5 for grid in (first, second)]
     slack = moved[0] * second.reach + moved[1] * first.reach + moved[0] * moved[1]
-    low, high = _sampled(totals, box[0], (ends[0] - slack, ends[1] + slack))
+    low, high, factor = ends[0] - slack, ends[1] + slack, _of_a_sample(totals, box[0])
     unit = first.step * second.step
-    return low * unit, high * unit
+    return np.where(low < 0, low * factor, low) * unit, np.where(high > 0, high * factor, high) * unit
 
 
 def _correlation(totals: Workload, box: Box, rows: int) -> Ends:
