@@ -18,13 +18,14 @@ from holdfast.mechanisms import allocation
 from holdfast.mechanisms.accuracy import laplace_reach
 from holdfast.noise.logistic import exceeds
 from holdfast.planning.recipe_information import told_by, units_told
-from holdfast.query.region import GRID
+from holdfast.query.region import GRID, region
 from holdfast.validity.leave_out import LeaveOut, recorded_grid
 from holdfast.validity.leave_out_charges import comparison_charge
 from holdfast.validity.leave_out_tails import comparison_half_width
 from holdfast.validity.told import comparison_told
 from holdfast.weights import answerer, logistic_terms
 from holdfast.weights.answerer import MultiplicativeWeights
+from holdfast.weights.distribution import Weights
 from holdfast.weights.logistic_terms import LogisticTerms
 
 pytestmark = pytest.mark.usefixtures("replayed_noise")
@@ -157,6 +158,18 @@ def test_answers_hold_for_the_population_and_alarms_are_counted_on_the_meter() -
         assert answer.low <= truth <= answer.high and answer.width <= weights.within + 1e-12
         assert answer.table_low <= float(np.mean(_held[:, [int(c[1]) for c in where.split(" AND ")]].all(1)))
     assert weights.updates >= 3
+    falls = [math.log(weights.weights.support)]
+    model = Weights(weights.universe)
+    for note in (entry.note for entry in ledger.entries() if "question" in entry.key):
+        if note["above"]:
+            query, move = (
+                region(weights.universe, note["query"]),
+                answerer._sign(note["above"]) * note["gain"],
+            )
+            falls.append(-answerer._kl(p := model.fraction(query), move))
+            model.tilt(query, math.copysign(answerer.projection(p, move, counting=True), move))
+    left = math.fsum(falls)
+    assert left < weights.potential < left + 1e-9, "what is left of the divergence is rounded up"
     runs = weights.updates + (weights._run is not None)
     assert ledger.totals().information == runs * looks.tells < UNCOVERED
     noise = allocation.logistic(

@@ -17,6 +17,7 @@ from holdfast.mechanisms.sparse_vector_terms import Version
 from holdfast.noise.gaussian import gaussian
 from holdfast.noise.laplace import laplace
 from holdfast.privacy.event import Nothing
+from holdfast.privacy.rounding import up
 from holdfast.query.calling import fitting
 from holdfast.query.region import GRID, Region, factors, region
 from holdfast.query.universe import MAX_CELLS, Universe, universe
@@ -93,7 +94,7 @@ class MultiplicativeWeights:
         self.terms = self._opened(first)
         self._run: SparseVector | None = None
         self._updates, self._asked = 0, 0
-        self.potential = math.log(self.weights.support)
+        self.potential = up(math.log(self.weights.support))
         self._released: dict[str, float] = {}
         self._lazy: dict[str, tuple[float, float]] = {}
         """What the weights answered since the last update, and within what."""
@@ -268,7 +269,8 @@ class MultiplicativeWeights:
         """Tilt the weights until the query has moved by what it is sure to be off."""
         p = self.weights.fraction(query)
         eta = projection(p, sign * moved, counting=query.is_counting)
-        self.potential -= 2 * moved**2 if not query.is_counting else _kl(p, sign * moved)
+        fall = 2 * moved**2 if not query.is_counting else _kl(p, sign * moved)
+        self.potential = up(self.potential - fall, self.potential)  # what is left is never understated
         self._tilt(query, sign * abs(eta))
 
     def _tilt(self, query: Region, eta: float) -> None:
