@@ -153,6 +153,7 @@ HARMLESS = {
     "holdout.OptunaCallback": "public answers", "learn._Private": "a public model",
     "learn.PrivateScaler": "public ranges", "session.KeptPlans": "public plans",
     "data.UnitSource": "rows and offsets", "data.UnitWriter": "files", "data._Building": "files that are written",
+    "data.KeptTexts": "files that are written",
     "learn.PrivateLogisticRegression": "a public model", "learn.PrivateLinearRegression": "a public model",
     "ledger.Walk": "public facts", "optimize.Search": "public plans",
     "session.Opening": "whether a warning was given",

@@ -8,12 +8,22 @@ import numpy as np
 
 import holdfast as hf
 
-PEOPLE = hf.Schema(age=hf.Integer(0, 120), region=hf.Category("north", "south"))
+PEOPLE = hf.Schema(age=hf.Integer(0, 120), region=hf.Category("north", "south"), town=hf.Text(max_length=8))
 VISITS = hf.Schema(
     cost=hf.Real(0, 1000),
     ward=hf.Category("surgery", "heart", "other"),
     day=hf.Integer(0, 364),
     urgent=hf.Boolean(),
+    drug=hf.Text(max_length=8),
+)
+TOWNS = ("Ulm", "Köln", "Bonn", "Ko\u0308ln", "Ochsenfurt am Main")
+DRUGS_GIVEN = (
+    "aspirin",
+    "ether",
+    "caféine",
+    "cafe\u0301ine",
+    "morphine sulphate",
+    *(f"x{i}" for i in range(30)),
 )
 DRUGS = hf.Schema(dose=hf.Integer(0, 50))
 SCHEMAS = {"people": PEOPLE, "visits": VISITS, "drugs": DRUGS}
@@ -30,6 +40,8 @@ def hospital(people: int = 60, seed: int = 1) -> dict[str, dict[str, Any]]:
         "age": random.integers(0, 100, people).tolist(),
         "region": random.choice(["north", "south", "elsewhere"], people).tolist(),
     }
+    texts = np.random.default_rng([seed, 1])  # the numbers above stay what they were
+    own["town"] = [None if place % 13 == 0 else str(t) for place, t in enumerate(texts.choice(TOWNS, people))]
     many = 5 * people
     who = [f"p{place}" for place in random.integers(-3, people // 2, many)]
     visits = {
@@ -41,8 +53,11 @@ def hospital(people: int = 60, seed: int = 1) -> dict[str, dict[str, Any]]:
         "day": random.integers(0, 365, many).tolist(),
         "urgent": [bool(b) for b in random.integers(0, 2, many)],
     }
+    visits["drug"] = [
+        None if place % 7 == 0 else str(t) for place, t in enumerate(texts.choice(DRUGS_GIVEN, many))
+    ]
     for name, values in visits.items():  # one person with very many visits, most of them copies
-        values.extend([["p1"], [7.5], ["heart"], [3], [True]][list(visits).index(name)] * 50)
+        values.extend([["p1"], [7.5], ["heart"], [3], [True], ["ether"]][list(visits).index(name)] * 50)
     drugs = {
         "person": [f"p{place}" for place in random.integers(0, people, 3 * people)],
         "dose": random.integers(0, 50, 3 * people).tolist(),

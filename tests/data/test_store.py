@@ -259,7 +259,7 @@ def test_a_full_disk_leaves_nothing_behind(
 
 def test_somebody_else_was_faster(tmp_path: Path) -> None:
     source = open_source(as_arrays(COLUMNS), SCHEMA)
-    with StoreWriter(tmp_path / "p.hf", SCHEMA, fingerprint="0" * 32) as writer:
+    with StoreWriter(tmp_path / "p.hf", SCHEMA, fingerprint="0" * 32, words=source.words) as writer:
         for block in source.scan(list(SCHEMA)):
             writer.append(block)
         save_store(source, tmp_path / "p.hf")

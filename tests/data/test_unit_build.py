@@ -27,6 +27,7 @@ from holdfast.data.unit_open import Tables, declared_units, open_units
 from holdfast.data.unit_source import UnitSource
 from holdfast.data.unit_store import UnitStore
 from holdfast.errors import DataError
+from holdfast.query.dictionary import Words
 
 Tabled = dict[str, dict[str, Any]]
 TRUTH = hospital()
@@ -100,20 +101,34 @@ def many_blocks() -> Iterator[None]:
 def held(source: UnitSource) -> dict[str, Any]:
     """All that a source holds, unit by unit."""
     found: dict[str, Any] = {"units": source.rows}
-    found |= {
-        n: codes.tolist() for n, codes in source.own.part(tuple(source.schema.own), 0, source.rows).items()
-    }
+    own = source.own.part(tuple(source.schema.own), 0, source.rows)
+    found |= {n: plain(codes, source.words.get(n)) for n, codes in own.items()}
     for table, events in source.schema.events.items():
         rows = source.events(table)
         found[table] = rows.offsets.tolist()
         codes = rows.columns.part(tuple(events.schema), 0, int(rows.offsets[-1]))
-        found |= {f"{table}.{n}": np.nan_to_num(array, nan=-1).tolist() for n, array in codes.items()}
+        words = source.words_of(table)
+        found |= {f"{table}.{n}": plain(array, words.get(n)) for n, array in codes.items()}
     return found
+
+
+def plain(codes: Any, words: Words | None) -> list[Any]:
+    """Codes as a list; texts as they are."""
+    if words is None:
+        found: list[Any] = np.nan_to_num(codes, nan=-1).tolist()
+        return found
+    return [(*words.texts, None)[min(code, len(words.texts))] for code in codes.tolist()]
+
+
+def texts(source: UnitSource) -> dict[str, Any]:
+    """All texts of a source."""
+    return {name: words.texts for name, words in source.words.items()}
 
 
 @pytest.fixture(scope="module")
 def expected() -> dict[str, Any]:
-    return held(open_units(declared(TRUTH), SECRET))
+    source = open_units(declared(TRUTH), SECRET)
+    return held(source) | {"texts": texts(source)}
 
 
 @pytest.mark.parametrize(
@@ -124,7 +139,7 @@ def test_every_door_gives_the_same_units(
 ) -> None:
     with many_blocks():
         opened = open_units(declared(DOORS[door](TRUTH, tmp_path)), SECRET, in_memory=not disk)
-    assert held(opened) == expected
+    assert held(opened) | {"texts": texts(opened)} == expected
     assert isinstance(opened, UnitStore) == disk
 
 
@@ -159,6 +174,29 @@ def test_a_change_of_one_person_changes_no_other_unit(expected: dict[str, Any]) 
     for column in SCHEMAS["visits"]:
         codes = expected[f"visits.{column}"]
         assert other[f"visits.{column}"] == codes[:start] + codes[start + int(before[place]) :]
+
+
+@pytest.mark.parametrize("digests", [True, False])
+def test_texts_of_one_person_do_not_choose_the_rows_of_others(
+    digests: bool, expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They change the codes of all others; the twin that hashes codes is caught."""
+    if not digests:
+        monkeypatch.setattr(unit_build, "text_digests", lambda words: np.arange(len(words.texts) + 1))
+    changed = hospital()
+    here = [place for place, who in enumerate(changed["visits"]["person"]) if who == "p1"]
+    for place in here:
+        changed["visits"]["drug"][place] = f"0 {place}"  # which comes before all others
+    before = expected if digests else held(open_units(declared(TRUTH), SECRET))
+    after = held(open_units(declared(changed), SECRET))
+    assert after["visits"] == before["visits"]
+    differ = {
+        int(np.searchsorted(before["visits"], row, side="right")) - 1
+        for column in SCHEMAS["visits"]
+        for row, pair in enumerate(zip(before[f"visits.{column}"], after[f"visits.{column}"], strict=True))
+        if pair[0] != pair[1]
+    }
+    assert len(differ) == 1 if digests else len(differ) > 1
 
 
 def test_the_owner_is_told_what_was_left_out_and_nobody_else(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from data.hospital import SCHEMAS, SECRET, hospital
 from data.test_unit_build import declared, held
+from holdfast.data import unit_build
 from holdfast.data.open import open_source, open_store
 from holdfast.data.unit_open import open_units
 from holdfast.data.unit_store import UnitStore, save_units
@@ -46,7 +47,9 @@ def test_sizes_and_manifest_are_the_same_however_many_events_there_are(tmp_path:
     saved(few)
     tables = hospital()
     for name, values in tables["visits"].items():
-        values.extend([["p40"], [1.0], ["heart"], [3], [True]][list(tables["visits"]).index(name)] * 1000)
+        values.extend(
+            [["p40"], [1.0], ["heart"], [3], [True], ["ether"]][list(tables["visits"]).index(name)] * 1000
+        )
     saved(many, tables)
     found = [sizes(folder / "h.hf") for folder in (few, many)]
     assert found[0] == found[1]
@@ -57,6 +60,33 @@ def test_sizes_and_manifest_are_the_same_however_many_events_there_are(tmp_path:
     # The control: on disk there is a difference, which only the owner's own tools show.
     spans = [int(UnitStore(f / "h.hf").events("visits").offsets[-1]) for f in (few, many)]
     assert spans[0] != spans[1]
+
+
+def test_the_dictionary_holds_the_texts_of_kept_rows_only(tmp_path: Path) -> None:
+    """A person with very many texts adds as many as their bound; the twin that keeps all tells how many there were."""
+    tables = hospital()
+    for name, values in tables["visits"].items():
+        many = [f"only {place}" for place in range(100)] if name == "drug" else [values[0]] * 100
+        values.extend(["p40"] * 100 if name == "person" else many)
+    in_memory = open_units(declared(tables), SECRET)
+    on_disk = open_units(declared(tables), SECRET, in_memory=False)
+    texts = in_memory.words["visits.drug"].texts
+    assert sum(text.startswith("only") for text in texts) <= 4 < 100
+    assert "caféine" in texts and "cafe\u0301ine" not in texts and "" not in texts
+    assert on_disk.words["visits.drug"].texts == texts and held(on_disk) == held(in_memory)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(unit_build, "kept_texts", lambda block, words: (block, words))
+        twin = open_units(declared(tables), SECRET).words["visits.drug"].texts
+    assert sum(text.startswith("only") for text in twin) == 100
+
+
+@pytest.mark.parametrize("name", ["words-0000-0004.bin", "words-0002.bin"])
+def test_a_damaged_dictionary_is_noticed(name: str, tmp_path: Path) -> None:
+    saved(tmp_path)
+    file = tmp_path / "h.hf" / name
+    file.write_bytes(file.read_bytes().replace(b"x1\0", b"x!\0").replace(b"Ulm", b"Ulx"))
+    with pytest.raises(StoreError, match="words"):
+        UnitStore(tmp_path / "h.hf")
 
 
 @pytest.mark.parametrize("name", ["events-0000-0000.bin", "events-0000-offsets.bin", "column-0000.bin"])

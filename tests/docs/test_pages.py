@@ -73,7 +73,7 @@ PAGES = {
         holds=keeps_its_token,
     ),
     "docs/holdout.md": Page(4, ("500 looks at 100,000 rows by votes", "'red' has 0 looks left", "rank")),
-    "docs/keys.md": Page(4, ("keys of 'dest' (gaussian", "(logistic", "epsilon= and delta=")),
+    "docs/keys.md": Page(5, ("keys of 'dest' (gaussian", "(logistic", "epsilon= and delta=")),
     "docs/learn.md": Page(
         6,
         (

@@ -99,7 +99,7 @@ def _played(release: Release, rows: Sequence[Row], tape: Tape) -> Played:
         _play(release, rows, alone)
         return alone
 
-    return Played(rows, tape, only)
+    return Played(rows if release.alike else tuple(enumerate(rows)), tape, only)
 
 
 def _events(session: Session) -> tuple[str, ...]:

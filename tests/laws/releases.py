@@ -51,7 +51,8 @@ class Release:
     """`ask` puts something to a session and returns all that it was told.
 
     `answers` are patterns of what a sparse vector is made to say. A charge may be up to `slack` times what the
-    worst of the neighbours tried shows; where that is more than a little, `because` says why.
+    worst of the neighbours tried shows; where that is more than a little, `because` says why. Rows that are `alike` are
+    shown alike: equal rows stand for each other, which equal units beyond their bound do not.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Release:
     because: str = ""
     schema: hf.Schema = SCHEMA
     lookups: Any = None
+    alike: bool = True
 
     def neighbours(self) -> Iterator[tuple[Row, ...]]:
         """All tables in which one person's rows are others; rows of one kind stand for each other."""

@@ -34,6 +34,7 @@ from holdfast.planning import recipe_bought, recipe_event
 from holdfast.privacy import event as events
 from holdfast.query.measurement import Measurement
 from holdfast.query.statistic import Kind, Sensitivity, Workload
+from holdfast.session import keys as keys_room
 from holdfast.session import price, release
 from holdfast.session import session as session_room
 from holdfast.weights import terms_choice
@@ -205,6 +206,11 @@ def tells_how_many(answered: Callable[..., Any]) -> Callable[..., Any]:
     return planted
 
 
+def rows_as_keys(codes: Any, lengths: Any, size: int, event: Any) -> Any:
+    """Not the keys of a unit but its rows, each of which weighs as much as a unit's only key."""
+    return np.bincount(codes[codes < size], minlength=size) * event.scale
+
+
 TWINS: dict[str, tuple[list[tuple[Any, str, Any]], str]] = {
     "a quantile by groups is charged once": (
         [(room, "selections", lambda totals: 3) for room in (recipe_event, recipe_bought)],
@@ -289,6 +295,10 @@ TWINS: dict[str, tuple[list[tuple[Any, str, Any]], str]] = {
             (unit_releases, "source_of", unit_releases.source_of.__wrapped__),
         ],
         "sum over events, pure",
+    ),
+    "each row of a unit counts for a key": (
+        [(keys_room, "unit_weights", rows_as_keys)],
+        "keys of events, gaussian",
     ),
     "the number of events is told for nothing": (
         [(session_room, "release", tells_how_many(release.release))],

@@ -21,7 +21,7 @@ from holdfast.session.table import Table
 
 SCHEMAS = {
     "people": hf.Schema(age=hf.Integer(0, 9)),
-    "visits": hf.Schema(x=hf.Integer(-2, 3), g=hf.Category("a", "b", "c")),
+    "visits": hf.Schema(x=hf.Integer(-2, 3), g=hf.Category("a", "b", "c"), t=hf.Text(2)),
     "drugs": hf.Schema(dose=hf.Integer(0, 1)),
 }
 BOUNDS = {"visits": 2, "drugs": 2}
@@ -53,7 +53,7 @@ def source_of(units: tuple[Row, ...], secret: bytes = bytes(range(16))) -> UnitS
     drugs = [(person, dose) for person, unit in enumerate(units) for dose in unit[2]]
     tables = {
         "people": people,
-        "visits": {n: [row[i] for row in visits] for i, n in enumerate(("person", "x", "g"))},
+        "visits": {n: [row[i] for row in visits] for n, i in (("person", 0), ("x", 1), ("g", 2), ("t", 2))},
         "drugs": {n: [row[i] for row in drugs] for i, n in enumerate(("person", "dose"))},
     }
     units = open_units(declared_units(tables, SCHEMAS, "person", BOUNDS, {"visits": "x"}), secret)
@@ -68,6 +68,7 @@ class UnitRelease(Release):
 
     base: tuple[Row, ...] = BASE
     kinds: tuple[Row, ...] = UNITS
+    alike: bool = False
 
     def opened(self, rows: Sequence[Row]) -> Session:
         table = Table(source_of(tuple(rows)), MemoryLedger())
@@ -91,6 +92,7 @@ _EVENTS: dict[str, Callable[..., Any]] = {
     ),
     "quantile of events by": lambda s, **how: s.quantile("visits.x", by="visits.g", edges=[-2, 0, 3], **how),
     "sum of what events look up": lambda s, **how: s.sum("groups.weight", by="ages.old", **how),
+    "count of events with texts": lambda s, **how: s.count("visits.t = 'a' OR t LIKE 'b%'", **how),
     "sql over events": lambda s, **how: s.sql_one(
         "SELECT count(*) FROM visits JOIN people USING (person)", **how
     ),
@@ -101,6 +103,7 @@ _UNITS: dict[str, Callable[..., Any]] = {
     "sum over units": lambda s, **how: s.sum("sum(visits.x)", **how),
     "mean of means": lambda s, **how: s.mean("avg(visits.x)", **how),
     "sum of what a unit's events look up": lambda s, **how: s.sum("sum(groups.weight)", "ages.old", **how),
+    "count of units by their texts": lambda s, **how: s.count("count(visits, t = 'c') >= 1", **how),
     "histogram of units": lambda s, **how: s.histogram("last(visits.g)", **how),
     "sum of two tables": lambda s, **how: s.sum("sum(visits.x) + 2 * count(drugs, dose > 0)", **how),
 }
@@ -123,6 +126,9 @@ def units() -> Iterator[UnitRelease]:
         yield _release(f"{name}, votes", "pure", put, votes | {"within": within}, **more)
     for name, (ask, currency, more) in _OTHERS.items():
         yield UnitRelease(f"{name}, of units", ask, currency, TABLE, **more)
+    for name, (target, ask) in _DISCOVERIES.items():
+        session = TABLE | {"target": target, "delta": 0.5, "keys_delta": 0.25}
+        yield UnitRelease(f"keys of events, {name}", ask, "zcdp", session, MANY, **_KEYS)
 
 
 def _release(
@@ -151,6 +157,17 @@ def _minimized(session: Session) -> list[Any]:
     return [session.minimize(loss, iterations=1, rho=0.5).theta.tolist()]
 
 
+MANY = (UNITS[2], UNITS[3], UNITS[4]) * 8 + (UNITS[6], (0, ((1, "c"), (3, "c")), ())) * 6
+"""Keys that several units have, so that all neighbours have the same (see `releases.discoveries`)."""
+_KEYS = {
+    "slack": 3.0,
+    "because": "two units with one key each are farther apart than any two of two keys here",
+}
+_DISCOVERIES: dict[str, tuple[str, Ask]] = {
+    "gaussian": ("table", lambda s: s.keys("t", rho=0.5, delta=0.1)),
+    "logistic": ("population", lambda s: s.keys("visits.t", rho=0.25, delta=0.1)),
+    "by": ("table", lambda s: s.count("x > -9", by="visits.t", rho=60.0)),
+}
 _LOOSE = {
     "slack": 12.0,
     "because": "as of rows: these units are not the worst that the declared ranges allow",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +12,7 @@ from oracles.statistics import FALSE_ALARM
 from scipy.stats import binom
 
 from holdfast.mechanisms import shown_keys as module
-from holdfast.mechanisms.shown_keys import shown_keys
+from holdfast.mechanisms.shown_keys import shown_keys, unit_weights
 from holdfast.privacy.event import KeysByGaussian, KeysByLogistic
 from holdfast.privacy.rule import value
 
@@ -93,6 +94,51 @@ def test_several_keys_of_a_unit_weigh_less_and_are_covered() -> None:
         assert approximate_zcdp(law(mine, event), law(mine[::-1], event), delta) >= 0
         moved = [weight + 20] * t + [20] * t
         assert approximate_zcdp(law(moved, event), law(moved[::-1], event), delta) <= rho * (1 + 1e-9)
+
+
+UNITS = [[], [0, 0, 0], [1, 2], [9, 9, 9], [0, 1, 2, 3, 0], [4, 3, 9]]
+"""Codes of the events of some units; 9 is NULL."""
+
+
+def weighed(units: list[list[int]], event: KeysByGaussian | KeysByLogistic) -> list[int]:
+    codes = np.array([code for unit in units for code in unit], dtype=np.uint32)
+    return unit_weights(codes, np.array([len(unit) for unit in units], dtype=int), 5, event).tolist()
+
+
+def test_a_unit_counts_once_for_each_of_its_keys() -> None:
+    gaussian, logistic = KeysByGaussian(4, 1, 8, 40, 30), KeysByLogistic(4, 1, 3, Fraction(3, 4), 12)
+    assert weighed(UNITS, logistic) == [2, 2, 2, 2, 1]
+    assert weighed(UNITS, gaussian) == [8 + 4, 5 + 4, 5 + 4, 4 + 5, 5]
+    assert weighed([], gaussian) == [0] * 5 and weighed([[], []], gaussian) == [0] * 5
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_where_it_has_more_its_own_coins_choose(most: int) -> None:
+    """No unit weighs more than the event says, and each of its keys is chosen as often as any other."""
+    event, runs = KeysByGaussian(most, 1, 8, 40, 30), 2000
+    weight = math.isqrt(64 // most)
+    seen = np.zeros(5)
+    for _ in range(runs):
+        alone = np.array(weighed([[0, 1, 2, 3, 4, 4, 4]], event))
+        assert sorted(alone[alone > 0]) == [weight] * most and (alone**2).sum() <= 64
+        seen += alone > 0
+    chances = [min(binom.cdf(k, runs, most / 5), binom.sf(k - 1, runs, most / 5)) for k in seen]
+    assert min(chances) > FALSE_ALARM
+    assert weighed([[2, 2, 2, 2]], event) == [0, 0, 8, 0, 0]
+
+
+def test_every_unit_is_covered_and_a_twin_that_counts_rows_is_not() -> None:
+    """Whatever a unit holds, beside others that weigh 20 on each key."""
+    event = KeysByGaussian(3, 1, 8, 40, 30)
+    rho, delta = float(value(event, "zcdp")), float(value(event, "failure"))
+    held = [[0, 0, 0], [0, 1, 2], [3, 4], [9, 9], [2, 2, 2, 2], [4, 3, 2]]
+
+    def worst(mine: Callable[[list[int]], list[int]]) -> float:
+        laws = [law([20 + weight for weight in mine(unit)], event) for unit in held]
+        return max(approximate_zcdp(a, b, delta) for a in laws for b in laws)
+
+    assert worst(lambda unit: weighed([unit], event)) <= rho * (1 + 1e-9)
+    assert worst(lambda unit: [8 * unit.count(key) for key in range(5)]) > rho
 
 
 def test_rows_of_one_owner_are_covered() -> None:

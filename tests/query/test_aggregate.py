@@ -25,7 +25,8 @@ def source() -> UnitSource:
 def units(source: UnitSource) -> list[list[dict[str, Any]]]:
     """The visits of each unit, as values."""
     events, schema = source.events("visits"), source.schema.events["visits"].schema
-    codes = events.columns.part(tuple(schema), 0, int(events.offsets[-1]))
+    names = tuple(name for name in schema if name not in schema.texts)
+    codes = events.columns.part(names, 0, int(events.offsets[-1]))
     values = {name: schema[name].decode(array) for name, array in codes.items()}
     rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
     return [rows[a:b] for a, b in zip(events.offsets[:-1], events.offsets[1:], strict=True)]

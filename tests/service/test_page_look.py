@@ -15,6 +15,7 @@ def test_columns_of_events_are_listed_beside_those_of_units() -> None:
         "visits.ward",
         "visits.day",
         "visits.urgent",
+        "visits.drug",
         "drugs.dose",
     ]
     assert of_events(SCHEMAS["people"]) == []

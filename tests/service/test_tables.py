@@ -276,7 +276,7 @@ def test_a_store_of_units_is_served_and_says_nothing_of_its_events(tmp_path: Pat
     for many in (1, 5000):
         tables = hospital(300)
         for place, values in enumerate(tables["visits"].values()):
-            values.extend([["p200"], [1.0], ["heart"], [3], [True]][place] * many)
+            values.extend([["p200"], [1.0], ["heart"], [3], [True], ["ether"]][place] * many)
         with running(declared={"target": "table"}) as started:
             opened = hf.open(
                 tables, SCHEMAS, unit="person", rows_per_unit=BOUNDS, ledger=hf.ledger.MemoryLedger()

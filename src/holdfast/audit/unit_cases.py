@@ -10,7 +10,7 @@ from holdfast.audit.case import Case, one_by_one
 from holdfast.audit.session_cases import claim, hashable, interval
 from holdfast.data.unit_open import declared_units, open_units
 from holdfast.ledger import MemoryLedger
-from holdfast.query.schema import Boolean, Category, Integer, Schema
+from holdfast.query.schema import Boolean, Category, Integer, Schema, Text
 from holdfast.session import Session
 from holdfast.session.table import Table
 
@@ -19,7 +19,10 @@ NOBODY: Person = (False, ())
 LOW: Person = (False, ((-1, "a"),) * 4)
 HIGH: Person = (True, ((1, "b"),) * 9)
 """More rows than are kept: what is left out may not show."""
-_SCHEMAS = {"people": Schema(a=Boolean()), "visits": Schema(x=Integer(-1, 1), g=Category("a", "b"))}
+_SCHEMAS = {
+    "people": Schema(a=Boolean()),
+    "visits": Schema(x=Integer(-1, 1), g=Category("a", "b"), t=Text(1)),
+}
 _MOST = 3
 _RUNS = 1_500
 
@@ -45,6 +48,13 @@ def units() -> list[Case]:
             pure,
             LOW,
             (LOW, NOBODY),
+        ),
+        case(
+            "keys of events",
+            lambda s: len(s.keys("visits.t", rho=0.5, delta=0.02)),
+            {"rho": 100.0, "delta": 0.5},
+            LOW,
+            (LOW,) * 5,
         ),
         case("count of units", lambda s: s.count("count(visits, x > 0) >= 2", epsilon=2.0).value, pure, LOW),
         case(
@@ -84,6 +94,8 @@ def _source(people: tuple[Person, ...]) -> Any:
     visits = [(place, *visit) for place, person in enumerate(people) for visit in person[1]]
     tables = {
         "people": {"person": list(range(len(people))), "a": [person[0] for person in people]},
-        "visits": {n: [visit[i] for visit in visits] for i, n in enumerate(("person", "x", "g"))},
+        "visits": {
+            n: [visit[i] for visit in visits] for n, i in (("person", 0), ("x", 1), ("g", 2), ("t", 2))
+        },
     }
     return open_units(declared_units(tables, _SCHEMAS, "person", {"visits": _MOST}), bytes(16))

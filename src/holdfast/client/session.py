@@ -152,7 +152,7 @@ class RemoteSession(RemoteQuestions[Answer]):
 
         `by=` and `histogram` on such a column discover its keys first, as in process.
         """
-        text_column(self.schema, column)
+        column, _ = text_column(self.schema, column)
         told = self._ask(DiscoverKeys(column=column, rho=rho, delta=delta))
         names = ("threshold", "rho", "delta", "mechanism")
         found = Keys(column, tuple(told["labels"]), **{name: told[name] for name in names})

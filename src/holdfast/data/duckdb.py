@@ -22,7 +22,7 @@ from holdfast.data.source import (
     checked_ids,
     distinct,
 )
-from holdfast.data.texts import raw_text, read_texts, text_columns
+from holdfast.data.texts import raw_text, read_texts
 from holdfast.data.unit_key import origin
 from holdfast.errors import DataError, SchemaError
 from holdfast.query.dictionary import Words
@@ -162,7 +162,7 @@ def snapshot(engine: Engine, schema: Schema, fill: Callable[[str], None]) -> Duc
         check_distinct(schema)
         fill(f"CREATE TABLE {_TABLE} ({', '.join(plain.values())}) AS ")
         words = {}
-        for name, column in text_columns(schema).items():
+        for name, column in schema.texts.items():
             raw, code = plain[name], f"{plain[name]}_code"
             words[name], place = engine_words(
                 engine, column, name, f"SELECT DISTINCT {raw} FROM {_TABLE}", raw

@@ -24,7 +24,6 @@ from holdfast.data.duckdb import (
 from holdfast.data.duckdb_dialect import DUCKDB
 from holdfast.data.encode import encode_sql
 from holdfast.data.engine import Engine
-from holdfast.data.texts import text_columns
 from holdfast.data.unit_key import origin
 from holdfast.errors import DataError
 from holdfast.query.schema import Schema
@@ -118,7 +117,7 @@ def _in_place(engine: Engine, paths: list[str], schema: Schema) -> DuckSource:
         rows = engine.rows(f"SELECT num_rows FROM parquet_file_metadata({DUCKDB.text(path)})", refusal)[0][0]
         parts.append(Part(parquet_relation([path]), "file_row_number", int(rows)))
     expressions, words = code_expressions(schema, types), {}
-    for name, column in text_columns(schema).items():
+    for name, column in schema.texts.items():
         query = f"SELECT DISTINCT {expressions[name]} FROM {parquet_relation(paths)}"
         refusal = "expected texts in UTF-8, got others; write the file again"
         words[name], place = engine_words(engine, column, name, query, expressions[name], refusal)

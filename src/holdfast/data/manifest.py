@@ -12,8 +12,8 @@ from typing import Any
 from holdfast.data.packed import RECORD_BYTES, record
 from holdfast.errors import SchemaError, StoreError
 from holdfast.formats import FORMATS, check_format
-from holdfast.query.schema import Schema, Text
-from holdfast.query.unit_schema import UnitSchema, schema_from_json
+from holdfast.query.schema import Schema
+from holdfast.query.unit_schema import UnitSchema, event_columns, schema_from_json
 
 MANIFEST_NAME = "manifest.json"
 MAGIC = "holdfast store"
@@ -63,9 +63,15 @@ def column_file(index: int) -> str:
     return f"column-{index:04d}.bin"
 
 
-def words_file(index: int) -> str:
-    """The file of the dictionary of a text column: UTF-8, a NUL after each text."""
-    return f"words-{index:04d}.bin"
+def words_files(schema: Schema) -> dict[str, str]:
+    """The file of the dictionary of each text column: UTF-8, a NUL after each text."""
+    places = {name: f"{index:04d}" for index, name in enumerate(schema)}
+    if isinstance(schema, UnitSchema):
+        tables = list(schema.events)
+        for name, table, column in event_columns(schema):
+            index = list(schema.events[table].schema).index(column)
+            places[name] = f"{tables.index(table):04d}-{index:04d}"
+    return {name: f"words-{places[name]}.bin" for name in schema.texts}
 
 
 PACKED_FILE = "packed.bin"
@@ -127,8 +133,7 @@ def _checked(body: Any, folder: Path) -> Manifest:
         schema = schema_from_json(body["schema"])
     except (SchemaError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
         raise _damaged(folder, "schema") from None
-    texts = sum(isinstance(kind, Text) for kind in schema.values())
-    words = body.get("words", [])
+    texts, words = len(schema.texts), body.get("words", [])
     for field, sums, wanted in (("checksums", checksums, len(files_of(schema))), ("words", words, texts)):
         if not isinstance(sums, list) or len(sums) != wanted:
             raise _damaged(folder, field)

@@ -24,7 +24,7 @@ from holdfast.data.source import (
     gather_by_scan,
     totals_by_scan,
 )
-from holdfast.data.texts import raw_text, read_texts, refuse_too_many, text_columns
+from holdfast.data.texts import raw_text, read_texts, refuse_too_many
 from holdfast.data.unit_key import origin
 from holdfast.errors import DataError, InputError
 from holdfast.noise.bits import Bits
@@ -86,7 +86,7 @@ class PostgresSource(PooledSource):
     def _text_places(self, schema: Schema, types: Mapping[str, str]) -> dict[str, str]:
         """The dictionaries of text columns; expressions that look a raw text up."""
         found = {}
-        for name, column in text_columns(schema).items():
+        for name, column in schema.texts.items():
             raw = raw_text(POSTGRES, column, name, types[name])
             rows = self._link.rows(f"SELECT DISTINCT {raw} FROM {self._table.relation}")
             words, places = read_texts(column, (row[0] for row in rows))

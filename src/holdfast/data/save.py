@@ -22,7 +22,7 @@ from holdfast.data.manifest import (
     column_file,
     files_of,
     read_manifest,
-    words_file,
+    words_files,
 )
 from holdfast.data.packed import pack, packed_columns, record
 from holdfast.data.source import Block, Codes, Source
@@ -54,7 +54,8 @@ class StoreWriter:
         overwrite: bool = False,
         words: Mapping[str, Words] | None = None,
     ) -> None:
-        self._words = words or {}
+        self.words = dict(words or {})
+        self._words_files = words_files(schema)
         self._target = Path(os.path.abspath(path))
         self._schema = schema
         self._fingerprint = fingerprint
@@ -108,16 +109,15 @@ class StoreWriter:
 
     def _names(self) -> list[str]:
         """The files of the rows."""
-        texts = [words_file(index) for index, name in enumerate(self._schema) if name in self._words]
+        texts = self._words_files.values()
         return [*files_of(self._schema), *texts, *([PACKED_FILE] if self._packed else [])]
 
     def commit(self) -> None:
         """Bring everything to the disk and give the folder its name."""
         self._finish()
-        for index, name in enumerate(self._schema):
-            if name in self._words:
-                texts = "".join(f"{text}\0" for text in self._words[name].texts)
-                self._add(words_file(index), np.frombuffer(texts.encode(), dtype=np.uint8))
+        for name, file in self._words_files.items():
+            texts = "".join(f"{text}\0" for text in self.words[name].texts)
+            self._add(file, np.frombuffer(texts.encode(), dtype=np.uint8))
         for descriptor in self._files.values():
             os.fsync(descriptor)
         checksums = {file: digest.hexdigest() for file, digest in self._digests.items()}
@@ -128,7 +128,7 @@ class StoreWriter:
             rows_per_unit=self._rows_per_unit,
             fingerprint=self._fingerprint,
             checksums=tuple(checksums[file] for file in files_of(self._schema)),
-            words=tuple(each for file, each in checksums.items() if file.startswith("words")),
+            words=tuple(checksums[file] for file in self._words_files.values()),
             packed=self._packed,
             packed_checksum=packed_checksum,
         )

@@ -23,7 +23,7 @@ from holdfast.data.source import (
     distinct,
 )
 from holdfast.data.spark_dialect import SPARK
-from holdfast.data.texts import raw_text, read_texts, refuse_too_many, text_columns
+from holdfast.data.texts import raw_text, read_texts, refuse_too_many
 from holdfast.data.unit_key import origin
 from holdfast.errors import DataError, HoldfastError
 from holdfast.query.schema import Real, Schema
@@ -80,7 +80,7 @@ class SparkSource(PooledSource):
         The dictionary travels to all machines; joining it keeps the rows in their places.
         """
         places: dict[str, str] = {}
-        for index, (name, column) in enumerate(text_columns(schema).items()):
+        for index, (name, column) in enumerate(schema.texts.items()):
             raw, code = f"holdfast raw {index}", f"holdfast code {index}"
             text = raw_text(SPARK, column, name, types[name])
             words, codes = read_texts(column, self._attempt(partial(_distinct, frame, text)))

@@ -26,22 +26,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.data.frame import blocks, check_codes
-from holdfast.data.manifest import PACKED_FILE, Manifest, column_file, read_manifest, words_file
+from holdfast.data.manifest import PACKED_FILE, Manifest, column_file, read_manifest, words_files
 from holdfast.data.mapped import MappedColumn, take_rows
 from holdfast.data.packed import record
 from holdfast.data.source import (
     Block,
+    Codes,
     Measurement,
     checked_columns,
     checked_ids,
     draw_by_gather,
     totals_by_scan,
 )
-from holdfast.data.texts import text_columns
 from holdfast.errors import DataError, StoreError
 from holdfast.noise.bits import Bits
 from holdfast.query.dictionary import Words
-from holdfast.query.schema import Schema
+from holdfast.query.schema import ColumnType, Schema
 
 _PACKED = ""
 """The key of the records among the columns; no column has it."""
@@ -141,11 +141,10 @@ class StoreSource:
         opened = self._opened()
         for name, words in self.words.items():
             for block in blocks({name: opened[name].codes}, (name,)):
-                known = block[name][block[name] != self.schema[name].null_code]
-                if len(known) and int(known.max()) >= len(words.texts):
-                    raise StoreError(
-                        f"expected codes of texts in {self._path}, got others; make it again from its origin"
-                    )
+                try:
+                    check_places(block[name], self.schema[name], words)
+                except DataError as error:
+                    raise StoreError(f"{error}, in {self._path}; make it again from its origin") from None
         for name, expected in zip(self.schema, self._manifest.checksums, strict=True):
             self._check_bytes(name, expected, f"column {name!r}")
             try:
@@ -190,12 +189,19 @@ class StoreSource:
         return columns
 
 
+def check_places(codes: Codes, column: ColumnType, words: Words) -> None:
+    """Refuse codes of texts that the dictionary does not have."""
+    known = codes[codes != column.null_code]
+    if len(known) and int(known.max()) >= len(words.texts):
+        raise DataError("expected codes of texts, got others")
+
+
 def saved_words(folder: Path, manifest: Manifest) -> dict[str, Words]:
     """The dictionaries of a store's text columns."""
-    names = list(manifest.schema)
+    files = words_files(manifest.schema)
     return {
-        name: Words(_read_words(folder / words_file(names.index(name)), checksum))
-        for name, checksum in zip(text_columns(manifest.schema), manifest.words, strict=True)
+        name: Words(_read_words(folder / file, checksum))
+        for (name, file), checksum in zip(files.items(), manifest.words, strict=True)
     }
 
 

@@ -7,18 +7,13 @@ from collections.abc import Iterable, Mapping
 from holdfast.data.dialect import Dialect
 from holdfast.errors import DataError
 from holdfast.query.dictionary import Words, dictionary
-from holdfast.query.schema import Schema, Text
+from holdfast.query.schema import Text
 
 Places = Mapping[str, int]
 """The code of each raw text that is a text of its column."""
 
 MOST_INLINE = 2**20
 """Distinct texts that a statement can carry with it."""
-
-
-def text_columns(schema: Schema) -> dict[str, Text]:
-    """The text columns of a schema."""
-    return {name: kind for name, kind in schema.items() if isinstance(kind, Text)}
 
 
 def raw_text(sql: Dialect, column: Text, name: str, engine_type: str) -> str:

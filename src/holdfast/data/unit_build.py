@@ -16,13 +16,16 @@ from holdfast.data.engine import Engine
 from holdfast.data.frame import FrameSource
 from holdfast.data.save import Progress
 from holdfast.data.source import Block, Source, new_fingerprint
-from holdfast.data.unit_cap import Cap
+from holdfast.data.unit_cap import Cap, text_digests
 from holdfast.data.unit_events import FrameColumns, OwnedRows
 from holdfast.data.unit_key import KEY_LIMIT, key_names
 from holdfast.data.unit_source import UnitSource
 from holdfast.data.unit_store import UnitStore, UnitWriter
+from holdfast.data.unit_texts import KeptTexts, kept_texts
 from holdfast.errors import DataError
+from holdfast.query.column import Integer
 from holdfast.query.dictionary import Words
+from holdfast.query.schema import Schema, Text
 from holdfast.query.unit_schema import UnitSchema
 
 Keys = NDArray[np.bytes_]
@@ -57,7 +60,7 @@ def units_in_memory(
 ) -> UnitSource:
     """The units of some sources (with their keys, see `with_key`), in memory."""
     found = _Building(schema, tables, secret, left_out, sorted_in_memory)
-    keys, own = found.units()
+    keys, own, words = found.units()
     events: dict[str, OwnedRows] = {}
     for table in schema.events:
         counts, blocks = np.zeros(len(keys), dtype=np.int64), []
@@ -68,14 +71,16 @@ def units_in_memory(
             name: np.concatenate([np.empty(0, column.dtype), *(block[name] for block in blocks)])
             for name, column in schema.events[table].schema.items()
         }
+        codes, kept = kept_texts(codes, found.texts(table))
+        words |= {_asked(schema, table, name): each for name, each in kept.items()}
         offsets = np.concatenate([[0], np.cumsum(counts)])
         events[table] = OwnedRows(offsets, FrameColumns(codes), schema.events[table].most)
-    return UnitSource(schema, len(keys), FrameColumns(own), events, words=_words(schema, tables))
+    return UnitSource(schema, len(keys), FrameColumns(own), events, words=words)
 
 
-def _words(schema: UnitSchema, tables: Mapping[str, Source]) -> Mapping[str, Words]:
-    """The dictionaries of the units' own texts."""
-    return {} if schema.table is None else tables[schema.table].words
+def _asked(schema: UnitSchema, table: str, column: str) -> str:
+    """What a column of events is called in questions."""
+    return next(name for name, its in schema.of_rows(table).own.items() if its == column)
 
 
 def units_on_disk(
@@ -107,17 +112,22 @@ def units_on_disk(
         return ordered
 
     found = _Building(schema, tables, secret, left_out, sort)
-    words = _words(schema, tables)
-    with UnitWriter(path, schema, fingerprint=new_fingerprint(), overwrite=overwrite, words=words) as writer:
-        keys, own = found.units()
+    with UnitWriter(path, schema, fingerprint=new_fingerprint(), overwrite=overwrite) as writer:
+        keys, own, words = found.units()
+        writer.words |= words
         writer.append_units(own, len(keys))
         for table in schema.events:
             counts = np.zeros(len(keys), dtype=np.int64)
-            for owners, block in found.events(table, keys):
-                first, last = int(owners[0]), int(owners[-1]) + 1
-                counts[first:last] += np.bincount(owners - first, minlength=last - first)
-                writer.append_events(table, block)
-                advance(last / len(keys))
+            with KeptTexts(found.texts(table), Path(path).absolute().parent) as texts:
+                for owners, block in found.events(table, keys):
+                    first, last = int(owners[0]), int(owners[-1]) + 1
+                    counts[first:last] += np.bincount(owners - first, minlength=last - first)
+                    writer.append_events(table, texts.without(block))
+                    advance(last / len(keys))
+                for name, kept, parts in texts.columns():
+                    writer.words[_asked(schema, table, name)] = kept
+                    for codes in parts:
+                        writer.append_events(table, {name: codes})
             done += 1
             writer.append_offsets(table, np.concatenate([[0], np.cumsum(counts)]))
         if beside is not None:
@@ -135,17 +145,23 @@ class _Building:
     ) -> None:
         self._schema, self._secret, self._left_out, self._sort = schema, secret, left_out, sort
         self._tables = dict(tables)
+        self._words = {table: source.words for table, source in tables.items()}
         self._key = key_names(schema.unit)
         self._lone: Source | None = None
 
-    def units(self) -> tuple[Keys, Block]:
-        """The keys of all units in increasing order, and their own columns."""
+    def texts(self, table: str) -> dict[str, Words]:
+        """The dictionary of each text column of events, of all rows."""
+        found = self._words.get(table, {})
+        return {name: found.get(name, Words(())) for name in self._schema.events[table].schema.texts}
+
+    def units(self) -> tuple[Keys, Block, dict[str, Words]]:
+        """The keys of all units in increasing order, their own columns, and the dictionaries of these."""
         if self._schema.table is None:
             (table,) = self._schema.events
             keys = _joined(list(self._distinct(table)))
             if not len(keys):
                 raise DataError("expected at least one row with a key, got none")
-            return keys, {}
+            return keys, {}, {}
         names = tuple(self._schema.own)
         blocks: list[Block] = []
         keys_of: list[Keys] = []
@@ -162,7 +178,9 @@ class _Building:
                 f"expected one row for each {self._schema.unit} in {self._schema.table!r}, got several for one; say in "
                 "rows_per_unit how many there may be, or remove them"
             )
-        return found, {name: np.concatenate([block[name] for block in blocks]) for name in names}
+        own = {name: np.concatenate([block[name] for block in blocks]) for name in names}
+        texts = {name: each for name, each in self._words[self._schema.table].items() if name in own}
+        return found, *kept_texts(own, texts)
 
     def _distinct(self, table: str) -> Iterator[Keys]:
         last: Any = None
@@ -183,7 +201,8 @@ class _Building:
         if table not in self._tables and self._lone is None:
             return
         first_time = self._lone is None
-        cap = Cap(self._secret, table, declared.most)
+        digests = {name: text_digests(words) for name, words in self.texts(table).items()}
+        cap = Cap(self._secret, table, declared.most, digests)
         with closing(self._lone or self._sorted(table)) as source:
             kept = self._known(table, source.scan((*self._key, *names)), keys, first_time)
             for block in cap.of(kept, self._key, names):
@@ -243,10 +262,15 @@ def sorted_on_disk(source: Source, folder: Path, progress: Callable[[float], Non
             )
             engine.run("DROP TABLE unsorted")
 
-        return snapshot(engine, source.schema, fill)
+        return snapshot(engine, _coded(source.schema), fill)
     except BaseException:
         engine.close()
         raise
+
+
+def _coded(schema: Schema) -> Schema:
+    """The same codes, in which those of texts are numbers: they have their dictionary already."""
+    return schema.retyped(dict.fromkeys(schema.texts, Integer(0, Text(1).codes - 1)))
 
 
 def _type(source: Source, name: str) -> str:

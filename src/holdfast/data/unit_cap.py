@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.data.source import Block
+from holdfast.query.dictionary import Words
 
 _STEP = 16
 
@@ -19,8 +20,9 @@ _STEP = 16
 class Cap:
     """Keeps the `most` rows of each unit that come first in the order of a keyed hash of (table, unit, row, copy).
 
-    A row is its codes in the declared order; equal rows of a unit are copies 0, 1, 2, ... The hash is CBC-MAC with
-    AES-128, a pseudorandom function on texts of one length (Bellare, Kilian, Rogaway 2000), under a secret key.
+    A row is its codes in the declared order, and of a text 128 bits of its hash (`text_digests`): its code depends on
+    the texts of others. Equal rows of a unit are copies 0, 1, 2, ... The hash is CBC-MAC with AES-128, a pseudorandom
+    function on texts of one length (Bellare, Kilian, Rogaway 2000), under a secret key.
     Guarantee: what is kept of a unit depends on the key and on the rows of that unit, as a multiset: neither on
     their order nor on any other unit (docs/theorems.md, Theorem 47).
     """
@@ -28,6 +30,7 @@ class Cap:
     key: bytes
     table: str
     most: int
+    digests: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def of(self, blocks: Iterable[Block], unit: tuple[str, str], names: tuple[str, ...]) -> Iterator[Block]:
         """The rows that are kept, of blocks sorted by `unit` and then by `names`; in the same order.
@@ -41,7 +44,7 @@ class Cap:
             rows = len(block[unit[0]])
             if not rows:
                 continue
-            encoded = _encoded(block, names)
+            encoded = _encoded(block, names, self.digests)
             units = np.stack([block[name].astype(np.uint64) for name in unit], axis=1)
             fresh = np.ones(rows, dtype=np.bool_)
             fresh[1:] = np.any(units[1:] != units[:-1], axis=1)
@@ -116,14 +119,23 @@ class Cap:
         return kept
 
 
-def _encoded(block: Block, names: tuple[str, ...]) -> NDArray[Any]:
+def text_digests(words: Words) -> NDArray[Any]:
+    """Sixteen bytes for the text of each code, and zeros for NULL, which comes last."""
+    hashes = b"".join(hashlib.blake2b(text.encode(), digest_size=_STEP).digest() for text in words.texts)
+    return np.frombuffer(hashes + bytes(_STEP), dtype=f"V{_STEP}")
+
+
+def _encoded(block: Block, names: tuple[str, ...], digests: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     """The bytes of each row, as one value; every NULL of a Real has the same."""
+    columns = {
+        name: digests[name].take(block[name], mode="clip") if name in digests else block[name]
+        for name in names
+    }
     layout = np.dtype(
-        [(f"c{place}", block[name].dtype.newbyteorder("<")) for place, name in enumerate(names)]
+        [(f"c{place}", columns[name].dtype.newbyteorder("<")) for place, name in enumerate(names)]
     )
     rows = np.zeros(len(block[names[0]]), dtype=layout)
-    for place, name in enumerate(names):
-        codes = block[name]
+    for place, codes in enumerate(columns.values()):
         rows[f"c{place}"] = np.where(np.isnan(codes), np.nan, codes) if codes.dtype.kind == "f" else codes
     return rows.view(f"V{layout.itemsize}")
 

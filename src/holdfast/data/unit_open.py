@@ -21,7 +21,7 @@ from holdfast.data.unit_key import with_key
 from holdfast.data.unit_source import UnitSource
 from holdfast.data.unit_store import UnitStore
 from holdfast.errors import InputError
-from holdfast.query.schema import Schema, Text
+from holdfast.query.schema import Schema
 from holdfast.query.unit_schema import LONE, Events, UnitSchema
 
 MOST_ROWS = 2**20
@@ -213,12 +213,6 @@ def _checked(schema: UnitSchema) -> UnitSchema:
     """Refuse names that would stand for two things in a question."""
     tables = {*schema.events, *filter(None, [schema.table])}
     columns = {*schema.own, *(name for each in schema.events.values() for name in each.schema)}
-    kinds = [kind for each in schema.events.values() for kind in each.schema.values()]
-    if any(isinstance(kind, Text) for kind in kinds):
-        # Their codes depend on the texts of other units, and which rows are kept may not.
-        raise InputError(
-            "expected no text columns in tables of events, got one; declare it as a Category, or leave it out"
-        )
     for name in tables & columns:
         raise InputError(
             f"expected tables and columns with different names, got {name!r} for both; rename one"

@@ -23,7 +23,7 @@ from holdfast.data.unit_events import Columns, OwnedRows
 from holdfast.errors import DataError, InputError
 from holdfast.noise.bits import Bits
 from holdfast.noise.subset import with_replacement
-from holdfast.query.dictionary import Words
+from holdfast.query.dictionary import Words, with_words
 from holdfast.query.unit_schema import UnitSchema, event_columns
 
 DRAW_EVENTS = 2**16
@@ -54,7 +54,10 @@ class UnitSource:
         words: Mapping[str, Words] | None = None,
     ) -> None:
         self.schema, self.rows, self.path = schema, units, path
-        self.words = words or {}
+        self.words: Mapping[str, Words] = dict(words or {})
+        self.words |= {
+            f"{schema.table}.{name}": self.words[name] for name in schema.own if name in self.words
+        }
         self.fingerprint = fingerprint or new_fingerprint()
         self._own: Columns | None = own
         self._events = dict(events)
@@ -140,6 +143,8 @@ class UnitSource:
             lengths, codes = events(table, tuple(chosen.values()))
             block[table] = lengths
             block |= {name: codes[column] for name, column in chosen.items()}
+        for name in self.words.keys() & block.keys():
+            block[name] = with_words(block[name], self.words[name])
         return {name: block[name] if name in block else self.schema.read(name).codes(block) for name in names}
 
     def _needed(self, names: tuple[str, ...]) -> tuple[str, ...]:

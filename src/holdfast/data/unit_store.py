@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,11 @@ from holdfast.data.frame import check_codes
 from holdfast.data.manifest import column_file, events_file, files_of, offsets_file, read_manifest
 from holdfast.data.save import Progress, StoreWriter
 from holdfast.data.source import BLOCK_ROWS, Block
-from holdfast.data.store import mapped, saved_words
+from holdfast.data.store import check_places, mapped, saved_words
 from holdfast.data.unit_events import MappedColumns, OwnedRows
 from holdfast.data.unit_source import UnitSource
 from holdfast.errors import DataError, StoreError
+from holdfast.query.dictionary import Words
 from holdfast.query.unit_schema import UnitSchema
 
 _OFFSET = np.dtype("<i8")
@@ -79,24 +80,29 @@ class UnitStore(UnitSource):
         """Each file, what reads it with care, and how much of it (or up to which bound) there is to read."""
         schema, files = self.schema, iter(files_of(self.schema))
 
-        def columns(names: Sequence[str], declared: Any, part: Callable[..., Block]) -> Any:
+        def columns(
+            names: Sequence[str], declared: Any, part: Callable[..., Block], texts: Mapping[str, Words]
+        ) -> Any:
             for name in names:
 
                 def read(count: int, name: str = name) -> Iterator[NDArray[Any]]:
                     for first in range(0, count, BLOCK_ROWS):
                         codes = part([name], first, min(first + BLOCK_ROWS, count))[name]
                         check_codes(declared, name, codes)
+                        if name in texts:
+                            check_places(codes, declared[name], texts[name])
                         yield np.ascontiguousarray(codes)
 
                 yield read
 
-        for read in columns(list(schema.own), schema, self.own.part):
+        for read in columns(list(schema.own), schema, self.own.part, self.words):
             yield next(files), self.rows, read
         for table, declared in schema.events.items():
             events = self.events(table)
             yield next(files), declared.most, partial(_offsets, events)
             used = int(events.offsets[-1])
-            for read in columns(list(declared.schema), declared.schema, events.columns.part):
+            part, words = events.columns.part, self.words_of(table)
+            for read in columns(list(declared.schema), declared.schema, part, words):
                 yield next(files), used, read
 
 
@@ -111,12 +117,13 @@ class UnitWriter(StoreWriter):
         self._rows += units
 
     def append_events(self, table: str, block: Block) -> None:
-        """Write the next events of a table, in the order of their units."""
+        """Write the next events of a table, in the order of their units; all columns at once, or some."""
         assert isinstance(self._schema, UnitSchema)
         place, schema = list(self._schema.events).index(table), self._schema.events[table].schema
         for index, name in enumerate(schema):
-            codes = np.ascontiguousarray(block[name], schema[name].dtype.newbyteorder("<"))
-            self._add(events_file(place, index), codes)
+            if name in block:
+                codes = np.ascontiguousarray(block[name], schema[name].dtype.newbyteorder("<"))
+                self._add(events_file(place, index), codes)
 
     def append_offsets(self, table: str, offsets: NDArray[np.int64]) -> None:
         """Write where the events of the next units begin; the last time also where they end."""

@@ -15,20 +15,28 @@ from holdfast.privacy.event import KeysByGaussian, KeysByLogistic
 from holdfast.privacy.filter import DELTA_UNITS, UNITS
 from holdfast.privacy.rounding import round_down, round_up
 from holdfast.privacy.rule import value
-from holdfast.query.schema import Text
+from holdfast.query.schema import Schema, Text
+from holdfast.query.unit_schema import UnitSchema, table_of
 from holdfast.validity.leave_out_keys import keys_told
 
 TABLE_SHARE, POPULATION_SHARE = 10, 1000
 """A discovery that says no rho takes this part of the session's: in a session for the population a small one, because
 what it tells widens every later interval."""
 
+MOST_KEYS = 64
+"""So many keys of one unit count at most; where it has more, its own coins choose them."""
+_GRID = 2**12
+"""The weight of a unit's only key, where units may have several."""
 _LEAST = 5
 """Keys of fewer than 5/rate units are never shown: all of them together tell little then."""
 _FARTHEST = 2**52
 
 
-def keys_event(terms: Terms, rho: object, delta: object) -> KeysByGaussian | KeysByLogistic:
-    """What a discovery runs: logistic noise for the population, Gaussian for a table or rows that share owners."""
+def keys_event(terms: Terms, column: str, rho: object, delta: object) -> KeysByGaussian | KeysByLogistic:
+    """What a discovery runs: logistic noise for the population, Gaussian for a table or rows that share owners.
+
+    Of events a unit has as many keys as it may have rows, and at most MOST_KEYS of them count.
+    """
     if terms.session.currency != "zcdp" or not terms.session.delta_limit_units:
         raise MechanismError(
             "expected a session that keeps a part of its delta for keys, got one without; open it with epsilon= and "
@@ -36,20 +44,29 @@ def keys_event(terms: Terms, rho: object, delta: object) -> KeysByGaussian | Key
         )
     population = terms.target == "population" and terms.rows_per_unit == 1
     part = POPULATION_SHARE if population else TABLE_SHARE
-    texts = sum(isinstance(kind, Text) for kind in terms.schema.values())
     cost = Fraction(terms.session.limit_units, UNITS * part) if rho is None else exact_positive("rho", rho)
-    chance = Fraction(terms.session.delta_limit_units, DELTA_UNITS * texts)
+    chance = Fraction(terms.session.delta_limit_units, DELTA_UNITS * len(terms.schema.texts))
     if delta is not None:
         chance = exact_positive("delta", delta)
         if chance >= 1:
             raise refusal("a number below 1", "delta", delta, "1e-7 is usual")
-    m = terms.rows_per_unit
+    m, keys = terms.rows_per_unit, _keys_of_a_unit(terms.schema, column)
     if not population:
-        variance = round_up(Fraction(m * m) / cost)
-        return _least(lambda threshold: KeysByGaussian(1, m, 1, variance, threshold), chance)
-    rate = round_down(2 * math.sqrt(cost) * (1 - 2**-40))
+        scale = 1 if keys == 1 else _GRID
+        variance = round_up(Fraction((m * scale) ** 2) / cost)
+        return _least(lambda threshold: KeysByGaussian(keys, m, scale, variance, threshold), chance)
+    rate = round_down(2 * math.sqrt(cost / keys) * (1 - 2**-40))
     return _least(
-        lambda threshold: KeysByLogistic(1, m, max(2, math.ceil(_LEAST / rate)), rate, threshold), chance
+        lambda threshold: KeysByLogistic(keys, m, max(2, math.ceil(_LEAST / rate)), rate, threshold), chance
+    )
+
+
+def _keys_of_a_unit(schema: Schema, column: str) -> int:
+    table = table_of(schema, column)
+    return (
+        1
+        if table is None or not isinstance(schema, UnitSchema)
+        else min(schema.events[table].most, MOST_KEYS)
     )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from holdfast.errors import QueryError
 from holdfast.query import expression, predicate
-from holdfast.query.column import INTEGER_LIMIT, Boolean, ColumnType, Integer, Real
+from holdfast.query.column import INTEGER_LIMIT, Boolean, ColumnType, Integer, Real, Text
 from holdfast.query.evaluate import compile_expression, compile_predicate
 from holdfast.query.expression import Column, Expression
 from holdfast.query.grid import declared_step
@@ -48,6 +48,11 @@ class Aggregate:
             return
         if not isinstance(self.value, Column) or self.value.name not in self.schema.own:
             raise QueryError(f"{self.kind} takes a column of events, not arithmetic; name one")
+        if isinstance(self.schema[self.value.name], Text):
+            raise QueryError(
+                f"{self.kind} takes a column of numbers, dates or categories, and {self.value.name} is a text; write "
+                f"count({self.schema.table}, ...) or exists({self.schema.table}, ...) with a condition on it"
+            )
 
     @property
     def name(self) -> Spelt:

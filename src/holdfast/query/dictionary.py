@@ -18,6 +18,7 @@ from holdfast.errors import InputError
 from holdfast.query.column import Text
 from holdfast.query.like import like
 from holdfast.query.schema import Schema
+from holdfast.query.unit_schema import UnitSchema
 
 _KEPT = 64
 """Conditions whose table is kept: those of a session come again with every block."""
@@ -99,8 +100,11 @@ def with_words(codes: NDArray[Any], words: Words) -> TextCodes:
 
 @lru_cache(maxsize=256)
 def text_names(schema: Schema) -> frozenset[str]:
-    """The text columns of a schema."""
-    return frozenset(name for name, kind in schema.items() if isinstance(kind, Text))
+    """The text columns of a schema, by every name under which they are read."""
+    names = frozenset(schema.texts)
+    if not isinstance(schema, UnitSchema):
+        return names
+    return names | {f"{schema.table}.{name}" for name in names.intersection(schema.own)}
 
 
 def texts_of(codes: NDArray[Any]) -> TextCodes:

@@ -100,6 +100,11 @@ class Schema(Mapping[str, ColumnType]):
         """The declared name of a column, however it is written; None if there is none."""
         return name if name in self else None
 
+    @property
+    def texts(self) -> dict[str, Text]:
+        """The text columns, by the names that sessions keep their keys under."""
+        return {name: kind for name, kind in self.items() if isinstance(kind, Text)}
+
     def retyped(self, types: Mapping[str, ColumnType]) -> Schema:
         """The same columns, some of them with another type."""
         return Schema.from_mapping({name: types.get(name, kind) for name, kind in self.items()})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -124,10 +124,22 @@ class UnitSchema(Schema):
         found = self.aggregate(name)
         return None if found is None else found.name
 
+    @property
+    def texts(self) -> dict[str, Text]:
+        """The text columns of units, and then of their events as a question names them."""
+        own = {name: kind for name, kind in self.own.items() if isinstance(kind, Text)}
+        types = ((name, self.events[table].schema[column]) for name, table, column in event_columns(self))
+        return own | {name: kind for name, kind in types if isinstance(kind, Text)}
+
     def retyped(self, types: Mapping[str, ColumnType]) -> Schema:
         own = {name: types.get(name, kind) for name, kind in self.own.items()}
         columns = own if self.beside is None else self.beside.retyped(types)
-        return UnitSchema(self.unit, columns, self.events, self.table)
+        events = {}
+        for table, each in self.events.items():
+            names = self.of_rows(table).own
+            kinds = {column: types[name] for name, column in names.items() if name in types}
+            events[table] = replace(each, schema=each.schema.retyped(kinds)) if kinds else each
+        return UnitSchema(self.unit, columns, events, self.table)
 
     def ordered(self, names: Iterable[str]) -> tuple[str, ...]:
         """Names in the declared order, then what is found by name."""
@@ -212,10 +224,7 @@ class RowSchema(Schema):
     def __init__(self, of: UnitSchema, table: str) -> None:
         own = {_event_name(of, table, column): column for column in of.events[table].schema}
         types = {name: of.events[table].schema[column] for name, column in own.items()}
-        # Questions about events cannot look at the texts of a unit yet.
-        units = [
-            (name, column) for name, column in _unit_names(of, table) if not isinstance(of.own[column], Text)
-        ]
+        units = list(_unit_names(of, table))
         aliases = {f"{of.table}.{column}": name for name, column in units}
         for name, column in own.items():
             aliases[name] = aliases[f"{table}.{column}"] = name
@@ -256,10 +265,6 @@ class RowSchema(Schema):
         if name in self._columns:
             return name
         own = self.of.spelling(name)
-        if own in self.of.own and isinstance(self.of.own[own], Text):
-            raise QueryError(
-                f"{own} is a text, which is not known beside events; ask about each {self.of.unit}"
-            )
         if own in self.of.own:
             raise QueryError(f"{own} may be two columns; write {self.of.table}.{own} or {self.table}.{own}")
         return own
@@ -326,6 +331,12 @@ def event_columns(schema: UnitSchema) -> Iterator[tuple[str, str, str]]:
     for table in schema.events:
         for name, column in schema.of_rows(table).own.items():
             yield name, table, column
+
+
+def table_of(schema: Schema, name: str) -> str | None:
+    """The table of events that a column belongs to, by its one name; None if it is no column of events."""
+    columns = event_columns(schema) if isinstance(schema, UnitSchema) else ()
+    return next((table for column, table, _ in columns if column == name), None)
 
 
 def schema_from_json(value: object) -> Schema:

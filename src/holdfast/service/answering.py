@@ -114,7 +114,7 @@ class Discovering(Answering[question.DiscoverKeys]):
         return {"kind": "keys"} | {name: getattr(found, name) for name in names}
 
     def known(self) -> bool:
-        found = shared_keys(self.session, self.asked.column)
+        found = shared_keys(self.session, text_column(self.session.schema, self.asked.column)[0])
         return found is not None and self.asked.rho is None and self.asked.delta is None
 
     def plans(self) -> list[Plan | Price]:

@@ -15,7 +15,7 @@ from holdfast.errors import DataError, HoldfastError, InputError, LedgerError
 from holdfast.ledger import LEDGER_FILE, Account, Ledger, SqliteLedger, move_ledger
 from holdfast.ledger.chained import ChainedLedger
 from holdfast.planning.budget import Budget, budget
-from holdfast.query.schema import Schema, Text
+from holdfast.query.schema import Schema
 from holdfast.query.unit_schema import schema_from_json
 from holdfast.service.catalog import Catalog, Person, same_rows
 from holdfast.service.gateway_database import NotRemembered, at_once
@@ -393,8 +393,7 @@ def _promised(dataset: Dataset, share: dict[str, Any], standing: Account | None)
 def _whole(dataset: Dataset) -> Budget:
     """The table's budget. Where there are texts, half of its delta is kept for the discovery of their keys."""
     delta = dataset.budget.get("delta")
-    texts = any(isinstance(kind, Text) for kind in dataset.schema.values())
-    return budget(**dataset.budget, keys_delta=delta / 2 if texts and delta else None)
+    return budget(**dataset.budget, keys_delta=delta / 2 if dataset.schema.texts and delta else None)
 
 
 def _budget(share: dict[str, Any]) -> dict[str, Any]:

@@ -62,12 +62,12 @@ class Estimate(_Beside[Plan]):
     @fitting
     def keys(self, column: str, *, rho: float | None = None, delta: float | None = None) -> Price:
         """What the discovery of `Session.keys` would cost."""
-        text_column(self.schema, column)
+        column, _ = text_column(self.schema, column)
         words = f"keys of {column}"
         if rho is None and delta is None and shared_keys(self._session, column) is not None:
             return Price(words, "public", 0.0, f"{words}\nthey are public already; it costs nothing.")
         terms = self._session._terms
-        event = keys_event(terms, rho, delta)
+        event = keys_event(terms, column, rho, delta)
         amount = priced(terms, event, 0, None)[1].session / UNITS
         mechanism = "gaussian" if isinstance(event, KeysByGaussian) else "logistic"
         costs = f"reads all rows; it costs {amount:.4g} ({terms.session.currency})."

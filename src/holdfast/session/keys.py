@@ -12,12 +12,14 @@ import numpy as np
 from holdfast.check import shown
 from holdfast.errors import InputError, QueryError
 from holdfast.ledger.entry import is_replayed
-from holdfast.mechanisms.shown_keys import shown_keys
+from holdfast.mechanisms.shown_keys import shown_keys, unit_weights
 from holdfast.planning.keys_plan import keys_event, keys_information
 from holdfast.privacy.event import Event, KeysByGaussian, KeysByLogistic, from_json
 from holdfast.privacy.rule import number
+from holdfast.query.across import scope
 from holdfast.query.dictionary import texts_of
 from holdfast.query.schema import ColumnType, Schema, Text
+from holdfast.query.unit_schema import table_of
 
 if TYPE_CHECKING:
     from holdfast.desk import Paid
@@ -29,7 +31,9 @@ class Keys:
     """The keys that were found, in the order of their code points.
 
     A key of one unit alone (of one row, unless the table says rows_per_unit) is among them with probability at most
-    `delta`; one with `threshold` rows is, with probability one half. How many rows a key has is another question.
+    `delta`; one with `threshold` rows is, with probability one half. Of events it is units instead of rows, and those
+    that have no other key: by Gaussian noise a unit with t keys counts 1/sqrt(t) for each. How many rows a key has is
+    another question.
     """
 
     column: str
@@ -66,32 +70,32 @@ def discovered(session: Session, column: str, rho: float | None = None, delta: f
     on the meter of the leave-out theorem; for a table, or rows that share owners, by Gaussian noise, which ends it.
     Reference: docs/theorems.md, Theorems 49 and 50.
     """
-    kind = text_column(session.schema, column)
+    column, kind = text_column(session.schema, column)
     asked = rho is not None or delta is not None
     if not asked and (shared := shared_keys(session, column)) is not None:
         return shared
     standing = session._desk.find(keys_key(column))
     if standing is None or asked:
-        event: Event = keys_event(session._terms, rho, delta)
+        event: Event = keys_event(session._terms, column, rho, delta)
     else:
         event = from_json(json.loads(standing.entry.event))
     assert isinstance(event, KeysByGaussian | KeysByLogistic)
     tells = keys_information(event, kind, session._terms)
     paid = session.pay("keys", f"keys of {column}", event, key=keys_key(column), tells=tells)
-    found = paid.outcome or paid.record(json.dumps(_texts(paid, column, event)))
+    found = paid.outcome or paid.record(json.dumps(_texts(paid, session.schema, column, event)))
     return _keys(column, event, found)
 
 
 def _keys(column: str, event: Event, found: str) -> Keys:
     assert isinstance(event, KeysByGaussian | KeysByLogistic)
-    mechanism = "gaussian" if isinstance(event, KeysByGaussian) else "logistic"
+    gaussian, scale = (True, event.scale) if isinstance(event, KeysByGaussian) else (False, 1)
     return Keys(
         column,
         tuple(json.loads(found)),
-        event.threshold,
+        -(-event.threshold // scale),
         number(event, "zcdp"),
         number(event, "failure"),
-        mechanism,
+        "gaussian" if gaussian else "logistic",
     )
 
 
@@ -120,44 +124,47 @@ def shared_keys(session: Session, column: str) -> Keys | None:
 
 def known_keys(session: Session) -> dict[str, tuple[str, ...]]:
     """What is known already, by column."""
-    texts = [name for name, kind in session._terms.schema.items() if isinstance(kind, Text)]
-    found = {name: shared_keys(session, name) for name in texts}
+    found = {name: shared_keys(session, name) for name in session._terms.schema.texts}
     return {name: keys.labels for name, keys in found.items() if keys is not None}
 
 
 def with_keys(schema: Schema, known: dict[str, tuple[str, ...]]) -> Schema:
     """The schema in which discovered keys stand."""
-    texts: dict[str, ColumnType] = {}
-    for name, keys in known.items():
-        kind = schema[name]
-        assert isinstance(kind, Text)
-        texts[name] = Text(kind.max_length, keys)
+    texts: dict[str, ColumnType] = {
+        name: Text(schema.texts[name].max_length, keys) for name, keys in known.items()
+    }
     return schema.retyped(texts) if texts else schema
 
 
-def text_column(schema: Schema, column: object) -> Text:
-    """The declaration of a text column; refused for any other."""
+def text_column(schema: Schema, column: object) -> tuple[str, Text]:
+    """The one name of a text column, however it is written, and its declaration; refused for any other."""
     if not isinstance(column, str):
         raise InputError(f"expected the name of a text column, got {shown(column)}")
-    if column not in schema:
-        raise QueryError(f"there is no column {column!r}; the columns are {', '.join(schema)}")
-    kind = schema[column]
-    if not isinstance(kind, Text):
+    within = scope(schema, (), (column,))
+    name = within.spelling(column)
+    if name is None:
+        raise QueryError(f"there is no column {column!r}; the columns are {', '.join(within)}")
+    if name not in schema.texts:
+        kind = within[name].kind
         raise InputError(
-            f"expected a text column, got {column!r}, a {kind.kind} column: its groups are declared; use by={column!r}"
+            f"expected a text column, got {column!r}, a {kind} column: its groups are declared; use by={column!r}"
         )
-    return kind
+    return name, schema.texts[name]
 
 
-def _texts(paid: Paid, column: str, event: KeysByGaussian | KeysByLogistic) -> list[str]:
-    """The texts that are shown. Each row weighs 1: it has one key, or none."""
+def _texts(paid: Paid, schema: Schema, column: str, event: KeysByGaussian | KeysByLogistic) -> list[str]:
+    """The texts that are shown. Each row weighs 1: it has one key, or none; of events, see `unit_weights`."""
+    table = table_of(schema, column)
     weights = np.zeros(0, dtype=np.int64)
     texts: tuple[str, ...] = ()
-    for block in paid.scan([column]):
+    for block in paid.scan([column] if table is None else [column, table]):
         codes = texts_of(block[column])
         texts = codes.words.texts
         if not len(weights):
             weights = np.zeros(len(texts), dtype=np.int64)
         plain = np.asarray(codes)
-        weights += np.bincount(plain[plain < len(texts)], minlength=len(texts))
+        if table is None:
+            weights += np.bincount(plain[plain < len(texts)], minlength=len(texts))
+        else:
+            weights += unit_weights(plain, block[table], len(texts), event)
     return [texts[place] for place in shown_keys(weights, event)]

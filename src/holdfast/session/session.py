@@ -49,7 +49,7 @@ from holdfast.session.certain import certain_answer, certain_plan, is_certain
 from holdfast.session.closing import Closing
 from holdfast.session.estimate import Estimate, Known
 from holdfast.session.kept_plans import KeptPlans
-from holdfast.session.keys import Keys, discovered, known_keys, shared_keys, with_keys
+from holdfast.session.keys import Keys, discovered, known_keys, shared_keys, text_column, with_keys
 from holdfast.session.price import priced, tells_of
 from holdfast.session.private_choice import Candidate, Selection, select
 from holdfast.session.questions import Questions
@@ -190,7 +190,7 @@ class Session(Questions[Answer], Closing):
         """
         found = discovered(self, column, rho, delta)
         with self._lock:
-            self._schema = with_keys(self._schema, {column: found.labels})
+            self._schema = with_keys(self._schema, {found.column: found.labels})
         return found
 
     def _read(self, asked: Interval) -> Read:
@@ -201,9 +201,10 @@ class Session(Questions[Answer], Closing):
         try:
             return asked.read(self.schema)
         except UndiscoveredError as error:
-            if error.tried or not (discover or shared_keys(self, error.column) is not None):
+            column, _ = text_column(self.schema, error.column)
+            if error.tried or not (discover or shared_keys(self, column) is not None):
                 raise
-            self.keys(error.column)
+            self.keys(column)
             return asked.read(self.schema)
 
     def opened(self, kind: str, name: str) -> bool:

@@ -29,7 +29,7 @@ from holdfast.planning.terms import Fixed, Terms
 from holdfast.planning.width_plan import validity_budget, width_plan
 from holdfast.privacy.filter import Filter
 from holdfast.query.calling import fitting
-from holdfast.query.schema import Schema, Text
+from holdfast.query.schema import Schema
 from holdfast.query.unit_schema import UnitSchema
 from holdfast.session.ledger_place import (
     copied_beside,
@@ -130,8 +130,7 @@ class Table:
 
     def _for_keys(self, delta: float | None, only: str | None, keys_delta: float | None) -> float | None:
         """What is kept of delta for the discovery of keys: half of it where there are text columns, unless said."""
-        texts = any(isinstance(kind, Text) for kind in self.schema.values())
-        if keys_delta is not None or delta is None or only is not None or not texts:
+        if keys_delta is not None or delta is None or only is not None or not self.schema.texts:
             return keys_delta
         return probability("delta", delta) / 2
 
