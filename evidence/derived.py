@@ -33,8 +33,23 @@ ASKED: dict[str, tuple[Callable[..., Any], Callable[[Columns], Any]]] = {
     "difference of means": (
         lambda s, h: s.difference("t", "NOT t", of="x", **h), lambda c: c["x"][c["t"]].mean() - c["x"][~c["t"]].mean()
     ),
+    "the middle of three quantiles": (
+        lambda s, h: s.quantile("y", [0.25, 0.5, 0.75], **h)["0.5"], lambda c: np.quantile(c["y"], 0.5)
+    ),
+    "running count at 10": (
+        lambda s, h: s.count(by="x", cumulative=True, **h)["10"],
+        lambda c: (c["x"] <= 10).mean() * ROWS,
+    ),
+    "independence": (lambda s, h: s.independence("g", "t", **h), lambda c: dependence(c["g"], c["t"])),
     "slope": (lambda s, h: s.regression("y", ["x"], **h)["x"], lambda c: np.polyfit(c["x"], c["y"], 1)[0]),
 }  # fmt: skip
+
+
+def dependence(one: Any, other: Any) -> float:
+    """Half the sum of the distances of the cells from the products of their shares."""
+    cells = [((one == a) & (other == b)).mean() - (one == a).mean() * (other == b).mean()
+             for a in np.unique(one) for b in np.unique(other)]  # fmt: skip
+    return float(np.abs(cells).sum() / 2)
 
 
 def drawn(rows: int, seed: int) -> Columns:

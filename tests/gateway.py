@@ -108,7 +108,9 @@ def prepared(
     """
     with tempfile.TemporaryDirectory(prefix="holdfast-gateway-") as place:
         folder = Path(place)
-        quiet = Settings(folder, anchors=folder / "anchors", quantum=0.0, requests_per_second=0.0)
+        quiet = Settings(
+            folder, anchors=folder / "anchors", quantum=0.0, requests_per_second=0.0, strangers_per_second=0.0
+        )
         chosen = replace(quiet, **settings)
         app = create_app(chosen)
         gateway: Gateway = app.state.gateway
@@ -138,7 +140,7 @@ def serving(app: FastAPI, **more: Any) -> Iterator[str]:
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
         app, log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=5,
-        **{"http": Connection} | more,
+        **{"http": Connection, "proxy_headers": False} | more,
     )  # fmt: skip
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

@@ -1,7 +1,7 @@
 """Real servers for the tests, started when first asked for and stopped when the process ends.
 
 PostgreSQL comes from the Debian package `postgresql` (any version from 14), Spark from `pyspark` on a Java
-runtime (the Debian package `default-jre-headless`).
+runtime (the Debian package `default-jre-headless`). HAProxy (`haproxy`) is in service/proxy.py.
 """
 
 from __future__ import annotations

@@ -31,5 +31,6 @@ echo "installing holdfast into .venv (a minute or two the first time)"
 if [ "$1" = ".[dev]" ]; then
     ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || debian postgresql
     command -v java >/dev/null || debian default-jre-headless
+    command -v haproxy >/dev/null || ls /usr/sbin/haproxy >/dev/null 2>&1 || debian haproxy
     command -v chromium >/dev/null || debian chromium fonts-dejavu-core
 fi

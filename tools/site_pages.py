@@ -70,6 +70,7 @@ def made_pages() -> Iterator[tuple[str, str]]:
         yield f"reference/{page}.md", "\n\n".join(_room(room) for room in rooms)
     yield "reference/cli.md", command_page()
     yield "reference/http.md", http_page()
+    yield "reference/page.md", page_page()
     yield "reference/errors.md", error_page()
 
 
@@ -136,6 +137,13 @@ def _command(command: click.Command, name: str, above: click.Context | None) -> 
     if isinstance(command, click.Group):
         for below in sorted(command.commands):
             yield from _command(command.commands[below], f"{name} {below}", context)
+
+
+def page_page() -> str:
+    """What of the API is where on the page."""
+    from holdfast.service.page import controls
+
+    return controls.table()
 
 
 def http_page() -> str:

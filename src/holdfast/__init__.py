@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from holdfast.client import connect
     from holdfast.client.magic import load_ipython_extension
     from holdfast.data.lookup import Lookup
-    from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema, Text
+    from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema, Text, Time, Timestamp
     from holdfast.session import Answer, Plan, Session, Table, open
 
 __version__ = "0.1.0"
@@ -36,7 +36,8 @@ __version__ = "0.1.0"
 # Names are imported when first used, so that `import holdfast` stays quick.
 _HOME = {
     **dict.fromkeys(
-        ["Boolean", "Category", "Date", "Integer", "Real", "Schema", "Text"], "holdfast.query.schema"
+        ["Boolean", "Category", "Date", "Integer", "Real", "Schema", "Text", "Time", "Timestamp"],
+        "holdfast.query.schema",
     ),
     **dict.fromkeys(["Answer", "Plan", "Session", "Table", "open"], "holdfast.session"),
     "Lookup": "holdfast.data.lookup",
@@ -76,6 +77,8 @@ __all__ = [
     "StoreError",
     "Table",
     "Text",
+    "Time",
+    "Timestamp",
     "audit",
     "connect",
     "holdout",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from holdfast.audit.audit_report import audit_case
 from holdfast.audit.case import Case
 from holdfast.audit.holdout_cases import holdouts
-from holdfast.holdout import checked_guess, paired_difference, table_score
+from holdfast.holdout import checked_guess, paired_difference, table_score, unit_rows
+from holdfast.holdout.metric import GRID
 
 pytestmark = pytest.mark.usefixtures("replayed_noise")
 FEW = 150
@@ -39,6 +41,12 @@ def test_a_table_without_noise_is_caught(monkeypatch: pytest.MonkeyPatch) -> Non
         "noisy_table",
         lambda plan, epoch, rows, cells: noisy(plan, type(epoch)(1, Fraction(1, 10), 1), rows, cells),
     )
+    assert audit_case(honest, 2 * FEW).verdict == "VIOLATED"
+
+
+def test_a_unit_that_counts_as_forty_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = named("score of units")
+    monkeypatch.setattr(unit_rows, "_shared", lambda halves, among: GRID * np.where(halves, 1, -39) // 2)
     assert audit_case(honest, 2 * FEW).verdict == "VIOLATED"
 
 

@@ -21,8 +21,8 @@ from holdfast.session.session import Session
 
 BESIDE_THE_ROWS = {"pay", "promise", "opened", "left"}
 """Doors for mechanisms that run beside the rows; a gateway does not open them to analysts."""
-OF_THIS_MACHINE = {"device"}
-"""Arguments that say where in process to compute."""
+OF_THIS_MACHINE = {"device", "start", "uniform"}
+"""Arguments that say where in process to compute, and from what object there."""
 
 QUESTIONS: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
     "fraction": ("fraction", ("age > 40 and smoker = 'yes'",), {"within": 0.05}),

@@ -16,7 +16,17 @@ from hypothesis import strategies as st
 from holdfast.data.duckdb_dialect import DUCKDB
 from holdfast.data.encode import encode_sql
 from holdfast.errors import DataError
-from holdfast.query.schema import Boolean, Category, ColumnType, Date, Integer, Real
+from holdfast.query.schema import (
+    Boolean,
+    Category,
+    ColumnType,
+    Date,
+    Integer,
+    Real,
+    Temporal,
+    Time,
+    Timestamp,
+)
 
 MANY = Category(*(f"l{i}" for i in range(300)), "12", "it's", "", "☃", "0.5", "-3", "inf", "1e+300", "true")
 DECLARED: list[ColumnType] = [
@@ -34,6 +44,10 @@ DECLARED: list[ColumnType] = [
     Category(*range(-40, 60), "0.5", "1e+20", "inf"),
     Date("2020-01-01", "2026-12-31"),
     Date("0001-01-01", "9999-12-31"),
+    Timestamp("2020-01-01", "2026-12-31"),
+    Timestamp("0001-01-01", "9999-12-31", "microsecond"),
+    Time(),
+    Time("06:30", "22:00", "minute"),
 ]
 INTEGERS = {
     "TINYINT": (-(2**7), 2**7 - 1),
@@ -59,6 +73,15 @@ texts = st.one_of(
     number_texts,
     st.sampled_from([*MANY.labels[-12:], "no", "yes", "TRUE", " t ", "N", "nan", "l7", "l300", "L7"]),
     st.dates().map(str),
+    st.datetimes().map(str),
+    st.times().map(str),
+    st.datetimes(timezones=st.timezones(), allow_imaginary=False).map(
+        lambda m: m.replace(microsecond=0).isoformat()
+    ),
+    st.from_regex(
+        r"\A2020-02-29[T ][0-2][0-9]:[0-6][0-9](:[0-6][0-9](\.[0-9]{1,10})?)?(Z|[+-][0-2][0-9](:?[0-6][0-9])?)?\Z"
+    ),
+    st.from_regex(r"\A[0-2][0-9]:[0-6][0-9](:[0-6][0-9](\.[0-9]{1,10})?)?\Z"),
     st.from_regex(r"\A[ \t]?[0-9]{4}-[01][0-9]-[0-3][0-9]([T ][^\0]{0,8})?[ \n]?\Z"),
     st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8),
 )
@@ -142,7 +165,7 @@ def test_integers(connection: duckdb.DuckDBPyConnection, data: st.DataObject) ->
             if readable(column, kind):
                 check(connection, column, values, kind, objects(values))
             else:
-                assert isinstance(column, Date)
+                assert isinstance(column, Temporal)
 
 
 @settings(max_examples=6, deadline=None)
@@ -162,7 +185,7 @@ def test_floats(connection: duckdb.DuckDBPyConnection, data: st.DataObject) -> N
             if readable(column, kind):
                 check(connection, column, [repr(v) for v in values], kind, array)
             else:
-                assert isinstance(column, Date)
+                assert isinstance(column, Temporal)
 
 
 @settings(max_examples=5, deadline=None)
@@ -180,7 +203,7 @@ def test_decimals(connection: duckdb.DuckDBPyConnection, data: st.DataObject) ->
             if readable(column, kind):
                 check(connection, column, [format(v, "f") for v in values], kind, objects(values))
             else:
-                assert isinstance(column, Date | Category)
+                assert isinstance(column, Temporal | Category)
 
 
 @pytest.mark.parametrize("column", DECLARED, ids=lambda c: repr(c)[:30])
@@ -198,14 +221,14 @@ def test_booleans_and_nothing(connection: duckdb.DuckDBPyConnection, column: Col
     if readable(column, "BOOLEAN"):
         check(connection, column, values, "BOOLEAN", objects(values))
     else:
-        assert isinstance(column, Date)
+        assert isinstance(column, Temporal)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.none() | st.dates(), min_size=1, max_size=30))
 def test_dates(connection: duckdb.DuckDBPyConnection, values: list[datetime.date | None]) -> None:
     for column in DECLARED:
-        if isinstance(column, Date):
+        if isinstance(column, Date | Timestamp):
             check(connection, column, values, "DATE", objects(values))
 
 
@@ -217,12 +240,49 @@ INSTANTS = st.datetimes(datetime.datetime(1700, 1, 1), datetime.datetime(2250, 1
 @example([datetime.datetime(1969, 12, 31, 23, 59, 59), datetime.datetime(2020, 1, 1), None])
 def test_times(connection: duckdb.DuckDBPyConnection, values: list[datetime.datetime | None]) -> None:
     connection.execute("SET GLOBAL TimeZone = 'Pacific/Auckland'")  # must not matter; global, for cursors
-    column = Date("1960-01-01", "2100-01-01")
+    kinds = [Date("1960-01-01", "2100-01-01"), *(c for c in DECLARED if isinstance(c, Time | Timestamp))]
     units = {"TIMESTAMP": "us", "TIMESTAMP_S": "s", "TIMESTAMP_MS": "ms", "TIMESTAMP_NS": "ns"}
-    for kind, unit in units.items():
-        check(connection, column, values, kind, np.array(values, dtype=f"datetime64[{unit}]"))
-    zoned = [None if v is None else v.isoformat() + "+00:00" for v in values]
-    check(connection, column, zoned, "TIMESTAMP WITH TIME ZONE", np.array(values, dtype="datetime64[us]"))
+    for column in kinds:
+        for kind, unit in units.items():
+            array = np.array(values, dtype=f"datetime64[{unit}]")
+            written = [
+                None if np.isnat(moment) else str(moment) for moment in array
+            ]  # a cast of texts would round
+            check(connection, column, written, kind, array)
+        zoned = [None if v is None else v.isoformat() + "+00:00" for v in values]
+        check(connection, column, zoned, "TIMESTAMP WITH TIME ZONE", np.array(values, dtype="datetime64[us]"))
+
+
+def test_nanoseconds_are_dropped_on_both_sides_of_1970(connection: duckdb.DuckDBPyConnection) -> None:
+    texts = [
+        "1969-12-31 23:59:58.999999999",
+        "1970-01-01 00:00:01.000000999",
+        "2020-02-29 12:00:00.123456789",
+    ]
+    array = np.array(texts, dtype="datetime64[ns]")
+    for column in (Timestamp("1960-01-01", "2030-01-01", "microsecond"), Time(step="second")):
+        check(connection, column, texts, "TIMESTAMP_NS", array)
+    moved = array + np.timedelta64(1, "us")
+    with pytest.raises(AssertionError):
+        check(connection, Timestamp("1960-01-01", "2030-01-01", "microsecond"), texts, "TIMESTAMP_NS", moved)
+
+
+def test_moments_beyond_all_that_can_be_declared(connection: duckdb.DuckDBPyConnection) -> None:
+    column = Timestamp("2020-01-01", "2026-12-31")
+    far = ["infinity", "-infinity", "4713-01-01 (BC) 00:00:00", "290000-12-31 00:00:00"]
+    for kind in ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE"):
+        assert by_sql(connection, column, far[2:], kind) == [0, column.codes - 1]
+    assert by_sql(connection, column, far, "TIMESTAMP") == [column.codes - 1, 0, 0, column.codes - 1]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.none() | st.times(), min_size=1, max_size=30))
+def test_times_of_day(connection: duckdb.DuckDBPyConnection, values: list[datetime.time | None]) -> None:
+    for column in DECLARED:
+        if isinstance(column, Time):
+            check(connection, column, values, "TIME", objects(values))
+        else:
+            assert not readable(column, "TIME")
 
 
 def test_labels_of_an_enum(connection: duckdb.DuckDBPyConnection) -> None:
@@ -234,7 +294,8 @@ def test_labels_of_an_enum(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["INTEGER[]", "STRUCT(a INTEGER)", "BLOB", "TIME", "INTERVAL", "VARCHAR[3]", "UUID"]
+    "kind",
+    ["INTEGER[]", "STRUCT(a INTEGER)", "BLOB", "TIME WITH TIME ZONE", "INTERVAL", "VARCHAR[3]", "UUID"],
 )
 def test_other_types_are_refused_without_their_details(kind: str) -> None:
     for column in DECLARED:

@@ -36,7 +36,7 @@ from holdfast.data.source import Block
 from holdfast.errors import DataError, InputError
 from holdfast.noise.bits import ReplayedBits, system_bits
 from holdfast.query.parse import parse_expression, parse_predicate
-from holdfast.query.schema import Boolean, Category, ColumnType, Date, Integer, Real, Schema
+from holdfast.query.schema import Boolean, Category, ColumnType, Date, Integer, Real, Schema, Timestamp
 from holdfast.query.statistic import Statistic, workload
 
 serial = itertools.count()
@@ -206,13 +206,13 @@ def test_decimals_without_a_value(connection: Any) -> None:
 )
 @example(["TRUE", " yes\n", "tRuE", "ﬀ", "İ", "K", "N", "\\", "'", '"', "it's", "☃", "l299", "L7"])
 def test_texts(connection: Any, values: list[str]) -> None:
-    assert check(connection, values, "text") == 14
+    assert check(connection, values, "text") == 18
 
 
 def test_texts_of_other_types(connection: Any) -> None:
     values = ["no", "yes", "12", "0.5", "2020-05-05", "true"]
-    assert check(connection, values, "varchar(20)") == 14
-    assert check(connection, values, "bpchar") == 14
+    assert check(connection, values, "varchar(20)") == 18
+    assert check(connection, values, "bpchar") == 18
 
 
 def test_a_very_long_number_is_null(connection: Any) -> None:
@@ -238,18 +238,24 @@ def test_days(connection: Any) -> None:
         datetime.date(2020, 2, 29),
         datetime.date(1969, 12, 31),
     ]
-    assert check(connection, [*days, None], "date") == 2
+    assert check(connection, [*days, None], "date") == 4
     moments = [datetime.datetime(2020, 3, 1, 23, 59, 59, 999999), datetime.datetime(1969, 12, 31, 0, 0, 1)]
-    assert check(connection, [*moments, None], "timestamp") == 2
+    assert check(connection, [*moments, None], "timestamp") == 6
     instants = ["2020-03-01 23:30:00-05", "2020-03-01 00:30:00+02", None]
-    utc = [datetime.date(2020, 3, 2), datetime.date(2020, 2, 29), None]
-    assert check(connection, instants, "timestamptz", utc) == 2
+    utc = [datetime.datetime(2020, 3, 2, 4, 30), datetime.datetime(2020, 2, 29, 22, 30), None]
+    assert check(connection, instants, "timestamptz", utc) == 6
+    times = [datetime.time(8, 30, 59, 999999), datetime.time(), datetime.time(22), None]
+    assert check(connection, times, "time") == 2
     far = ["infinity", "-infinity", "4713-01-01 BC", "5874897-12-31", "20000-01-01"]
     for column in (Date("2020-01-01", "2026-12-31"), Date("0001-01-01", "9999-12-31")):
         hi = column.codes - 1
         assert by_sql(connection, column, far, "date") == [hi, 0, 0, hi, hi]
         for kind in ("timestamp", "timestamptz"):
             assert by_sql(connection, column, far[:2], kind) == [hi, 0]
+    stamped = Timestamp("2020-01-01", "2026-12-31")
+    hi, far[3] = stamped.codes - 1, "294000-12-31"
+    for kind in ("date", "timestamp", "timestamptz"):
+        assert by_sql(connection, stamped, far, kind) == [hi, 0, 0, hi, hi]
 
 
 def test_impossible_types() -> None:

@@ -162,6 +162,16 @@ TEXTS = [
         "9999-12-31",
     ),
     *(
+        "2020-05-05 08:30",
+        "2020-05-05T08:30:59.1234567Z",
+        "2020-05-05 23:30-02:30",
+        "2020-05-05 00:30:00+0100",
+        "2020-05-05 12:00:00+23",
+        "2020-05-05 12:00:00.",
+        "08:30",
+        "23:59:59.999999999",
+        "24:00",
+        "8:30",
         "2020-05-05 \n x",
         "12020-05-05",
         "-2020-05-05",
@@ -269,11 +279,11 @@ CASES: dict[str, tuple[pa.DataType, list[Any], int]] = {
         [Decimal("9007199254740993.01"), Decimal("-0.50"), Decimal("119.50")],
         8,
     ),
-    "string": (pa.string(), [*TEXTS, None], 14),
-    "date": (pa.date32(), DAYS, 2),
-    "timestamp_ntz": (pa.timestamp("us"), MOMENTS, 2),
-    "timestamp": (pa.timestamp("us", "UTC"), [v and v.replace(tzinfo=UTC) for v in MOMENTS], 2),
-    "void": (pa.null(), [None, None], 14),
+    "string": (pa.string(), [*TEXTS, None], 18),
+    "date": (pa.date32(), DAYS, 4),
+    "timestamp_ntz": (pa.timestamp("us"), MOMENTS, 6),
+    "timestamp": (pa.timestamp("us", "UTC"), [v and v.replace(tzinfo=UTC) for v in MOMENTS], 6),
+    "void": (pa.null(), [None, None], 18),
 }
 
 
@@ -533,3 +543,20 @@ def test_units_of_frames_are_the_same_as_those_of_lists() -> None:
 
 def test_public_tables_stand_beside_the_rows_of_a_cluster(tmp_path: Path) -> None:
     check_door(from_spark(LOOKING_UP, tmp_path))
+
+
+def test_units_of_a_frame_are_set_aside_on_the_cluster() -> None:
+    """Both parts together are all rows, and share none, however they are read."""
+    import holdfast as hf
+    from holdfast.ledger import MemoryLedger
+
+    schema = hf.Schema(id=hf.Integer(0, 599))
+    frame = spark().createDataFrame(pa.table({"id": np.arange(600)}))
+    table = hf.open(frame, schema, ledger=MemoryLedger(), set_aside=0.25)
+    parts = [set(whole(part._source)["id"].tolist()) for part in (table, table.aside)]
+    assert [len(part) for part in parts] == [450, 150] and parts[0] | parts[1] == set(range(600))
+    assert set(table.aside._source.draw(["id"], 300)["id"].tolist()) <= parts[1]
+    again = hf.open(frame, schema, ledger=table.ledger)
+    assert set(whole(again.aside._source)["id"].tolist()) == parts[1], "the same units at another opening"
+    answer = table.session(rho=1e6, target="table").count("id < 300", rho=1e4)
+    assert round(answer.value) == sum(number < 300 for number in parts[0])

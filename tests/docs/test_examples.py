@@ -55,3 +55,16 @@ def test_the_flights(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(large.labels) == 3 and set(large.labels) <= set(
         pd.read_csv(module.folder() / "airlines.csv")["name"]
     )
+
+
+def test_the_forty_questions() -> None:
+    """All of them are answered, in Python and in SQL, by intervals that hold the truth and would not hold another."""
+    module = example("forty_questions")
+    found = module.outcomes(20_000, epsilon=20.0, confidence=1 - 1e-11)
+    assert [one.question.number for one in found] == list(range(1, 44))
+    assert [one.question.asks for one in found if one.sql is None] == ["is A different from B?", "regression"]
+    for one in found:
+        assert all(way is None or way[0] == way[1] > 0 for way in (one.python, one.sql)), one
+    assert module.table(found).count("1 line") == 2 * 42 - 2
+    narrow = [one for one in found if 0 < one.width < one.truth / 4]
+    assert len(narrow) > 20  # and a truth that is twice as large would be missed by each of these

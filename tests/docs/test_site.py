@@ -55,7 +55,8 @@ def test_the_reference_names_everything_public(site: Path) -> None:
             assert [name for name in names if name not in shown] == [], room
     commands = (site / "reference" / "cli.html").read_text()
     assert all(f"holdfast {name}" in commands for name in ("ask", "ingest", "plan", "serve", "ledger verify"))
-    assert "/v1/datasets/{dataset}/ask" in (site / "reference" / "http.html").read_text()
+    for page in ("http", "page"):
+        assert "/v1/datasets/{dataset}/ask" in (site / "reference" / f"{page}.html").read_text()
     assert "BudgetError" in (site / "reference" / "errors.html").read_text()
 
 

@@ -61,6 +61,49 @@ def test_what_a_metric_cannot_take_is_refused_before_the_charge(case: int, mode:
     assert looks_lost(*WRONG[case], mode) == 0
 
 
+DOORS: dict[str, Callable[[ReusableHoldout, Any, Any], object]] = {
+    "check": lambda guarded, said, metric: guarded.check(0.5, said, metric=metric),
+    "compare": lambda guarded, said, metric: guarded.compare(said, said, metric=metric),
+    "compare the second": lambda guarded, said, metric: guarded.compare(
+        FITS[id(guarded)], said, metric=metric
+    ),
+}
+FITS: dict[int, Any] = {}
+"""What fits the labels of a holdout, by the holdout."""
+
+
+@pytest.mark.parametrize("mode", ["gaussian", "guess-and-check"])
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_refuses_it_before_the_charge(
+    door: str, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for labels, said, metric in WRONG:
+        with ReusableHoldout(labels, queries=9, mode=mode) as guarded:
+            chances = metric in ("log-loss", "brier") and labels is TEN
+            monkeypatch.setitem(FITS, id(guarded), CHANCES if chances else labels)
+            with pytest.raises(InputError) as refused:
+                DOORS[door](guarded, said, metric)
+            assert "label " not in str(refused.value)
+            assert guarded.looks_used == 0
+
+
+def test_a_board_refuses_it_before_the_charge() -> None:
+    """Also the rivals' predictions, which were taken before, stay as they were."""
+    tried = 0
+    for labels, said, metric in WRONG:
+        try:
+            board = Leaderboard(labels, metric=metric, queries=9, mode="gaussian")
+        except InputError:
+            continue  # the metric makes no sense of these labels
+        with board:
+            before = board.looks_left()
+            with pytest.raises(InputError):
+                board.submit("team", said)
+            assert board.looks_left() == before and not board.standings()
+        tried += 1
+    assert tried > len(WRONG) / 2
+
+
 def test_a_check_that_comes_after_the_charge_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broken twin takes everything at first, and finds out when the labels are read."""
     taken, calls = predictions_module._taken, []

@@ -35,6 +35,7 @@ OUTSIDE = {
     },
     "session/session.py": {"Source": "handed to the desk, and not kept"},
     "session/opening.py": {"Span": "where rows are", "Trace": "where rows are"},
+    "service/gateway.py": {"suggest_toml": "for the owner's eyes"},
     "service/tables.py": {"DeferredSource": "opening", "look": "opening", "marks": "where rows are"},
     "audit/session_cases.py": {"open_source": "opening rows that the opponent made up"},
     "audit/unit_cases.py": dict.fromkeys(("declared_units", "open_units"), "opening rows that the opponent made up"),
@@ -50,6 +51,7 @@ OTHERS = {
     ("session/release.py", "measurement.totals"): "of a block that was read",
     ("demo.py", "people.draw"): "a simulated population",
     ("planning/width.py", "planned.totals"): "widths of totals",
+    ("audit/moment_cases.py", "measurement.totals"): "the sums of a row that the opponent made up",
     ("audit/stream_cases.py", "counter.totals"): "a counter under continual observation",
     ("service/work.py", "asyncio.gather"): "tasks",
 }

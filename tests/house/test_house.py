@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "src" / "holdfast").rglob("*.py"))
 
 CONTRACT = {
-    "": "Schema Integer Real Category Boolean Date open Table Session Answer Plan",
+    "": "Schema Integer Real Category Boolean Date Time Timestamp open Table Session Answer Plan",
     "mechanisms": "laplace gaussian exponential permute_and_flip randomized_response SparseVector",
     "privacy": "advanced_composition lecture_composition subsampled group zcdp_to_approx Filter Odometer events",
     "validity": "width most_queries plan bounds max_information corrected_level",

@@ -32,6 +32,7 @@ SHARED = {
     "postgres": "what a room keeps, in PostgreSQL",
     "gaussian": "a law in noise/, and its mechanism in mechanisms/",
     "laplace": "a law in noise/, and its mechanism in mechanisms/",
+    "logistic": "a law in noise/, and its mechanism in mechanisms/",
     "session": "the same over HTTP in client/",
     "table": "the same over HTTP in client/",
     "questions": "the same over HTTP in client/",

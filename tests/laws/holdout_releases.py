@@ -58,6 +58,24 @@ class HoldoutRelease:
         return ReusableHoldout(labels, queries=12, mode="gaussian", confidence=0.5)
 
 
+UNIT_OF = np.maximum(0, np.arange(ROWS) - 4) // 4
+"""Four rows each, but eight of the first, of which four are kept."""
+
+
+class UnitRelease(HoldoutRelease):
+    """The same by units: all labels of one are others."""
+
+    def neighbours(self) -> Iterator[Labels]:
+        for unit in (0, 1, 7, int(UNIT_OF[-1])):
+            for other in (0, 1, 1 - self.labels):
+                yield np.where(unit == UNIT_OF, other, self.labels)
+
+    def opened(self, labels: Labels) -> ReusableHoldout:
+        return ReusableHoldout(
+            labels, units=UNIT_OF, rows_per_unit=4, queries=12, mode="gaussian", confidence=0.5
+        )
+
+
 _TABLES = {"slack": 2.001, "because": "a table is charged as four numbers, and a label moves two cells"}
 _ONE_OF_TWO = {
     "slack": 2.001,
@@ -128,6 +146,31 @@ def others() -> Iterator[HoldoutRelease]:
     )
     yield HoldoutRelease(
         "submit",
+        TWO,
+        lambda h: [h.submit(TWO, lambda answer: [(1, wrong), (2, wrong)])[1]],  # type: ignore[list-item]
+    )
+
+
+def units() -> Iterator[HoldoutRelease]:
+    """Whole units: means of their rows, ratios of their totals, comparisons."""
+    wrong, equal = 1 - TWO, np.ones(ROWS)
+    yield UnitRelease("score, units", TWO, lambda h: [h.score(TWO)])
+    yield UnitRelease("score, units, weighted", TWO, lambda h: [h.score(TWO, sample_weight=equal)])
+    yield UnitRelease(
+        "score, units, recall", TWO, lambda h: [h.score(TWO, metric="recall")], slack=4.001,
+        because="two numbers are charged, and half of a unit's rows are of the class",
+    )  # fmt: skip
+    yield UnitRelease("check, units", TWO, lambda h: [h.check(0.8, TWO).answer])
+    yield UnitRelease("compare, units", TWO, lambda h: [h.compare(TWO, wrong)])
+    yield UnitRelease(
+        "compare, units, expected",
+        TWO,
+        lambda h: [h.compare(TWO, wrong, expect=0.2)],
+        slack=1.2,
+        because="where a unit moves the difference by two it does not move the disagreement",
+    )
+    yield UnitRelease(
+        "submit, units",
         TWO,
         lambda h: [h.submit(TWO, lambda answer: [(1, wrong), (2, wrong)])[1]],  # type: ignore[list-item]
     )

@@ -32,7 +32,10 @@ from holdfast.optimize import descent
 from holdfast.optimize.plan_search import Search
 from holdfast.planning import recipe_bought, recipe_event
 from holdfast.privacy import event as events
+from holdfast.query import sums
+from holdfast.query.joint import Joint
 from holdfast.query.measurement import Measurement
+from holdfast.query.running import FINENESS, strategy
 from holdfast.query.statistic import Kind, Sensitivity, Workload
 from holdfast.session import keys as keys_room
 from holdfast.session import price, release
@@ -104,7 +107,8 @@ def test_every_question_is_answered_in_every_currency_that_can_count_it() -> Non
     for question, _, currency, one in ANSWERED:
         by_plan[question, currency] |= verdict(one.name) is not None
     silent = {pair for pair, heard in by_plan.items() if not heard}
-    assert silent == {(question, "gdp") for question in ("quantile", "quantile by", "sql with several")}
+    selected = {(question, "gdp") for question in ("quantile", "quantile by", "sql with several")}
+    assert silent == selected | {(question, "pure") for question in releases.SUMMED}
 
 
 def test_every_mechanism_is_taken_in_every_currency_that_can_count_it() -> None:
@@ -211,6 +215,7 @@ def rows_as_keys(codes: Any, lengths: Any, size: int, event: Any) -> Any:
     return np.bincount(codes[codes < size], minlength=size) * event.scale
 
 
+BY_ROOT = sums._by_root
 TWINS: dict[str, tuple[list[tuple[Any, str, Any]], str]] = {
     "a quantile by groups is charged once": (
         [(room, "selections", lambda totals: 3) for room in (recipe_event, recipe_bought)],
@@ -277,6 +282,18 @@ TWINS: dict[str, tuple[list[tuple[Any, str, Any]], str]] = {
         [(Workload, "sensitivity", one_group)],
         "histogram, as planned, pure",
     ),
+    "running totals of which one row moves one": (
+        [(sums, "_by_root", lambda *given: Joint((3,), *(Fraction(FINENESS**2),) * 3))],
+        "sum that runs by, as planned, zcdp",
+    ),
+    "quantiles by groups at the price of one line": (
+        [(sums, "_by_root", lambda *given: BY_ROOT(*given[:-1], 1))],
+        "quantiles by, as planned, zcdp",
+    ),
+    "quantiles at the price of rows that come or go": (
+        [(sums, "strategy", lambda groups: replace(strategy(groups), apart=0))],
+        "quantiles, as planned, gdp",
+    ),
     "a sparse vector without noise on its questions": (
         [(SparseVector, "_test", bare)],
         "sparse vector, best, pure",
@@ -307,6 +324,10 @@ TWINS: dict[str, tuple[list[tuple[Any, str, Any]], str]] = {
     "a disagreement that is told almost exactly": (
         [(release, "DISAGREEMENT_NOISE", Fraction(1, 9))],
         "difference after its disagreement, zcdp",
+    ),
+    "logistic noise at half of its price": (
+        [(recipe_event, "Logistic", lambda l1, l2, scale: events.Logistic(l1, l2, 2 * scale))],
+        "fraction, logistic, pure",
     ),
     "three votes at the price of two": (
         [(recipe_event, "Votes", lambda rows, votes, flip: events.Votes(rows, votes - 1, flip))],

@@ -18,14 +18,17 @@ from laws import holdout_releases
 from laws.holdout_releases import HoldoutRelease, Labels
 from oracles.tape import LawBroken, Tape, doors, playing
 
-from holdfast.holdout import ReusableHoldout, label_release, paired_difference, table_score
+from holdfast.holdout import ReusableHoldout, label_release, paired_difference, table_score, unit_rows
 from holdfast.holdout import checked_guess as checked
 from holdfast.holdout.metric import METRICS
 from holdfast.holdout.outcome import Outcome
 from holdfast.privacy import event, rule
 from holdfast.validity.checked_guesses import GuessPlan, plan_guesses
 
-RELEASES = {one.name: one for one in (*holdout_releases.scores(), *holdout_releases.others())}
+RELEASES = {
+    one.name: one
+    for one in (*holdout_releases.scores(), *holdout_releases.others(), *holdout_releases.units())
+}
 _ROUNDING = 1e-6
 
 
@@ -92,6 +95,14 @@ TWINS: dict[str, tuple[Any, str, Any, str]] = {
     "a label moves a difference by one row": (paired_difference, "_rho", moved_by_one, "compare, known"),
     "the same of a submission": (paired_difference, "_rho", moved_by_one, "submit"),
     "a table is one number": (table_score, "TABLE_LOOKS", 1, "score, balanced-accuracy"),
+    "a unit counts by its rows": (unit_rows, "_shared", lambda halves, among: 2 * halves, "score, units"),
+    "rows beyond the bound count": (
+        unit_rows,
+        "_kept",
+        lambda rank, most: rank >= 0,
+        "score, units, weighted",
+    ),
+    "a difference of units that moves by one": (paired_difference, "_rho", moved_by_one, "compare, units"),
     "half of the noise on a disagreement": (
         label_release,
         "_with_noise",

@@ -91,6 +91,14 @@ _EVENTS: dict[str, Callable[..., Any]] = {
         "visits.x", edges=[-2, -1, 0, 1, 2, 3], mechanism="smoothed", **how
     ),
     "quantile of events by": lambda s, **how: s.quantile("visits.x", by="visits.g", edges=[-2, 0, 3], **how),
+    "quantiles of events by": lambda s, **how: s.quantile(
+        "visits.x", [0.5, 0.9], by="visits.g", edges=[-2, 0, 3], **how
+    ),
+    "sum over events that runs": lambda s, **how: s.sum("visits.x", by="visits.x", cumulative=True, **how),
+    "independence of events": lambda s, **how: s.independence("visits.g", "visits.x > 0", **how),
+    "distinct values of events": lambda s, **how: s.distinct("visits.x", **how),
+    "distinct values of events by": lambda s, **how: s.distinct("visits.x", by="visits.g", **how),
+    "distinct texts of events": lambda s, **how: s.distinct("visits.t", **how),
     "sum of what events look up": lambda s, **how: s.sum("groups.weight", by="ages.old", **how),
     "count of events with texts": lambda s, **how: s.count("visits.t = 'a' OR t LIKE 'b%'", **how),
     "sql over events": lambda s, **how: s.sql_one(
@@ -115,7 +123,8 @@ def units() -> Iterator[UnitRelease]:
     """Every kind of question about events and about units, in the currencies that count it."""
     for name, put in (_EVENTS | _UNITS).items():
         for currency, how in _BUDGETS.items():
-            if "quantile" in name and currency == "gdp":
+            summed = any(word in name for word in ("quantiles", "runs", "independence"))
+            if currency == ("pure" if summed else "gdp" if "quantile" in name else ""):
                 continue
             middle = _MIDDLE if "quantile" in name else _WIDE
             yield _release(f"{name}, {currency}", currency, put, how, **middle)

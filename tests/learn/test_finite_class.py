@@ -445,8 +445,11 @@ def test_functions_have_names() -> None:
 def test_the_evidence_runs_and_its_twins_miss(monkeypatch: Any) -> None:
     """One run of each attack that docs/evidence.md reports for 200; the tests above have more."""
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2]))
-    from evidence.learners import ATTACKS, fixed_before, forgetful, misses
+    from evidence.learners import ATTACKS, ON_ROWS, fixed_before, forgetful, misses, on_rows
 
     for attack in ATTACKS.values():
         found = [misses(attack, 1, footing)[0] for footing in (footing_after, fixed_before, forgetful)]
         assert found == [0, 1, 1]
+    for attack in ON_ROWS.values():
+        false, _, certified, truth = on_rows(attack, 2)
+        assert false == 0 and 0 < truth < certified < np.inf

@@ -15,7 +15,7 @@ import pytest
 import holdfast as hf
 from holdfast import audit, mechanisms
 from holdfast.errors import InputError
-from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach, votes_reach
+from holdfast.mechanisms.accuracy import discrete_logistic_reach, gaussian_reach, laplace_reach, votes_reach
 from holdfast.mechanisms.response import response_epsilon
 from holdfast.privacy import approx, events, pure, zcdp
 
@@ -47,6 +47,9 @@ def _additive_miss(kind: str) -> Callable[[float, float], tuple[float, float]]:
         if kind == "laplace":
             noise = mechanisms.laplace(zeros, epsilon=epsilon)
             reach = laplace_reach(1 / Fraction(epsilon), beta, False)
+        elif kind == "logistic":
+            noise = mechanisms.logistic(zeros, epsilon=epsilon)
+            reach = discrete_logistic_reach(1 / Fraction(epsilon), beta, False)
         else:
             noise = mechanisms.gaussian(zeros, rho=_gaussian_rho(epsilon))
             reach = gaussian_reach(1 / (2 * Fraction(_gaussian_rho(epsilon))), beta, False)
@@ -111,6 +114,14 @@ LAWS: dict[str, Law] = {
         lambda epsilon: events.Laplace(1, 1 / Fraction(epsilon)),
         lambda epsilon: float(1 / Fraction(epsilon)),
         _additive_miss("laplace"),
+    ),
+    "logistic": Law(
+        lambda value, epsilon: mechanisms.logistic(value, epsilon=epsilon),
+        3,
+        4,
+        lambda epsilon: events.Logistic(1, 1, 1 / Fraction(epsilon)),
+        lambda epsilon: float(1 / Fraction(epsilon)),
+        _additive_miss("logistic"),
     ),
     "gaussian": Law(
         lambda value, epsilon: mechanisms.gaussian(value, rho=_gaussian_rho(epsilon)),
@@ -216,7 +227,7 @@ def test_neighbours_stay_within_the_claim(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["laplace", "exponential", "permute_and_flip", "SparseVector", "randomized_response"]
+    "name", ["laplace", "logistic", "exponential", "permute_and_flip", "SparseVector", "randomized_response"]
 )
 def test_three_times_the_budget_is_caught(name: str) -> None:
     """The broken twin of the law above spends 3 and claims 1; the same audit, with as many runs, sees it."""
@@ -246,6 +257,7 @@ def test_the_stated_accuracy_is_kept(name: str) -> None:
 def test_bad_budgets_are_refused(name: str, bad: Any) -> None:
     inputs: dict[str, Any] = {
         "laplace": lambda: mechanisms.laplace(1, epsilon=bad),
+        "logistic": lambda: mechanisms.logistic(1, epsilon=bad),
         "gaussian": lambda: mechanisms.gaussian(1, rho=bad),
         "SparseVector": lambda: mechanisms.SparseVector(1, sensitivity=1, epsilon=bad, hits=1),
         "randomized_response": lambda: mechanisms.randomized_response(1, truth=bad),
@@ -256,10 +268,10 @@ def test_bad_budgets_are_refused(name: str, bad: Any) -> None:
         inputs.get(name, lambda: choose(np.array([1, 2]), epsilon=bad))()
 
 
-@pytest.mark.parametrize("name", ["laplace", "gaussian"])
+@pytest.mark.parametrize("name", ["laplace", "logistic", "gaussian"])
 @pytest.mark.parametrize("values", [1.5, [1.5], np.array([True]), "1", [None]])
 def test_additive_mechanisms_take_integers_only(name: str, values: Any) -> None:
-    budget = {"epsilon": 1.0} if name == "laplace" else {"rho": 1.0}
+    budget = {"rho": 1.0} if name == "gaussian" else {"epsilon": 1.0}
     with pytest.raises(InputError):
         getattr(mechanisms, name)(values, **budget)
 
@@ -270,6 +282,8 @@ def test_shapes_and_extremes_come_through() -> None:
         assert np.shape(noisy) == np.shape(values)
     assert isinstance(hf.mechanisms.laplace(10**30, epsilon=1.0), int)
     assert isinstance(hf.mechanisms.gaussian(np.int16(3), rho=1.0), int)
+    assert isinstance(hf.mechanisms.logistic(10**30, epsilon=1.0), int)
+    assert np.shape(hf.mechanisms.logistic(np.zeros((3, 4), dtype=np.int8), epsilon=1.0)) == (3, 4)
 
 
 def test_secret_state_survives_json() -> None:

@@ -98,6 +98,16 @@ def _gaussian(here: Step, there: Step) -> Loss:
     )
 
 
+def _logistic_sum(here: Step, there: Step) -> Loss:
+    """The sum of all moves over the scale; in zCDP their squares over four times its square, if that is less."""
+    moves = [abs(int(a) - int(b)) for a, b in zip(here.secret.flat, there.secret.flat, strict=True)]
+    scale = here.public[0]
+    found = from_pure(float(sum(moves) / scale))
+    return Loss(
+        found.pure, min(found.zcdp, float(sum(move**2 for move in moves) / (4 * scale**2))), found.gdp
+    )
+
+
 def _choice(here: Step, there: Step) -> Loss:
     """Proportional to exp(rate*score): the range of ln(p/q) is rate times the range of the moves; range^2/8 in zCDP."""
     moves = here.secret - there.secret
@@ -136,6 +146,7 @@ def _smoothed(here: Step, there: Step) -> Loss:
 
 _ALONE = {
     "logistic": _logistic,
+    "logistic-sum": _logistic_sum,
     "smoothed": _smoothed,
     "laplace": _laplace,
     "gaussian": _gaussian,

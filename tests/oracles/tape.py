@@ -63,6 +63,7 @@ DOORS = frozenset(
         "above",
         "coin",
         "logistic",
+        "logistic-sum",
     )
 )
 _FAR = 1 << 300
@@ -112,13 +113,13 @@ class Tape:
         if self._comparison is not None:
             self._comparison.append((law, Fraction(parameter)))
             return self._comparison[0]
-        reach = 1 + (parameter if law == "laplace" else math.isqrt(math.ceil(parameter)))
+        reach = 1 + (math.isqrt(math.ceil(parameter)) if law == "gaussian" else parameter)
         return Noise(
             self, law, Fraction(parameter), self.chance.integers(-3, 4, size=size) * math.ceil(reach)
         )
 
     def exceeded(self, distance: int, scale: Fraction | int) -> bool:
-        """Logistic noise, which is for comparisons alone: inside a sparse vector it decides as it shall be, outside it
+        """A comparison with logistic noise: inside a sparse vector it decides as it shall be, outside it
         is a door of its own."""
         if self._comparison is None:
             said = self.passed(
@@ -313,6 +314,8 @@ _DOORS: dict[Any, Any] = {
     gaussian.gaussian_vector: lambda variance, count, *_: _tape().noise("gaussian", variance, count),
     choice.choice: _choice,
     choice.smoothed_choice: _smoothed_choice,
+    logistic.logistic: lambda scale, *_: _tape().noise("logistic-sum", scale, None),
+    logistic.logistic_vector: lambda scale, count, *_: _tape().noise("logistic-sum", scale, count),
     logistic.exceeds: lambda distance, scale, *_: _tape().exceeded(distance, scale),
     selection.permute_and_flip: _permute_and_flip,
     votes: _votes,

@@ -6,7 +6,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.errors import InputError, QueryError
-from holdfast.planning.meaning import number_or_condition, refuse_no_flag, refuse_twice, varying
+from holdfast.planning.meaning import is_flag, number_or_condition, refuse_twice, varying
 from holdfast.query.parse import parse_expression, parse_predicate
 
 SCHEMA = hf.Schema(x=hf.Integer(0, 9), t=hf.Boolean())
@@ -27,4 +27,4 @@ def test_what_has_nothing_to_ask_is_refused() -> None:
     with pytest.raises(QueryError, match="one number twice"):
         refuse_twice(*(parse_expression(text, SCHEMA) for text in ("x + 1", "1 + x")))
     with pytest.raises(InputError, match="True or False"):
-        refuse_no_flag(1)
+        is_flag("sample", 1)

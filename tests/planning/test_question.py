@@ -10,7 +10,12 @@ import pytest
 from fastapi.exceptions import RequestValidationError
 
 from holdfast.planning import question
-from holdfast.planning.question import AnyQuestion, Question
+from holdfast.planning.any_question import AnyQuestion
+from holdfast.planning.cell_question import Independence
+from holdfast.planning.distinct_question import Distinct
+from holdfast.planning.quantile_question import Quantile
+from holdfast.planning.question import Question
+from holdfast.planning.sql_question import Sql
 from holdfast.query.schema import Integer, Schema
 from holdfast.service.fast_route import question_of
 
@@ -21,14 +26,14 @@ VECTOR: dict[str, Any] = {
 }  # fmt: skip
 WEIGHTS: dict[str, Any] = {
     "name": "n", "columns": ["x"], "queries": 5, "within": 0.1, "rho": 0.2, "epsilon": 0.3, "delta": 0.4,
-    "edges": {"x": [1.0]}, "nulls": ["x"], "version": "v",
+    "edges": {"x": [1.0]}, "nulls": ["x"], "version": "v", "stop": "when spent",
 }  # fmt: skip
 FULL: tuple[Question, ...] = (
     question.Fraction(given="x > 0", **GROUPS),
-    question.Count(**GROUPS),
+    question.Count(cumulative=True, **GROUPS),
     question.Difference(where="x > 1", other="x > 2", expect=0.1, of="x", **HOW),
-    question.Total(kind="sum", column="x", **GROUPS),
-    question.Total(kind="mean", column="x", **GROUPS),
+    question.Total(kind="sum", column="x", cumulative=True, **GROUPS),
+    question.Total(kind="mean", column="x", cumulative=True, **GROUPS),
     question.Ratio(column="x", divisor="x + 1", **GROUPS),
     question.Spread(kind="variance", column="x", sample=True, **GROUPS),
     question.Spread(kind="std", column="x", sample=True, **GROUPS),
@@ -37,8 +42,11 @@ FULL: tuple[Question, ...] = (
     question.Regression(column="x", features=["x * x"], where="x > 1", **HOW),
     question.Top(column="x", k=3, edges=[1.0], where="x > 1", **HOW),
     question.Histogram(column="x", edges=[1.0], where="x > 1", **HOW),
-    question.Quantile(column="x", rank=0.25, **GROUPS),
-    question.Sql(text="SELECT count(*) FROM t", **HOW),
+    Quantile(column="x", rank=0.25, **GROUPS),
+    Quantile(column="x", rank=[0.25, 0.5], **GROUPS),
+    Distinct(column="x", **GROUPS),
+    Independence(column="x", other="floor(x / 2)", where="x > 1", edges={"x": [1.0]}, **HOW),
+    Sql(text="SELECT count(*) FROM t", **HOW),
     question.DiscoverKeys(column="x", rho=0.2, delta=1e-9),
     question.Sample(where="x > 1"),
     question.Select(candidates=["x > 1"], epsilon=0.1, rho=0.2, mechanism="exponential"),

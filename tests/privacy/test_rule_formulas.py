@@ -80,6 +80,11 @@ FORMULAS: dict[tuple[type, Notion], Formula] = {
     (events.KeysByLogistic, "zcdp"): lambda e: max(e.keys, e.rows**2) * exact(e.rate) ** 2 / 4,
     (events.KeysByLogistic, "failure"): key_by_logistic,
     (events.Laplace, "pure"): lambda e: exact(e.sensitivity) / exact(e.scale),
+    (events.Logistic, "pure"): lambda e: exact(e.sensitivity) / exact(e.scale),
+    (events.Logistic, "zcdp"): lambda e: min(
+        exact(e.sensitivity_squared) / (4 * exact(e.scale) ** 2),
+        as_zcdp(exact(e.sensitivity) / exact(e.scale)),
+    ),
     (events.Gaussian, "zcdp"): lambda e: exact(e.sensitivity_squared) / (2 * exact(e.variance)),
     (events.Gaussian, "gdp"): lambda e: exact(e.sensitivity_squared) / (exact(e.variance) - 4),
     (events.Votes, "pure"): lambda e: e.votes * a_vote(e),
@@ -100,7 +105,7 @@ FORMULAS: dict[tuple[type, Notion], Formula] = {
     (events.Group, "squares"): lambda e: e.size**2 * truth(e.event, "squares"),
 }
 PURE = (events.Laplace, events.BoundedRange, events.PureMechanism, events.Subsampled)
-PURE += (events.SubsampledWithReplacement,)
+PURE += (events.SubsampledWithReplacement, events.Logistic)
 
 
 def truth(event: Event, notion: Notion) -> mp.mpf:
@@ -126,6 +131,7 @@ def truth(event: Event, notion: Notion) -> mp.mpf:
 def cases() -> Iterator[Event]:
     third = Fraction(1, 3)
     yield from (events.Laplace(2, 7), events.Laplace(5, third))
+    yield from (events.Logistic(3, 5, 7), events.Logistic(5, 25, third))
     yield from (events.Gaussian(1, 9), events.Gaussian(12, Fraction(2001, 10)))
     long = Fraction(2**520 - 2**501 + 1, 2**521)  # near 1/2, and of numbers that are large themselves
     for flip in (Fraction(1, 4), Fraction(1, 64), Fraction(1, 2**1010), long):

@@ -43,6 +43,9 @@ _PARTS = {
     "doy": lambda day: day.timetuple().tm_yday,
     "dow": lambda day: day.isoweekday() % 7,
     "isodow": lambda day: day.isoweekday(),
+    "hour": lambda moment: moment.hour,
+    "minute": lambda moment: moment.minute,
+    "second": lambda moment: moment.second,
 }
 
 
@@ -211,7 +214,7 @@ def _compare(op: str, left: Tree, right: Tree, row: Row, schema: Schema) -> bool
     if any(isinstance(side, float) for side in sides):
         sides = [float(side) for side in sides]
     if any(hasattr(side, "isoformat") for side in sides):
-        sides = [side if isinstance(side, str) else side.isoformat() for side in sides]
+        sides = [str(side) for side in sides]
     return bool(_OPS[op](*sides))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema
+from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema, Time, Timestamp
 
 SCHEMA = Schema.from_mapping(
     {
@@ -21,6 +21,9 @@ SCHEMA = Schema.from_mapping(
         "insured": Boolean(),
         "visit": Date("2020-01-01", "2026-12-31"),
         'next "one"': Date("2021-06-01", "2030-01-01"),
+        "left": Timestamp("1969-12-31", "2021-12-31"),
+        "back": Timestamp("1960-02-29 12:00", "2030-01-01 12:00:00"),
+        "at": Time("06:30", "22:00:00"),
     }
 )
 
@@ -35,6 +38,22 @@ EDGES: dict[str, list[Any]] = {
     "insured": [True, False, None],
     "visit": ["2020-01-01", "2021-06-01", "2024-02-29", "2026-12-31", "1990-01-01", "2024-02-30", None],
     'next "one"': ["2021-06-01", "2024-02-29", "2030-01-01", None],
+    "left": [
+        "1969-12-31 23:59:59",
+        "1969-12-31T00:00Z",
+        "2020-02-29 08:30:00.25",
+        "2021-01-03 23:00+02",
+        "9999-01-01",
+    ],
+    "back": [
+        "1960-02-29 13:59:59.9",
+        "2020-02-29 08:30",
+        "2021-01-03 21:00:00",
+        "2024-12-30",
+        "2021-01-03 24:00",
+        None,
+    ],
+    "at": ["06:30", "00:00", "08:30:59.999", "12:00:00", "22:00", "23:59", "24:00", "8:30", None],
 }
 
 
@@ -76,6 +95,14 @@ _LARGE = [
     "99999999999999999999",
 ]
 _DAYS = ["2019-12-31", "2020-01-01", "2021-06-01", "2024-02-29", "2026-12-31", "2031-01-01"]
+_MOMENTS = [
+    "1969-12-31 23:59:59",
+    "2020-02-29 08:30:00",
+    "2021-01-03 21:00:00",
+    "2021-01-03 21:00:00.5",
+    "2040-01-01",
+]
+_TIMES = ["00:00:00", "08:30:59", "08:30:59.5", "12:00:00", "21:59:59", "23:59:59"]
 _OPS = st.sampled_from(["<", "<=", ">", ">=", "=", "<>"])
 
 _columns = st.sampled_from(_WHOLE + _REAL).map(lambda name: ("column", name))
@@ -97,7 +124,9 @@ _moderate = st.sampled_from(["age", "small", "wide", "income", "rate"]).map(lamb
 _parts = st.tuples(
     st.just("part"),
     st.sampled_from(["year", "quarter", "month", "week", "day", "doy", "dow", "isodow"]),
-    st.sampled_from(_DATES),
+    st.sampled_from([*_DATES, "left", "back"]),
+) | st.tuples(
+    st.just("part"), st.sampled_from(["hour", "minute", "second"]), st.sampled_from(["left", "back", "at"])
 )
 _when = st.one_of(
     st.tuples(st.just("compare"), _OPS, _moderate, _small_numbers),
@@ -128,6 +157,9 @@ _labels = st.sampled_from(SCHEMA["smoker"].labels).map(lambda text: ("text", tex
 _equality = st.sampled_from(["=", "<>"])
 _smoker, _insured = st.just(("column", "smoker")), st.just(("column", "insured"))
 _dates = st.sampled_from(_DATES).map(lambda name: ("column", name))
+_moments = st.sampled_from(_MOMENTS).map(lambda text: ("text", text))
+_times = st.sampled_from(_TIMES).map(lambda text: ("text", text))
+_left, _at = st.sampled_from([("column", "left"), ("column", "back")]), st.just(("column", "at"))
 _truths = st.booleans().map(lambda value: ("truth", value))
 
 leaves = st.one_of(
@@ -146,6 +178,10 @@ leaves = st.one_of(
     st.tuples(st.just("compare"), _OPS, _days, _dates),
     st.tuples(st.just("between"), st.booleans(), _dates, _days, _days),
     st.tuples(st.just("in"), st.booleans(), _dates, st.lists(_days, min_size=1, max_size=3)),
+    st.tuples(st.just("compare"), _OPS, _left, _moments | _left),
+    st.tuples(st.just("between"), st.booleans(), _left, _moments, _moments),
+    st.tuples(st.just("compare"), _OPS, _times, _at),
+    st.tuples(st.just("in"), st.booleans(), _at, st.lists(_times, min_size=1, max_size=3)),
     st.tuples(st.just("null"), st.booleans(), st.sampled_from(list(SCHEMA))),
     st.tuples(st.just("compare"), _OPS, richer, _numbers),
     st.tuples(st.just("compare"), _OPS, richer, richer),

@@ -8,7 +8,9 @@ import pytest
 
 import holdfast as hf
 from holdfast.errors import QueryError
-from holdfast.planning.question import Count, Fraction, Histogram, Quantile, Sql, Total
+from holdfast.planning.quantile_question import Quantile
+from holdfast.planning.question import Count, Fraction, Histogram, Total
+from holdfast.planning.sql_question import Sql
 from holdfast.query.across import scope
 from holdfast.query.column import Boolean, ColumnType, Integer, Real
 from holdfast.query.parse import parse_predicate

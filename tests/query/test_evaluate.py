@@ -71,6 +71,8 @@ def codes() -> Iterator[duckdb.DuckDBPyConnection]:
         "category": "VARCHAR",
         "boolean": "BOOLEAN",
         "date": "DATE",
+        "time": "TIME",
+        "timestamp": "TIMESTAMP",
     }
     fields = ", ".join(f"{render.always_quoted(n)} {types[SCHEMA[n].kind]}" for n in SCHEMA)
     connection.execute(f"CREATE TABLE plain (i BIGINT, {fields})")

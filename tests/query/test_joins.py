@@ -12,7 +12,7 @@ import pytest
 import holdfast as hf
 from holdfast.errors import QueryError
 from holdfast.ledger import MemoryLedger
-from holdfast.planning.question import Sql
+from holdfast.planning.sql_question import Sql
 from holdfast.session.session import Session
 
 rng = np.random.default_rng(3)
@@ -55,6 +55,7 @@ ON = "flights.carrier = carriers.code"
     "text",
     [
         f"SELECT count(*) FROM flights JOIN carriers ON {ON}",
+        "SELECT count(*) FROM (SELECT delay / 2 AS half, hour FROM flights WHERE hour > 6) AS f WHERE half > 15",
         "SELECT count(*) FROM flights INNER JOIN carriers ON carriers.code = flights.carrier",
         f"SELECT count(*) FROM flights LEFT JOIN carriers ON {ON} WHERE carriers.name IS NULL",
         f"SELECT count(carriers.fleet) FROM flights LEFT OUTER JOIN carriers ON {ON}",

@@ -6,7 +6,8 @@ import pytest
 
 import holdfast as hf
 from holdfast.errors import QueryError
-from holdfast.planning.question import Fraction, Interval, Paired, Ratio, Spread, Sql, Total
+from holdfast.planning.question import Fraction, Interval, Paired, Ratio, Spread, Total
+from holdfast.planning.sql_question import Sql
 
 SCHEMA = hf.Schema(x=hf.Integer(0, 9), y=hf.Real(0.0, 2.0), g=hf.Category("a", "b"), t=hf.Boolean())
 SAME: dict[str, Interval] = {

@@ -50,10 +50,10 @@ def test_quantiles(aggregate: str) -> None:
 @pytest.mark.parametrize(
     ("marked", "message"),
     [
-        ("¦extract(decade FROM visit)", "a part of a date (year"),
-        ("¦date_part('era', visit)", "a part of a date (year"),
+        ("¦extract(decade FROM visit)", "takes a part (year"),
+        ("¦date_part('era', visit)", "takes a part (year"),
         ("extract(year FROM ¦visitt)", "did you mean visit"),
-        ("1 + extract(year FROM ¦age)", "date column only"),
+        ("1 + extract(year FROM ¦age)", "timestamp column only"),
     ],
 )
 def test_refusals_point_at_the_place(marked: str, message: str) -> None:

@@ -189,8 +189,8 @@ SELECTS: dict[str, list[str]] = {
     ],
     "functions": [
         "SELECT max(note) FROM t",
-        "SELECT min(age) FROM t",
-        "SELECT max(age) FROM t",
+        "SELECT min(note) FROM t",
+        "SELECT min(age) OVER () FROM t",
         "SELECT first(note) FROM t",
         "SELECT any_value(note) FROM t",
         "SELECT arg_max(note, age) FROM t",

@@ -32,6 +32,7 @@ class Server:
         settings = {
             "HOLDFAST_QUANTUM": "0",
             "HOLDFAST_REQUESTS_PER_SECOND": "0",
+            "HOLDFAST_STRANGERS_PER_SECOND": "0",
         }
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

@@ -31,6 +31,7 @@ ROWS = 40
 WORST: dict[str, object] = {
     "age": 10**30, "small": "x", "wide": -(2**63), "big": 2**63, "income": "nan", "rate": "inf",
     "smoker": "0x41", "insured": "maybe", "visit": "2024-02-30", 'next "one"': "99999-01-01",
+    "left": "2024-02-30 25:61", "back": "0000-00-00T00:00Z", "at": "-1:60",
 }  # fmt: skip
 """One person, whose every value makes some engine raise."""
 

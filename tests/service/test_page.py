@@ -23,7 +23,18 @@ import holdfast as hf
 from holdfast.errors import DataError
 from holdfast.service import auth, create_app, envelope
 from holdfast.service.gateway import Gateway
-from holdfast.service.page import board_pages, forms, live_attack, look, owner, routes, visits
+from holdfast.service.page import (
+    answer_pages,
+    board_pages,
+    forms,
+    live_attack,
+    look,
+    overview,
+    owner,
+    routes,
+    taking_in,
+    visits,
+)
 from holdfast.service.page import shell as page_shell
 from holdfast.service.problem import Problem
 from service.site import Site, site, write_csv
@@ -31,7 +42,7 @@ from service.site import Site, site, write_csv
 VENDOR = page_shell.FILES / "vendor"
 ROUTES = [
     route
-    for part in (routes, board_pages, owner, live_attack)
+    for part in (routes, answer_pages, board_pages, owner, taking_in, overview, live_attack)
     for route in part.router.routes
     if isinstance(route, APIRoute)
 ]
@@ -98,7 +109,12 @@ def test_a_visit_is_a_cookie_that_no_script_and_no_other_site_can_use(here: Site
 
 def test_cookies_are_secure_where_the_operator_says_so() -> None:
     with site(secure_cookies=True) as started:
-        cookie = Window(started.client).send("/sign-in", token=started.started.analyst).headers["set-cookie"]
+        window, token = Window(started.client), started.started.analyst
+        assert window.send("/sign-in", token=token).status_code == 403, (
+            "a form of a page that came in the clear"
+        )
+        window.origin = {"Origin": "https://testserver"}
+        cookie = window.send("/sign-in", token=token).headers["set-cookie"]
         assert "Secure" in cookie.split("; ")
 
 
@@ -295,9 +311,19 @@ def test_replies_to_what_is_charged_leave_at_public_times(monkeypatch: pytest.Mo
          {"kind": "quantile", "column": "age", "rank": 0.9, "within": 0.1}),
         ({"kind": "sql", "text": "SELECT avg(age) FROM t", "where": "age > 3", "amount": "5"},
          {"kind": "sql", "text": "SELECT avg(age) FROM t", "within": 5.0}),
+        ({"kind": "count", "by": "floor(age / 10, 2), smoker", "edges": "age = 20, 40; income = 100", "amount": "5",
+          "cumulative": "yes"},
+         {"kind": "count", "by": ["floor(age / 10, 2)", "smoker"], "cumulative": True, "within": 5.0,
+          "edges": {"age": [20.0, 40.0], "income": [100.0]}}),
+        ({"kind": "difference", "where": "age > 3", "against": "age < 3", "other": "x", "amount": "0.1"},
+         {"kind": "difference", "where": "age > 3", "other": "age < 3", "within": 0.1}),
+        ({"kind": "regression", "column": "age", "features": "income\n\n income * 2 ", "notion": "rho", "spend": "2"},
+         {"kind": "regression", "column": "age", "features": ["income", "income * 2"], "rho": 2.0}),
+        ({"kind": "quantile", "column": "age", "rank": "0.25, 0.75", "amount": "0.1", "rows": "50"},
+         {"kind": "quantile", "column": "age", "rank": [0.25, 0.75], "within": 0.1, "rows": 50}),
         ({"kind": "sample", "where": "age > 3", "amount": "5"}, {"kind": "sample", "where": "age > 3"}),
     ],
-    ids=["count", "mean", "histogram", "quantile", "sql", "sample"],
+    ids=["count", "mean", "histogram", "quantile", "sql", "keys", "difference", "regression", "ranks", "sample"],
 )  # fmt: skip
 def test_a_form_is_the_question_of_its_kind(typed: dict[str, str], sent: dict[str, object]) -> None:
     from starlette.datastructures import FormData
@@ -322,7 +348,7 @@ def test_a_form_is_the_question_of_its_kind(typed: dict[str, str], sent: dict[st
 def test_every_kind_is_estimated_asked_and_shown(here: Site, question: dict[str, str]) -> None:
     window = Window(here.client, here.started.analyst)
     estimate = window.send("/tables/people/estimate", **window.own("/tables/people"), **question)
-    assert "costs" in estimate.text or "asked this before" in estimate.text
+    assert "costs" in estimate.text or "costs nothing" in estimate.text
     reply = window.send("/tables/people/ask", **window.own("/tables/people"), **question)
     assert reply.status_code == 200
     assert 'class="card answer"' in reply.text

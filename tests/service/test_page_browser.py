@@ -152,7 +152,7 @@ def test_all_of_it_works_by_keyboard(browser: Browser, here: Running) -> None:
         keys.press("Tab")
         assert page.evaluate("document.activeElement.id") == "where"
         keys.type("age > 20")
-        for _ in range(4):
+        for _ in range(5):
             keys.press("Tab")
         assert page.evaluate("document.activeElement.id") == "amount"
         keys.press("ControlOrMeta+a")
@@ -228,8 +228,16 @@ def test_the_demo_runs_and_reveals(browser: Browser, here: Running, monkeypatch:
         assert visitor.complaints == []
 
 
-PAGES = ["/tables", "/tables/people", "/tables/people/history", "/boards", "/boards/churn", "/demo"]
-OWN = ["/people", "/register", "/tables/people/analysts", "/tables/people/ledger"]
+PAGES = [
+    "/tables",
+    "/tables/people",
+    "/tables/people/history",
+    "/boards",
+    "/boards/churn",
+    "/holdouts",
+    "/demo",
+]
+OWN = ["/people", "/overview", "/register", "/tables/people/analysts", "/tables/people/ledger"]
 
 
 def test_a_phone_in_the_dark(browser: Browser, here: Running) -> None:

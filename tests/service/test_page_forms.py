@@ -19,19 +19,34 @@ from fastapi.routing import APIRoute
 from gateway import Running, labels, people, running
 from playwright.sync_api import Browser, ElementHandle, Page, Response
 
-from holdfast.service.page import board_pages, live_attack, owner, routes, visits
-from holdfast.service.page.forms import KINDS
+import holdfast as hf
+from holdfast.planning.question import Fraction
+from holdfast.service.page import (
+    answer_pages,
+    board_pages,
+    live_attack,
+    overview,
+    owner,
+    routes,
+    taking_in,
+    visits,
+)
+from holdfast.service.page.kinds import KINDS
 
 ROLES = ("owner", "analyst", "auditor", "nobody")
 ROUTES = [
     route
-    for part in (routes, board_pages, owner, live_attack)
+    for part in (routes, answer_pages, board_pages, owner, taking_in, overview, live_attack)
     for route in part.router.routes
     if isinstance(route, APIRoute)
 ]
-NO_FORM = {"/tables/{key}/estimate"}
-"""What a script posts while somebody types; it is part of the form that asks."""
-NO_PAGE = {"/demo/run", "/demo/whole", "/tables/{key}/answers.json", "/tables/{key}/ledger.ndjson"}
+NO_FORM = {"/tables/{key}/estimate", "/register/suggest"}
+"""What a script posts while somebody types, and a second button of a form."""
+NO_PAGE = {
+    "/demo/run", "/demo/whole", "/tables/{key}/answers.json", "/tables/{key}/ledger.ndjson", "/kinds.css",
+    "/deeds.ndjson", "/metrics.txt", "/tables/{key}/answers/{mark}/answer.csv",
+    "/tables/{key}/answers/{mark}/answer.arrow",
+}  # fmt: skip
 """Files, and what the demo's form leads to."""
 FORMS = """() => [...document.forms].map(form => ({
     action: form.getAttribute("action"), method: form.method.toUpperCase(),
@@ -39,6 +54,8 @@ FORMS = """() => [...document.forms].map(form => ({
     radios: [...form.querySelectorAll("input[type=radio]")].map(field => field.value),
     texts: form.querySelectorAll("input:not([type]), textarea").length,
 }))"""
+GETS = {"/demo/whole", "/tables/people/compare"}
+"""Where forms lead that only ask for a page."""
 OPEN = "() => document.querySelectorAll('details').forEach(details => { details.open = true; })"
 LINKS = (
     "() => [...document.querySelectorAll('a[href^=\"/\"]:not([download])')].map(a => a.getAttribute('href'))"
@@ -67,7 +84,7 @@ class Form:
 def _route(path: str, method: str) -> str:
     """The route of the page that answers a path."""
     mine = [route for route in ROUTES if method in (route.methods or ())]
-    return next(route.path for route in mine if route.path_regex.fullmatch(path))
+    return next(route.path for route in mine if route.path_regex.fullmatch(path.split("?")[0]))
 
 
 @dataclass(frozen=True)
@@ -87,11 +104,15 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def here() -> Iterator[Running]:
-    """A gateway on which somebody has each kind of share, and a board."""
-    with running({"people": people()}, declared={"target": "table"}) as started:
+    """A gateway on which somebody has each kind of share, an answer, a board, a holdout, and a table with a
+    text."""
+    words = hf.open({"word": ["kelp", "limpet"] * 2_000}, hf.Schema(word=hf.Text(10)))
+    with running({"people": people(), "words": words}, declared={"target": "table"}) as started:
         started.register_board("churn")
+        started.register_board("held", "holdout")
         started.somebody("bea", {"epsilon": 0.5, "delta": 1e-6, "queries": 500})
         started.somebody("cem", {"rho": 0.25})
+        started.gateway.ask(started.person(started.analyst), "people", Fraction(where="age > 3", within=0.2))
         yield started
 
 
@@ -139,8 +160,9 @@ def _token(here: Running, role: str) -> str:
     return here.gateway.issue(names["owner"], somebody.id, "a visit", None)
 
 
-FOR_GOOD = ("/withdraw", "/disable", "/retire")
-"""Forms after which others of the same site have nothing to be sent to; tests/service/test_deeds.py presses them."""
+FOR_GOOD = ("/withdraw", "/disable", "/retire", "/close")
+"""Forms after which others of the same site have nothing to be sent to; tests/service/test_deeds.py and
+tests/service/test_page_controls.py press them."""
 _numbers = itertools.count()
 
 
@@ -152,13 +174,28 @@ def _valid(here: Running, form: Form, name: str) -> str | Path:
     if name in ("labels", "predictions"):
         np.save(root / f"{new}.npy", labels(new))
         (root / f"{new}.csv").write_text("\n".join(map(str, labels("churn"))))
+    if name == "file":
+        (root.parent / f"{new}.csv").write_text("age\n" + "\n".join(map(str, range(100))))
+    columns = {"histogram": "smoker", "top": "smoker", "keys": "word"}
+    widths = {
+        "sum": "100000",
+        "variance": "2000",
+        "covariance": "20000",
+        "multiplicative-weights": "0.4",
+        "weigh": "0.4",
+    }
     made: dict[str, Callable[[], str | Path]] = {
         "token": lambda: _token(here, "analyst"), "id": lambda: new, "name": lambda: f"somebody {new}",
         "path": lambda: f"{new}.hf", "labels": lambda: f"{new}.npy", "predictions": lambda: root / f"{new}.csv",
+        "file": lambda: root.parent / f"{new}.csv",
         "epsilon": lambda: "0.5", "delta": lambda: "1e-6", "rho": lambda: "0.25",
         "where": lambda: f"age > {next(_numbers) % 90}", "text": lambda: "SELECT count(*) FROM t WHERE age > 7",
-        "column": lambda: "smoker" if form.radio == "histogram" else "age",
-        "amount": lambda: "100000" if form.radio == "sum" else "20",
+        "column": lambda: columns.get(form.radio or "", "age"),
+        "other": lambda: "smoker" if form.radio == "independence" else "income",
+        "against": lambda: "age < 9",
+        "divisor": lambda: "income", "features": lambda: "income", "candidates": lambda: "age > 9\nage > 20",
+        "columns": lambda: "smoker, age", "k": lambda: "2", "spend": lambda: "0.01",
+        "amount": lambda: widths.get(form.radio or "", "20"),
     }  # fmt: skip
     return made[name]()
 
@@ -198,7 +235,7 @@ def _sent(visitor: Visit, form: Form) -> list[int]:
     def note(shown: Page) -> None:
         loaded.append(shown)
 
-    button = form.on(page).query_selector("button:not([type=button])")
+    button = form.on(page).query_selector("button:not([type=button], [formaction])")
     assert button is not None
     page.on("load", note)
     with page.expect_event("response", is_last) as last:
@@ -282,11 +319,11 @@ def test_no_form_forgets_what_was_typed_when_it_refuses_it(
 def test_the_walks_meet_every_page_and_every_form(walks: dict[str, Walk]) -> None:
     """Whoever adds a page or a form that no link leads to finds this test."""
     pages = {_route(path, "GET") for walk in walks.values() for path in walk.pages}
-    actions = {form.action for walk in walks.values() for form in walk.forms} - {"/demo/whole"}
+    actions = {form.action for walk in walks.values() for form in walk.forms} - GETS
     every = {way: {route.path for route in ROUTES if way in (route.methods or ())} for way in ("GET", "POST")}
     assert every["GET"] - NO_PAGE == pages
     assert every["POST"] - NO_FORM == {_route(action, "POST") for action in actions}
-    kinds = {form.radio for form in walks["analyst"].forms if form.action == "/tables/people/ask"}
+    kinds = {form.radio for form in walks["analyst"].forms if form.action.endswith("/ask")}
     assert kinds == set(KINDS)
 
 

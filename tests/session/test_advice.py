@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -80,3 +82,37 @@ def test_things_that_are_shown_by_their_name(table: hf.Table) -> None:
     printer = Printer()
     answer._repr_pretty_(printer, False)
     assert printer.said == str(answer) and "95% confidence for the population" in printer.said
+
+
+@pytest.mark.parametrize("rows", [6_000, 10_000])
+def test_a_mean_by_groups_that_will_tell_nothing_says_what_helps(rows: int) -> None:
+    """The advice is followed, and helps; a fraction and counts need none."""
+    draw = np.random.default_rng(7)
+    data = {"age": draw.integers(0, 100, rows), "smoker": draw.choice(["no", "yes"], rows)}
+    table = hf.open(data, SCHEMA)
+    session = table.session(epsilon=1, delta=1e-6, queries=1_000)
+    planned = session.estimate.mean("age", by="smoker")
+    assert planned.width > 49 and "tells next to nothing" in planned.explain()
+    advised = re.search(r"rho=(\S+) \(within about (\S+)\)", planned.explain())
+    assert advised is not None
+    empty = session.mean("age", by="smoker")
+    assert (
+        empty.too_few.all() and "ask with rho=" in str(empty) and "tells next to nothing" in empty.explain()
+    )
+    helped = session.mean("age", by="smoker", rho=float(advised[1]))
+    assert not helped.too_few.any() and "ask with rho=" not in str(helped)
+    assert helped.width.max() < 1.1 * float(advised[2]) < 49
+    for made in (session.estimate.fraction("age > 50"), session.estimate.count("age > 50", by="smoker")):
+        assert "next to nothing" not in made.explain()
+
+
+def test_a_mean_that_is_refused_in_its_place_says_what_helps() -> None:
+    draw = np.random.default_rng(8)
+    data = {"age": draw.integers(0, 100, 3_000), "smoker": draw.choice(["no", "yes"], 3_000)}
+    session = hf.open(data, SCHEMA).session(epsilon=1, delta=1e-6, queries=2_000)
+    with pytest.raises(
+        hf.InputError, match=r"tells something .*; ask it with rho=\S+ \(within about"
+    ) as refused:
+        session.mean("age")
+    rho = float(str(refused.value).split("rho=")[1].split()[0])
+    assert session.spent == 0 and session.mean("age", rho=rho).width < 49

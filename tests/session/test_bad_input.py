@@ -300,3 +300,76 @@ def test_two_processes_on_one_plan_have_its_places_once(tmp_path: Path) -> None:
     assert reopened.ledger.totals("a").answers == 20
     verify(reopened.ledger)
     reopened.close()
+
+
+def _nested(depth: int) -> str:
+    return "(" * depth + "age > 3" + ")" * depth
+
+
+BAD_LANGUAGE: dict[str, tuple[Callable[[hf.Session], Any], str]] = {
+    "a product of groups beyond the stated size": (
+        lambda s: s.count(by=["age", "visit", "smoker"]),
+        "at most 65,536 groups",
+    ),
+    "the same in SQL": (
+        lambda s: s.sql("SELECT age, visit, smoker, count(*) FROM t GROUP BY age, visit, smoker"),
+        "at most 65,536 groups",
+    ),
+    "groups without edges": (
+        lambda s: s.sql("SELECT income, count(*) FROM t GROUP BY income"),
+        "has no groups",
+    ),
+    "a quantile of a Boolean": (lambda s: s.quantile("insured"), "no order"),
+    "the same in SQL of a Boolean": (lambda s: s.sql("SELECT median(insured) FROM t"), "no order"),
+    "a correlation of a constant": (lambda s: s.correlation("age", "0 * age"), "same number on all rows"),
+    "a correlation where the condition makes it constant": (
+        lambda s: s.correlation("age", "income", "age = 3"),
+        "same number on all rows",
+    ),
+    "a singular regression": (lambda s: s.regression("income", ["age", "age"]), "singular"),
+    "a division that is always zero": (lambda s: s.ratio("income", "0 * age"), "always 0"),
+    "dates out of order": (
+        lambda s: s.count(by="visit", edges={"visit": ["2020-06-01", "2020-02-01"]}),
+        "increasing order",
+    ),
+    "LIKE on what is no text": (lambda s: s.count("age LIKE '3%'"), "LIKE"),
+    "LIKE on a text that is not declared": (lambda s: s.count("nickname LIKE 'a%'"), "no column 'nickname'"),
+    "ORDER BY something not selected": (
+        lambda s: s.sql("SELECT smoker, count(*) AS n FROM t GROUP BY smoker ORDER BY avg(age)"),
+        "something that is selected",
+    ),
+    "a statement of 10 MB": (
+        lambda s: s.sql("SELECT count(*) FROM t WHERE " + "age > 3 OR " * 10**6),
+        "65536 characters",
+    ),
+    "a nesting past the stated depth": (lambda s: s.count(_nested(17)), "nested 16 deep"),
+    "SELECTs past the stated depth": (
+        lambda s: s.sql("SELECT count(*) FROM " + "(SELECT * FROM " * 17 + "t" + ")" * 17),
+        "deep",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_LANGUAGE)
+def test_what_the_schema_shows_to_be_wrong_is_refused_before_the_charge(table: hf.Table, name: str) -> None:
+    ask, words = BAD_LANGUAGE[name]
+    session = table.session(rho=1.0, queries=20, target="table")
+    with pytest.raises(hf.HoldfastError, match=words):
+        ask(session)
+    assert session.spent == 0 and not session.history
+
+
+def test_what_only_the_rows_would_show_is_answered_by_everything_that_is_possible() -> None:
+    """A column that happens to be constant, features that happen to go together, a divisor that happens to be 0."""
+    age = np.arange(2000) % 50
+    rows = {"age": age, "same": np.full(2000, 7), "twice": 2 * age, "nothing": np.zeros(2000, int)}
+    schema = hf.Schema(
+        age=hf.Integer(0, 99), same=hf.Integer(0, 9), twice=hf.Integer(0, 198), nothing=hf.Integer(-1, 1)
+    )
+    session = hf.open(rows, schema, ledger=MemoryLedger()).session(rho=50.0, queries=20, target="table")
+    correlation = session.correlation("age", "same", rho=1.0)
+    assert (correlation.low, correlation.high) == (-1, 1) and correlation.too_few
+    regression = session.regression("same", ["age", "twice"], rho=1.0)
+    assert np.isinf(regression.low[1:]).all() and np.isinf(regression.high[1:]).all()
+    ratio = session.ratio("age", "nothing", rho=1.0)
+    assert np.isinf([ratio.low, ratio.high]).all()

@@ -157,6 +157,11 @@ def test_a_mean_without_a_width_is_answered() -> None:
     assert (empty.low[2], empty.high[2]) == (0, 6)
 
 
+@pytest.mark.parametrize("amount", [{"epsilon": 2.0**600}, {"rho": 2.0**1015}])
+def test_a_quantile_of_a_rate_whose_square_is_no_number(amount: dict[str, float]) -> None:
+    assert is_sound(opened("a small budget", "population"), KINDS["quantiles"], amount)
+
+
 def test_a_gaussian_only_session_says_what_it_can_do() -> None:
     session = opened("gdp")
     with pytest.raises(hf.InputError, match=r"about within=\S+ can be"):

@@ -10,9 +10,8 @@ import pytest
 
 import holdfast as hf
 from holdfast.data.part import PartSource
-from holdfast.ledger import UNCOVERED, MemoryLedger
+from holdfast.ledger import ASIDE, UNCOVERED, MemoryLedger
 from holdfast.session import price
-from holdfast.session.set_aside import ACCOUNT
 
 pytestmark = pytest.mark.usefixtures("replayed_noise")
 ROWS = 20_000
@@ -91,7 +90,7 @@ def test_it_cannot_change_and_an_opening_without_it_follows() -> None:
     with pytest.raises(hf.LedgerError, match="of which some were set aside"):
         hf.open({name: column[:-1] for name, column in DATA.items()}, SCHEMA, ledger=table.ledger)
     with pytest.raises(hf.InputError, match="which the ledger uses"):
-        table.session(rho=1.0, name=ACCOUNT)
+        table.session(rho=1.0, name=ASIDE)
 
 
 def test_rows_that_have_sessions_already_are_not_divided_any_more() -> None:

@@ -221,3 +221,28 @@ def test_a_mean_by_groups_is_not_answered_by_one_that_was_planned_for_larger_gro
 def test_what_is_public_is_known() -> None:
     session = hf.open({"x": np.arange(10)}, hf.Schema(x=hf.Integer(0, 9))).session(rho=1.0, target="table")
     assert session.known.count() and session.known.count("TRUE")
+
+
+def test_a_known_text_is_one_question_for_equal_columns_only() -> None:
+    """What is kept with a text is decided by the text and the columns: other columns are another question."""
+    from holdfast.planning import question
+
+    narrow, wide = hf.Schema(age=hf.Integer(0, 9)), hf.Schema(age=hf.Integer(0, 120))
+    first, again, other = (
+        question.Fraction(where="age > 4").read(schema).statistics[0]
+        for schema in (narrow, hf.Schema(age=hf.Integer(0, 9)), wide)
+    )
+    assert first is again and first.key == again.key
+    assert other is not first and other.where != first.where
+    assert question.Count(where="age > 4").read(narrow).statistics[0].key != first.key
+
+
+def test_two_sessions_with_one_text_are_charged_each_and_told_apart() -> None:
+    """The text is known to both, the answers are not: each session pays, and its repeat is its own."""
+    table = hf.open({"age": [i % 121 for i in range(5000)]}, hf.Schema(age=hf.Integer(0, 120)))
+    one, two = (table.session(rho=1.0, target="table") for _ in range(2))
+    told = [session.fraction("age > 40", rho=0.01) for session in (one, two)]
+    assert not any(answer.repeated for answer in told)
+    assert one.spent == two.spent > 0
+    spent = one.spent
+    assert one.fraction("age > 40", rho=0.01).repeated and one.spent == spent

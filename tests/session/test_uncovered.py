@@ -69,7 +69,7 @@ def test_whoever_ends_it_is_told_before_and_after_and_once() -> None:
 def test_a_share_that_is_used_up_or_rests_on_no_theorem_is_not_in_the_way() -> None:
     table = opened()
     done = table.session(rho=1.0, queries=1)
-    table.session(epsilon=1.0)
+    table.session(epsilon=1.0, target="table")
     table.session(rho=1.0, target="table")
     mine = table.session(rho=1.0)
     with pytest.raises(hf.BudgetError):

@@ -64,9 +64,15 @@ CALLS: dict[str, dict[str, Any]] = {
         "column": "age", "other": "share", "where": "sick", "sample": True, "by": "group", "edges": None,
     } | ACCURACY,
     "correlation": {"column": "age", "other": "share", "where": "sick", "by": "group", "edges": None} | ACCURACY,
-    "count": {"where": "age > 3", "by": "age", "edges": [0, 50, 99]} | ACCURACY,
-    "sum": {"column": "age", "where": "sick", "by": "group", "edges": None} | ACCURACY,
+    "independence": {
+        "column": "age", "other": "group", "where": "sick", "edges": {"age": [0, 50, 99]},
+    } | ACCURACY,
+    "count": {"where": "age > 3", "by": "age", "edges": [0, 50, 99], "cumulative": True} | ACCURACY,
+    "sum": {"column": "age", "where": "sick", "by": "group", "edges": None, "cumulative": False} | ACCURACY,
     "mean": {"column": "age", "where": "sick", "by": "group", "edges": None} | ACCURACY,
+    "distinct": {"column": "age", "where": "sick", "by": "group", "edges": None} | ACCURACY,
+    "min": {"column": "age", "where": "sick", "by": "group", "edges": None} | ACCURACY,
+    "max": {"column": "age", "where": "sick", "by": "group", "edges": None} | ACCURACY,
     "histogram": {"column": "age", "edges": [0, 50, 99], "where": "sick"} | ACCURACY,
     "quantile": {"column": "age", "rank": 0.5, "where": "sick", "by": "group", "edges": None} | ACCURACY,
     "statistic": {"function": lambda rows: rows["age"] / 100, "columns": ["age"]} | ACCURACY,
@@ -81,7 +87,7 @@ CALLS: dict[str, dict[str, Any]] = {
     } | BUDGET,
     "multiplicative_weights": {
         "columns": ["sick", "group"], "queries": 10, "within": None, "delta": None, "edges": None, "nulls": None,
-        "version": "best", "name": "weights", "device": "numpy",
+        "version": "best", "stop": None, "name": "weights", "device": "numpy", "start": None, "uniform": 0.1,
     } | {"rho": 5.0, "epsilon": None},
     "minimize": {
         "loss": squared(SCHEMA, ["share"], "age"), "within": None, "mechanism": None, "iterations": 3,
@@ -104,7 +110,7 @@ OF_SMALL_DATABASES = {"synthesize": {"within", "size", "search", "candidates", "
 NOT_ESTIMATED = {
     "select": {"sensitivity"},
     "sparse_vector": {"name"},
-    "multiplicative_weights": {"device"},
+    "multiplicative_weights": {"device", "start", "uniform"},
 }
 WITH_DELTA = {"rho": None, "epsilon": 50.0, "delta": 1e-4}
 """Keys are discovered by sessions that have a delta for it."""
@@ -117,6 +123,7 @@ HARMLESS = {
     ("multiplicative_weights", "delta", "None"),
     ("multiplicative_weights", "edges", "a dict"),  # no edges
     ("multiplicative_weights", "nulls", "an empty list"),  # no NULLs
+    ("independence", "edges", "a dict"),
     ("synthesize", "edges", "a dict"),
     ("synthesize", "nulls", "an empty list"),
     ("synthesize", "method", "None"),  # what fits the workload

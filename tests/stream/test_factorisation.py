@@ -10,7 +10,8 @@ import pytest
 
 from holdfast.noise.bits import ReplayedBits
 from holdfast.noise.gaussian import gaussian_vector
-from holdfast.stream.factorisation import SHIFT, Grid, coefficients, norm_squared, scaled
+from holdfast.query.running import root_coefficients
+from holdfast.stream.factorisation import SHIFT, Grid, norm_squared, scaled
 
 
 def noise(z: list[int], F: list[int]) -> int:
@@ -50,7 +51,7 @@ def test_no_path_moves_farther_than_the_sensitivity(horizon: int, largest: int) 
 
 
 def test_the_matrix_squared_is_the_prefix_sum() -> None:
-    f = coefficients(60)
+    f = root_coefficients(60)
     root = np.array([[f[i - j] if i >= j else 0.0 for j in range(60)] for i in range(60)])
     assert root @ root == pytest.approx(np.tril(np.ones((60, 60))))
     exact = [math.comb(2 * k, k) / 4**k for k in range(60)]

@@ -13,7 +13,7 @@ from oracles.leave_out_game import MENU, Game, discrete_gaussian
 from holdfast.validity.falling import falling_noise
 from holdfast.validity.leave_out import each_of, kappa, ladder, planned_sizes
 from holdfast.validity.leave_out_charges import rare_charge
-from holdfast.validity.leave_out_intervals import rare_interval
+from holdfast.validity.leave_out_intervals import rare_interval, rare_reach
 from holdfast.validity.places import Places, by_gaussian, places_from_json
 from holdfast.validity.rare_events import AT, FREQUENCIES, as_rare, rare_noise, rare_width
 from holdfast.validity.told import difference_told, gaussian_told, rare_told
@@ -47,6 +47,26 @@ def test_a_plan_is_kept_as_it_is_and_spends_no_more_than_it_may() -> None:
         assert 1 <= len(sizes) <= 1 + len(FREQUENCIES) and set(sizes) <= set(ladder(50_000))
     with pytest.raises(IndexError):
         places.left_out(301)
+
+
+@pytest.mark.parametrize(("rows", "queries"), [(10**6, 10**5), (10**4, 10**3), (10**4, 10**5), (2_000, 50)])
+def test_no_answer_is_further_from_an_end_of_its_interval_than_the_plan_says(rows: int, queries: int) -> None:
+    """Twin: half of the interval at one half, where wide intervals are cut off at 0 and 1, is too little."""
+    flat = falling_noise(rows, queries, 0.0475, most_information=0.04 * rows**2)
+    assert flat is not None
+    places = as_rare(by_gaussian(flat), 0.0475)
+    epoch, left_out = places.epochs[-1], places.left_out(queries)
+    charged = left_out.charges(places.told_before(queries))
+    sigma, step = math.sqrt(epoch.noise) / rows, 1 / rows
+
+    def furthest(answer: float) -> float:
+        low, high = rare_interval(left_out, charged, sigma, answer, 0.0475 / queries, step)
+        return max(high - answer, answer - low)
+
+    most = max(furthest(float(answer)) for answer in np.linspace(0, 1, 401))
+    stated = rare_reach(left_out, charged, sigma, 0.0475 / queries, step)
+    assert 0.998 * stated < most <= stated <= places.width
+    assert furthest(0.5) < most and (queries <= rows or furthest(0.5) < 0.8 * most)
 
 
 def test_a_handful_of_rows_has_no_plan() -> None:

@@ -137,6 +137,7 @@ def registry() -> list[Case]:
     from holdfast.audit.control_cases import controls
     from holdfast.audit.holdout_cases import holdouts
     from holdfast.audit.local_cases import local
+    from holdfast.audit.moment_cases import moments
     from holdfast.audit.peer_cases import peers
     from holdfast.audit.release_cases import releases
     from holdfast.audit.session_cases import sessions
@@ -151,6 +152,7 @@ def registry() -> list[Case]:
         streams,
         local,
         sessions,
+        moments,
         units,
         holdouts,
         releases,

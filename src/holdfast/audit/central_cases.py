@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from holdfast.audit.case import DELTA, Case, one_by_one
 from holdfast.mechanisms.gaussian import gaussian
 from holdfast.mechanisms.laplace import laplace
+from holdfast.mechanisms.logistic import logistic
 from holdfast.mechanisms.noisy_max import report_noisy_max
 from holdfast.mechanisms.rejection_sampling import lecture_rejection_sampler
 from holdfast.mechanisms.response import randomized_response, response_epsilon
@@ -43,6 +44,7 @@ def additive() -> list[Case]:
             (4, 6, 0),
             1.0,
         ),
+        Case("logistic", partial(_noisy, logistic, epsilon=1.0), 0, 1, 1.0, runs=400_000),
         Case("gaussian", partial(_noisy, gaussian, rho=0.5), 0, 1, approximate, DELTA, runs=400_000),
         Case(
             "gaussian, vector",

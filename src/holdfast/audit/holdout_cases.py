@@ -1,6 +1,6 @@
 """Holdouts: what a look tells of one label, against what it says that it costs.
 
-One label of a few is the other class. Which classes there are is public, so both tables have both.
+One label of a few, or both of one unit, is the other class. Which classes there are is public: both tables have both.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from holdfast.session.answer import Answer
 Labels = tuple[int, ...]
 FIRST: Labels = (0, 1) * 10
 SECOND: Labels = (1, *FIRST[1:])
+OTHER_UNIT: Labels = (1, 0, *FIRST[2:])
+"""Both rows of the first unit, where a unit has two, have other labels."""
 _MODEL = np.array(FIRST)
 _OTHER = np.array(SECOND)
 """It differs in one row, the one whose label is replaced: that moves the difference by two rows."""
@@ -28,6 +30,7 @@ _RUNS = 1_500
 def holdouts() -> list[Case]:
     """Scores, comparisons, tables, and guesses that are checked."""
     gaussian = {"queries": 4, "mode": "gaussian"}
+    units = {**gaussian, "units": np.arange(20) // 2, "rows_per_unit": 2}
     guesses = {"queries": 3, "mode": "guesses", "alarms": 1, "answers": 1}
     return [
         case("score", lambda h: h.score(_MODEL), gaussian),
@@ -35,12 +38,18 @@ def holdouts() -> list[Case]:
         case("comparison, expected", lambda h: h.compare(_MODEL, _OTHER, expect=0.2), gaussian),
         case("balanced accuracy", lambda h: h.score(_MODEL, metric="balanced-accuracy"), gaussian),
         case("area under the curve", lambda h: h.score(_CHANCES, metric="auc"), gaussian),
+        case("score of units", lambda h: h.score(_MODEL), units, second=OTHER_UNIT),
         case("guess", lambda h: h.score(np.tile(_MODEL, 15), guess=0.6), guesses, times=15),
     ]
 
 
 def case(
-    name: str, ask: Callable[[ReusableHoldout], Answer], terms: dict[str, Any], *, times: int = 1
+    name: str,
+    ask: Callable[[ReusableHoldout], Answer],
+    terms: dict[str, Any],
+    *,
+    times: int = 1,
+    second: Labels = SECOND,
 ) -> Case:
     """An audit of the value that `ask` is told, with a fresh holdout for every run.
 
@@ -61,7 +70,7 @@ def case(
         f"holdout: {name}",
         one_by_one(lambda labels: float(ask(opened(labels)).value)),
         FIRST,
-        SECOND,
+        second,
         epsilon,
         DELTA,
         _RUNS,

@@ -51,7 +51,7 @@ def _plain(part: Any) -> Any:
         return part.tolist()
     if isinstance(part, np.generic):
         return part.item()
-    if isinstance(part, datetime.date):
+    if isinstance(part, datetime.date | datetime.time):
         return part.isoformat()
     if isinstance(part, Fraction):
         return float(part)

@@ -49,6 +49,14 @@ def _rows_at(place: str, schema: Schema | None, relation: str | None) -> Source:
     return open_source(place, schema) if relation is None else open_source(place, schema, table=relation)
 
 
+def _keep_order(source: Source, kept: str) -> None:
+    try:
+        source.keep_order(kept)  # type: ignore[attr-defined]
+    except BaseException:
+        source.close()
+        raise
+
+
 class DeferredSource:
     """See `Source`. `schema` and `rows` are declared; the rows behind them are opened at the first answer.
 
@@ -60,6 +68,7 @@ class DeferredSource:
     def __init__(self, schema: Schema, rows: int, place: str, relation: str | None = None) -> None:
         self.schema, self.rows, self._place, self._relation = schema, rows, place, relation
         self._lock, self._source = Lock(), None
+        self._order: str | None = None
 
     def _opened(self) -> Source:
         with self._lock:
@@ -71,8 +80,19 @@ class DeferredSource:
                         "the rows are not those that were registered: their number or schema differs; put "
                         "the registered ones back, or register these as another table"
                     )
+                if self._order is not None:
+                    _keep_order(source, self._order)
                 self._source = source
             return self._source
+
+    def keep_order(self, kept: str) -> None:
+        """Refuse the rows, now or when they are opened, unless they lie in this order; for sources that tell one."""
+        with self._lock:
+            self._order = kept
+            source, self._source = self._source, None
+            if source is not None:
+                _keep_order(source, kept)
+                self._source = source
 
     @property
     def fingerprint(self) -> str:

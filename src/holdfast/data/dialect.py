@@ -18,6 +18,13 @@ _WORD = re.compile(
     r"""|(?P<number>\b[0-9]+(?:\.[0-9]*)?[eE][+-]?[0-9]+)"""
 )
 Key = TypeVar("Key", str, float)
+EVER = ("TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59.999999'")
+"""All moments that can be declared."""
+
+
+def clamped(value: str, lo: str, hi: str) -> str:
+    """Not of NULL, which LEAST and GREATEST skip."""
+    return f"LEAST(GREATEST({value}, {lo}), {hi})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +53,7 @@ class Dialect(ABC):
     """What to do about a column that cannot be read."""
 
     def family(self, engine_type: str) -> str:
-        """How a type is read; "other" for nested types, blobs, times of day and the like."""
+        """How a type is read; "other" for nested types, blobs and the like."""
         name = engine_type.lower()
         return "other" if name.endswith("]") else self.families.get(name.split("(")[0], "other")
 
@@ -114,6 +121,14 @@ class Dialect(ABC):
     @abstractmethod
     def utc_day(self, instant: str) -> str:
         """The day of an instant in UTC; a plain cast would follow the session's time zone."""
+
+    @abstractmethod
+    def microseconds(self, x: str, family: str) -> str:
+        """Since 1970-01-01 of a timestamp, in UTC where it is an instant; since midnight of a time of day."""
+
+    def quotient(self, whole: str, divisor: int) -> str:
+        """A whole number that is not negative by another, rounded down."""
+        return f"({whole}) / {divisor}"
 
     def days(self, day: str, first: str) -> str:
         """How many days a day comes after the first."""

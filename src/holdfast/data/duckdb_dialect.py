@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from holdfast.data.dialect import Dialect, Key
+from holdfast.data.dialect import EVER, Dialect, Key, clamped
 
 _MANY = 64
 """Above this many labels a lookup by hash is faster than comparing one after another."""
@@ -38,6 +38,17 @@ class DuckDB(Dialect):
     def utc_day(self, instant: str) -> str:
         return f"TRY_CAST(MAKE_TIMESTAMP(EPOCH_US({instant})) AS DATE)"
 
+    def microseconds(self, x: str, family: str) -> str:
+        if family == "clock":
+            return f"EPOCH_US({x})"
+        if family == "nanoseconds":  # a cast would round those before 1970 up
+            return f"(EPOCH_NS({x}) - ((EPOCH_NS({x}) % 1000) + 1000) % 1000) // 1000"
+        moment = f"MAKE_TIMESTAMP(EPOCH_US({x}))" if family == "instant" else f"TRY_CAST({x} AS TIMESTAMP)"
+        return f"EPOCH_US({clamped(moment, *EVER)})"
+
+    def quotient(self, whole: str, divisor: int) -> str:
+        return f"({whole}) // {divisor}"
+
     def lookup(self, key: str, codes: Mapping[Key, int]) -> str:
         if len(codes) <= _MANY:
             cases = " ".join(f"WHEN {self.literal(value)} THEN {code}" for value, code in codes.items())
@@ -59,7 +70,9 @@ DUCKDB = DuckDB(
         "decimal": "decimal",
         **dict.fromkeys(("varchar", "enum"), "text"),
         "date": "date",
-        **dict.fromkeys(("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"), "time"),
+        **dict.fromkeys(("timestamp", "timestamp_s", "timestamp_ms"), "time"),
+        "timestamp_ns": "nanoseconds",
+        "time": "clock",
         "timestamp with time zone": "instant",
         '"null"': "null",
     },

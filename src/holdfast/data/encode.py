@@ -9,11 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from holdfast.data.dialect import Dialect
+from holdfast.data.dialect import Dialect, clamped
 from holdfast.data.unit_key import KeyHalf, key_sql
 from holdfast.errors import DataError
 from holdfast.query.reading import FALSE_WORDS, TRUE_WORDS
-from holdfast.query.schema import Boolean, Category, ColumnType, Date, Integer, Real, Text
+from holdfast.query.schema import (
+    Boolean,
+    Category,
+    ColumnType,
+    Date,
+    Integer,
+    Real,
+    Temporal,
+    Text,
+    Time,
+    Timestamp,
+)
+from holdfast.query.time_reading import CLOCK, DAY, PADDING, STEPS, ZONE
 
 _SHORT = "[+-]?[0-9]{1,18}"  # fits BIGINT without a look
 _INTEGER = "[+-]?[0-9]{1,40}"
@@ -21,7 +33,7 @@ _INFINITY = "[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?"
 _LEAP = "([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29"
 _DAY = (
     "([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
-    f"|02-(0[1-9]|1[0-9]|2[0-8]))|{_LEAP})([T ].*)?"
+    f"|02-(0[1-9]|1[0-9]|2[0-8]))|{_LEAP})"
 )
 _LIMIT = 2.0**62
 """No declared integer is larger, and doubles so far are whole numbers that BIGINT holds."""
@@ -56,7 +68,7 @@ def _integer(sql: Dialect, column: Integer, x: str, family: str) -> str | None:
     lo, hi = str(column.lo), str(column.hi)
 
     def code(value: str) -> str:
-        return f"CAST({_clamped(value, lo, hi)} AS BIGINT) - ({lo})"
+        return f"CAST({clamped(value, lo, hi)} AS BIGINT) - ({lo})"
 
     match family:
         case "boolean":
@@ -89,7 +101,7 @@ def _real(sql: Dialect, column: Real, x: str, family: str) -> str | None:
     lo, hi, zero = map(sql.double, (column.lo, column.hi, 0.0))
 
     def code(value: str) -> str:
-        return f"{_clamped(value, lo, hi)} + {zero}"  # adding 0.0 turns -0.0 into 0.0
+        return f"{clamped(value, lo, hi)} + {zero}"  # adding 0.0 turns -0.0 into 0.0
 
     match family:
         case "boolean":
@@ -137,22 +149,89 @@ def _category(sql: Dialect, column: Category, x: str, family: str) -> str | None
 
 def _date(sql: Dialect, column: Date, x: str, family: str) -> str | None:
     match family:
-        case "date" | "time":
+        case "date" | "time" | "nanoseconds":
             day = f"{sql.try_cast}({x} AS DATE)"
         case "instant":
             day = sql.utc_day(x)
         case "text":
-            day = _case(
-                (
-                    f"{sql.matches(text, _DAY)} AND {text} NOT LIKE '0000%'",
-                    f"{sql.try_cast}(SUBSTR({text}, 1, 10) AS DATE)",
-                )
-                for text in sql.texts(x)
-            )
+            day = _case((_dated(sql, text, "([T ].*)?"), _day(sql, text)) for text in sql.texts(x))
         case _:
             return None
     lo, hi = (f"DATE '{edge.isoformat()}'" for edge in (column.first, column.last))
-    return _case([(f"{day} IS NOT NULL", sql.days(_clamped(day, lo, hi), lo))])
+    return _case([(f"{day} IS NOT NULL", sql.days(clamped(day, lo, hi), lo))])
+
+
+def _timestamp(sql: Dialect, column: Timestamp, x: str, family: str) -> str | None:
+    match family:
+        case "date":
+            day = clamped(x, "DATE '0001-01-01'", "DATE '9999-12-31'")
+            return _stepped(sql, column, f"{x} IS NOT NULL", f"{_since(sql, day)} * {DAY}")
+        case "time" | "nanoseconds" | "instant":
+            return _stepped(sql, column, f"{x} IS NOT NULL", sql.microseconds(x, family))
+        case "text":
+            text = sql.texts(x)[-1]
+            rest = f"SUBSTR({text}, 12)"
+            clock = f"REGEXP_REPLACE({rest}, '[Z+-].*', '')"
+            digits = f"(REPLACE(SUBSTR({rest}, LENGTH({clock}) + 1), ':', '') || '00')"
+            offset = f"({_digits(sql, digits, 2)} * 60 + {_digits(sql, digits, 4)}) * {STEPS['minute']}"
+            moment = _case(
+                [
+                    (f"LENGTH({text}) = 10", "0"),
+                    (f"LENGTH({digits}) < 5", _clock(sql, clock)),
+                    (f"{digits} LIKE '-%'", f"{_clock(sql, clock)} + {offset}"),
+                    ("TRUE", f"{_clock(sql, clock)} - {offset}"),
+                ]
+            )
+            day = f"{_since(sql, _day(sql, text))} * {DAY}"
+            return _stepped(sql, column, _dated(sql, text, f"([T ]{CLOCK}{ZONE}?)?"), f"{day} + {moment}")
+    return None
+
+
+def _time(sql: Dialect, column: Time, x: str, family: str) -> str | None:
+    match family:
+        case "clock":
+            return _stepped(sql, column, f"{x} IS NOT NULL", sql.microseconds(x, family))
+        case "time" | "nanoseconds" | "instant":
+            moment = f"(({sql.microseconds(x, family)}) % {DAY} + {DAY}) % {DAY}"
+            return _stepped(sql, column, f"{x} IS NOT NULL", moment)
+        case "text":
+            text = sql.texts(x)[-1]
+            return _stepped(sql, column, sql.matches(text, CLOCK), _clock(sql, text))
+    return None
+
+
+def _stepped(sql: Dialect, column: Temporal, test: str, microseconds: str) -> str:
+    """The code of what passes a test."""
+    lo, hi = column.lo * column.unit, column.hi * column.unit
+    since = f"{clamped(f'({microseconds})', str(lo), str(hi))} - ({lo})"
+    return _case([(test, sql.quotient(since, column.unit))])
+
+
+def _dated(sql: Dialect, text: str, more: str) -> str:
+    """Whether a text begins with a day, and goes on in such a way."""
+    return f"{sql.matches(text, _DAY + more)} AND {text} NOT LIKE '0000%'"
+
+
+def _day(sql: Dialect, text: str) -> str:
+    return f"{sql.try_cast}(SUBSTR({text}, 1, 10) AS DATE)"
+
+
+def _since(sql: Dialect, day: str) -> str:
+    """The days since 1970-01-01."""
+    first = "DATE '1970-01-01'"
+    return f"CAST({sql.days(day, first)} AS BIGINT)"
+
+
+def _clock(sql: Dialect, text: str) -> str:
+    """The microseconds of a text that matches CLOCK."""
+    whole = f"({text} || SUBSTR('{PADDING}', LENGTH({text}) - 4))"
+    hours, minutes, seconds = (_digits(sql, whole, first) for first in (1, 4, 7))
+    rest = _digits(sql, whole, 10, 6)
+    return f"((({hours} * 60 + {minutes}) * 60 + {seconds}) * 1000000 + {rest})"
+
+
+def _digits(sql: Dialect, text: str, first: int, count: int = 2) -> str:
+    return f"{sql.try_cast}(SUBSTR({text}, {first}, {count}) AS BIGINT)"
 
 
 _READERS: dict[type, Callable[..., str | None]] = {
@@ -161,6 +240,8 @@ _READERS: dict[type, Callable[..., str | None]] = {
     Boolean: _boolean,
     Category: _category,
     Date: _date,
+    Time: _time,
+    Timestamp: _timestamp,
     KeyHalf: key_sql,
 }
 _WORDS = {"1": TRUE_WORDS, "0": FALSE_WORDS}
@@ -175,7 +256,7 @@ def _numbers(sql: Dialect, texts: Sequence[str], lo: float, hi: float) -> list[t
 
 def _half_up(sql: Dialect, number: str) -> str:
     """A double that is not NaN rounded half up, exactly; the cast is safe because it is clamped first."""
-    near = _clamped(number, sql.double(-_LIMIT), sql.double(_LIMIT))
+    near = clamped(number, sql.double(-_LIMIT), sql.double(_LIMIT))
     return f"CAST(FLOOR({near}) AS BIGINT) + CASE WHEN {near} - FLOOR({near}) >= 0.5 THEN 1 ELSE 0 END"
 
 
@@ -187,11 +268,6 @@ def _float_of(label: str) -> float | None:
         return None
     text = str(int(value)) if value.is_integer() and abs(value) < 2**64 else repr(value)
     return value if text == label and value == value else None
-
-
-def _clamped(value: str, lo: str, hi: str) -> str:
-    """Not of NULL, which LEAST and GREATEST skip."""
-    return f"LEAST(GREATEST({value}, {lo}), {hi})"
 
 
 def _by_sign(text: str, negative: str, positive: str) -> str:

@@ -167,13 +167,17 @@ class Engine:
         except HoldfastError:
             raise
         except self._failures as error:
-            line = _LINE.search(str(error))
+            line, foreign = _LINE.search(str(error)), "is not valid UTF8" in str(error)
         finally:
             with self._changed:
                 self._running.remove(cursor)
                 self._changed.notify_all()
         # Raised outside the handler: not even the chain of causes may carry DuckDB's message.
-        message = refusal or "expected to read the rows, got a failure inside DuckDB; open the data again"
+        message = refusal or (
+            "expected texts in UTF-8, got others; write the file again"
+            if foreign
+            else "expected to read the rows, got a failure inside DuckDB; open the data again"
+        )
         raise DataError(message + (f" (near line {line[1]})" if line else ""))
 
 

@@ -28,6 +28,7 @@ from holdfast.data.unit_key import origin
 from holdfast.errors import DataError
 from holdfast.query.schema import Schema
 
+_ROW_NUMBER = "file_row_number"
 CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PARQUET_SUFFIXES = (".parquet", ".pq")
 
@@ -107,7 +108,7 @@ def _in_place(engine: Engine, paths: list[str], schema: Schema) -> DuckSource:
     for path in paths:
         refusal = f"expected a complete Parquet file, got another one: {path}; perhaps it ends in the middle"
         found = engine.types(parquet_relation([path]), refusal)
-        check_names(schema, list(found))
+        check_names(schema, [name for name in found if name != _ROW_NUMBER])
         found = {raw: found[raw] for name in schema if (raw := origin(schema, name))}
         if (types or found) != found:
             raise DataError(
@@ -115,12 +116,11 @@ def _in_place(engine: Engine, paths: list[str], schema: Schema) -> DuckSource:
             )
         types = found
         rows = engine.rows(f"SELECT num_rows FROM parquet_file_metadata({DUCKDB.text(path)})", refusal)[0][0]
-        parts.append(Part(parquet_relation([path]), "file_row_number", int(rows)))
+        parts.append(Part(parquet_relation([path]), _ROW_NUMBER, int(rows)))
     expressions, words = code_expressions(schema, types), {}
     for name, column in schema.texts.items():
         query = f"SELECT DISTINCT {expressions[name]} FROM {parquet_relation(paths)}"
-        refusal = "expected texts in UTF-8, got others; write the file again"
-        words[name], place = engine_words(engine, column, name, query, expressions[name], refusal)
+        words[name], place = engine_words(engine, column, name, query, expressions[name])
         expressions[name] = encode_sql(DUCKDB, column, name, types[name], place)
     engine.run(f"CREATE VIEW {CODES} AS SELECT {select_list(expressions)} FROM {parquet_relation(paths)}")
 
@@ -136,7 +136,7 @@ def _in_place(engine: Engine, paths: list[str], schema: Schema) -> DuckSource:
 def parquet_relation(paths: list[str]) -> str:
     """The rows of Parquet files, numbered within each file. Folder names (year=2020) give text columns."""
     listed = ", ".join(map(DUCKDB.text, paths))
-    return f"read_parquet([{listed}], file_row_number = true, hive_types_autocast = false)"
+    return f"read_parquet([{listed}], {_ROW_NUMBER} = true, hive_types_autocast = false)"
 
 
 def parquet_files(pattern: str) -> list[Path]:

@@ -24,7 +24,8 @@ from holdfast.errors import DataError, InputError
 from holdfast.query.calling import constructed
 from holdfast.query.column import INTEGER_LIMIT
 from holdfast.query.lookup_schema import LookupSchema
-from holdfast.query.schema import Boolean, ColumnType, Date, Integer, Real, Schema, Text
+from holdfast.query.schema import Boolean, ColumnType, Date, Integer, Real, Schema, Text, Time, Timestamp
+from holdfast.query.time_reading import DAY, STEPS, datetime_of, moment_of
 
 _HALF = INTEGER_LIMIT // 2
 
@@ -205,7 +206,7 @@ def _type(table: str, column: object, values: NDArray[Any]) -> ColumnType | None
     if values.dtype.kind == "f":
         values = values[np.isfinite(values)]
     elif values.dtype.kind == "M":
-        values = values[~np.isnat(values)].astype("datetime64[D]")
+        values = values[~np.isnat(values)].astype("datetime64[us]")
     known = [each for each in values.tolist() if each is not None and each == each]
     kinds = set(map(type, known))
     if not known:
@@ -218,8 +219,16 @@ def _type(table: str, column: object, values: NDArray[Any]) -> ColumnType | None
             return Integer(int(least), int(most))
         return Real(least, most if most > least else math.nextafter(least + abs(least) + 1.0, math.inf))
     if kinds <= {datetime.date, datetime.datetime}:
-        days = [each.date() if isinstance(each, datetime.datetime) else each for each in known]
-        return Date(min(days), max(days))
+        moments = [each for each in map(moment_of, known) if each is not None]
+        step = next(
+            (step for step, unit in STEPS.items() if not any(each % unit for each in moments)), "microsecond"
+        )
+        first, last = datetime_of(min(moments)), datetime_of(max(moments))
+        if any(each % DAY for each in moments):
+            return Timestamp(first, last, step)
+        return Date(first.date(), last.date())
+    if kinds == {datetime.time}:
+        return Time(step="microsecond")
     if kinds == {str}:
         longest = max(map(len, known))
         return Text(longest) if longest else None

@@ -17,7 +17,7 @@ from holdfast.errors import DataError
 from holdfast.noise.bits import Bits
 from holdfast.query.dictionary import Words, with_words
 from holdfast.query.lookup_schema import Joined, LookupSchema
-from holdfast.query.schema import Category, ColumnType, Date, Integer, Text
+from holdfast.query.schema import Category, ColumnType, Integer, Temporal, Text
 
 _DENSE = 2**20
 Places = NDArray[np.int64]
@@ -135,21 +135,18 @@ def _as_declared(kind: ColumnType, codes: Codes, words: Words | None) -> Places:
         assert words is not None
         return np.where(codes < len(words.texts), codes.astype(np.int64), -1)
     numbers = codes.astype(np.int64)
-    if isinstance(kind, Integer | Date):
-        everything = _WIDE[type(kind)]
+    everything = wide(kind)
+    if isinstance(kind, Integer | Temporal) and isinstance(everything, Integer | Temporal):
         null = everything.null_code
         numbers = np.where(codes < null, numbers + (everything.lo - kind.lo), -1)
     return np.where((numbers >= 0) & (numbers < int(kind.null_code)), numbers, -1)
 
 
-_WIDE: dict[type, Any] = {Integer: Integer(-(2**61), 2**61 - 1), Date: Date("0001-01-01", "9999-12-31")}
-"""How keys are read so that none is clamped to another."""
-
-
 def wide(kind: ColumnType) -> ColumnType:
-    """The type by which a key of a public table is read, if rows have it as `kind`."""
-    found: ColumnType = _WIDE.get(type(kind), kind)
-    return found
+    """The type by which a key of a public table is read, if rows have it as `kind`: none is clamped to another."""
+    if isinstance(kind, Integer):
+        return Integer(-(2**61), 2**61 - 1)
+    return kind.widest if isinstance(kind, Temporal) else kind
 
 
 class _Reading:

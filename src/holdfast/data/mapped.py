@@ -62,15 +62,15 @@ class MappedColumn:
             self._map.madvise(getattr(mmap, advice), start, length)
 
 
-def take_rows(columns: Mapping[str, MappedColumn], ids: NDArray[np.int64]) -> Block:
-    """Copies of single rows, in any order. The time depends on the ids and the cache, never on the codes.
+def take_rows(columns: Mapping[str, MappedColumn], ids: NDArray[np.int64], many: int = 1) -> Block:
+    """Copies of single rows, in any order, or of so many from each on. The time depends on the ids and the cache alone.
 
     Cost: 3 to 30 ns a row and column from memory. From disk, reads that run side by side: the first few rows
     are waited for, which tells that the store is cold, and the others are asked for before they are touched.
     """
     for column in columns.values():
         column.check()
-    result = {name: np.empty(len(ids), dtype=column.codes.dtype) for name, column in columns.items()}
+    result = {name: np.empty(len(ids) * many, dtype=column.codes.dtype) for name, column in columns.items()}
     first, length, cold = 0, _FIRST_ROWS, False
     before = _disk_reads()
     while first < len(ids):
@@ -79,11 +79,22 @@ def take_rows(columns: Mapping[str, MappedColumn], ids: NDArray[np.int64]) -> Bl
             for column in columns.values():
                 column.fetch(part)
         for name, column in columns.items():
-            column.codes.take(part, mode="clip", out=result[name][first : first + length])
-        cold = cold or _disk_reads() > before
+            place = result[name][first * many : (first + length) * many]
+            if many == 1:
+                column.codes.take(part, mode="clip", out=place)
+            else:
+                place[:] = take_runs(column.codes, part, many)
         first += length
+        cold = cold or (first < len(ids) and _disk_reads() > before)
         length = min(length * _GROWTH, _MOST_ROWS)
     return result
+
+
+def take_runs(codes: Codes, starts: NDArray[np.int64], many: int) -> Codes:
+    """From each place on so many codes, one run after the other. Cost: one copy of bytes for each run."""
+    width = codes.dtype.itemsize
+    runs = np.ndarray(len(codes) - many + 1, dtype=f"V{many * width}", buffer=codes, strides=(width,))
+    return runs[np.clip(starts, 0, len(runs) - 1)].view(codes.dtype)
 
 
 def _disk_reads() -> int:

@@ -13,7 +13,15 @@ from holdfast.data.encode import encode_sql
 from holdfast.data.pool import PooledSource
 from holdfast.data.postgres_dialect import POSTGRES
 from holdfast.data.postgres_link import Link, OutOfRange, Query, Tids
-from holdfast.data.postgres_table import Layout, birth, find_table, measure, measure_again
+from holdfast.data.postgres_table import (
+    Layout,
+    birth,
+    find_table,
+    measure,
+    measure_again,
+    order,
+    refuse_another_order,
+)
 from holdfast.data.source import (
     BLOCK_ROWS,
     Block,
@@ -73,6 +81,7 @@ class PostgresSource(PooledSource):
             }
             self._layout = measure(self._link.rows, self._table)
             self._born = birth(self._link.rows)
+            self._order: str | None = None
             self._begin(POOL_ROWS)
         except BaseException:
             self._link.close()
@@ -82,6 +91,16 @@ class PostgresSource(PooledSource):
     @property
     def rows(self) -> int:
         return self._layout.rows
+
+    @property
+    def order(self) -> str:
+        """What the order of the rows rests on, as text; see `keep_order`."""
+        return order(self._link.rows, self._table, self._born)
+
+    def keep_order(self, kept: str) -> None:
+        """DataError unless the rows lie as in the source that told this `order`, now and in every later snapshot."""
+        refuse_another_order(self._link.rows, self._table, self._layout, kept)
+        self._order = kept
 
     def _text_places(self, schema: Schema, types: Mapping[str, str]) -> dict[str, str]:
         """The dictionaries of text columns; expressions that look a raw text up."""
@@ -203,7 +222,10 @@ class PostgresSource(PooledSource):
         self._link.close()
 
     def _renew(self, query: Query) -> None:
-        self._layout = measure_again(query, self._table, self._layout, self._born)
+        layout = measure_again(query, self._table, self._layout, self._born)
+        if self._order is not None:
+            refuse_another_order(query, self._table, layout, self._order)
+        self._layout = layout
 
 
 def _tids(places: NDArray[np.int64], slots: int) -> Tids:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from decimal import Decimal, localcontext
 
-from holdfast.data.dialect import NUMBER, Dialect, Key
+from holdfast.data.dialect import EVER, NUMBER, Dialect, Key, clamped
 
 LONGEST = 5000
 """A text of more characters is no number here."""
@@ -63,6 +63,12 @@ class Postgres(Dialect):
     def utc_day(self, instant: str) -> str:
         return f"CAST({instant} AT TIME ZONE 'UTC' AS DATE)"
 
+    def microseconds(self, x: str, family: str) -> str:
+        if family == "clock":
+            return f"CAST(EXTRACT(EPOCH FROM {x}) * 1000000 AS BIGINT)"
+        moment = f"({x} AT TIME ZONE 'UTC')" if family == "instant" else x
+        return f"CAST(EXTRACT(EPOCH FROM {clamped(moment, *EVER)}) * 1000000 AS BIGINT)"
+
     def lookup(self, key: str, codes: Mapping[Key, int]) -> str:
         if any(isinstance(value, float) for value in codes):
             return super().lookup(key, codes)
@@ -80,6 +86,7 @@ POSTGRES = Postgres(
         **dict.fromkeys(("text", "varchar", "bpchar", "name", "char", "enum"), "text"),
         "date": "date",
         "timestamp": "time",
+        "time": "clock",
         "timestamptz": "instant",
     },
     code_types={"BIGINT": 63},

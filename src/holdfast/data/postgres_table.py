@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,7 @@ _PAGES = "SELECT pg_relation_size({oid}) / CAST(current_setting('block_size') AS
 _COUNT = """
 SELECT COUNT(*), MAX(get_byte(tidsend(ctid), 4) * 256 + get_byte(tidsend(ctid), 5)) FROM {relation}
 """
+_FILE = "SELECT CAST(pg_relation_filenode({oid}) AS bigint)"
 _OLDEST = "pg_snapshot_xmin(pg_current_snapshot())"
 
 
@@ -108,6 +110,32 @@ def birth(query: Query) -> Birth:
         f"SELECT CAST(CAST({_OLDEST} AS xid) AS text), CAST(CAST({_OLDEST} AS text) AS bigint)"
     )[0]
     return Birth(str(short), int(long))
+
+
+def order(query: Query, table: PostgresTable, born: Birth) -> str:
+    """What the order of the rows of a snapshot rests on: the files that they lie in, and how young they may be."""
+    files = [int(query(_FILE.format(oid=oid))[0][0]) for _, oid in table.heaps]
+    return json.dumps({"files": files, "short": born.short, "long": born.long})
+
+
+def refuse_another_order(query: Query, table: PostgresTable, layout: Layout, kept: str) -> None:
+    """DataError unless the rows lie in the order that `order` told of, of as many rows.
+
+    A row keeps its place while it lives and its file is not rewritten (VACUUM FULL, CLUSTER, ALTER TABLE), and none is
+    younger if none was inserted or changed; as many rows are then the same ones.
+    """
+    then = json.loads(kept)
+    now = json.loads(order(query, table, Birth(then["short"], then["long"])))
+    try:
+        measure_again(query, table, layout, Birth(then["short"], then["long"]))
+    except DataError:
+        now = None
+    if now != then:
+        raise DataError(
+            "expected the rows in the order in which units were set aside, got rows that were changed or moved since; "
+            "put them back as they were; or save other rows as a store before units of them are set aside: its order "
+            "stays"
+        )
 
 
 def measure_again(query: Query, table: PostgresTable, before: Layout, born: Birth) -> Layout:

@@ -38,6 +38,17 @@ class Spark(Dialect):
         days = f"({moment} - PMOD({moment}, {_MICROSECONDS_A_DAY})) DIV {_MICROSECONDS_A_DAY}"
         return f"DATE_FROM_UNIX_DATE(CAST({days} AS INT))"
 
+    def microseconds(self, x: str, family: str) -> str:
+        if family == "instant":
+            return f"UNIX_MICROS({x})"
+        minutes = f"(EXTRACT(HOUR FROM {x}) * 60 + EXTRACT(MINUTE FROM {x}))"
+        clock = f"({minutes} * 60000000L + CAST(EXTRACT(SECOND FROM {x}) * 1000000 AS BIGINT))"
+        days = f"CAST(DATEDIFF(CAST({x} AS DATE), DATE '1970-01-01') AS BIGINT)"
+        return clock if family == "clock" else f"({days} * {_MICROSECONDS_A_DAY} + {clock})"
+
+    def quotient(self, whole: str, divisor: int) -> str:
+        return f"({whole}) DIV {divisor}"
+
     def days(self, day: str, first: str) -> str:
         return f"DATEDIFF({day}, {first})"
 
@@ -52,6 +63,7 @@ SPARK = Spark(
         "date": "date",
         "timestamp_ntz": "time",
         "timestamp": "instant",
+        "time": "clock",
         "void": "null",
     },
     code_types={"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63},

@@ -20,7 +20,19 @@ from holdfast.data.engine import Engine
 from holdfast.data.files import CSV_SUFFIXES, csv_header, csv_relation, parquet_files, parquet_relation
 from holdfast.errors import DataError
 from holdfast.query.column import MAX_LENGTH
-from holdfast.query.schema import Boolean, Category, ColumnType, Date, Integer, Real, Schema, Text
+from holdfast.query.schema import (
+    Boolean,
+    Category,
+    ColumnType,
+    Date,
+    Integer,
+    Real,
+    Schema,
+    Text,
+    Time,
+    Timestamp,
+)
+from holdfast.query.time_reading import CLOCK, ZONE
 
 MAX_LABELS = 50
 """A text column with more distinct values than this has no labels: it is proposed as a comment, to be read as Text."""
@@ -32,6 +44,7 @@ _NARROWEST = 1e-300
 _WORDS = ("true", "false", "t", "f", "yes", "no")
 _INTEGER = "[+-]?[0-9]{1,18}"
 _DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?"
+_MOMENT = f"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[T ]{CLOCK}{ZONE}?"
 
 
 def suggest_toml(path: str | os.PathLike[str]) -> str:
@@ -105,8 +118,13 @@ def _column(engine: Engine, relation: str, x: str, family: str, refusal: str) ->
             return _integer(summary(f"MIN({x}), MAX({x})"))
         case "float" | "decimal":
             return _real(summary(_finite_ends(f"CAST({x} AS DOUBLE)")))
-        case "date" | "time" | "instant":
+        case "date":
             return _date(summary(f"YEAR(MIN({x})), YEAR(MAX({x}))"))
+        case "time" | "nanoseconds" | "instant":
+            timed = f"COUNT(*) FILTER (EPOCH_US({x}) % 86400000000 <> 0)"
+            return _date(summary(f"YEAR(MIN({x})), YEAR(MAX({x})), {timed}"))
+        case "clock":
+            return Time()
         case "text":
             return _text(engine, relation, x, summary, refusal)
     return None
@@ -117,7 +135,7 @@ def _text(
 ) -> ColumnType | None:
     value = f"TRIM(CAST({x} AS VARCHAR))"
     words = f"LOWER({value}) IN ({', '.join(map(DUCKDB.text, _WORDS))})"
-    kinds = [words, *(DUCKDB.matches(value, pattern) for pattern in (_INTEGER, NUMBER, _DAY))]
+    kinds = [words, *(DUCKDB.matches(value, pattern) for pattern in (_INTEGER, NUMBER, _DAY, _MOMENT, CLOCK))]
     filled, *fitting = summary(f"COUNT({x}), " + ", ".join(f"COUNT({x}) FILTER ({kind})" for kind in kinds))
     if filled == 0:
         return None
@@ -130,7 +148,10 @@ def _text(
         return _real(summary(_finite_ends(f"TRY_CAST({value} AS DOUBLE)")))
     if fitting[3] == filled:
         day = f"TRY_CAST(SUBSTR({value}, 1, 10) AS DATE)"
-        return _date(summary(f"YEAR(MIN({day})), YEAR(MAX({day}))"))
+        timed = fitting[4] == filled and summary(f"COUNT({x}) FILTER ({value} NOT LIKE '%00:00:00%')")[0]
+        return _date((*summary(f"YEAR(MIN({day})), YEAR(MAX({day}))"), timed))
+    if fitting[5] == filled:
+        return Time()
     found = engine.rows(
         f"SELECT DISTINCT CAST({x} AS VARCHAR) FROM {relation} WHERE {x} IS NOT NULL LIMIT {MAX_LABELS + 1}",
         refusal,
@@ -162,10 +183,13 @@ def _real(bounds: tuple[Any, ...]) -> ColumnType | None:
     return Real(lo, min(hi if hi > lo else lo + unit, _LARGEST))
 
 
-def _date(years: tuple[Any, ...]) -> ColumnType | None:
-    if years[0] is None or not 1 <= years[0] <= years[1] <= 9999:
+def _date(found: tuple[Any, ...]) -> ColumnType | None:
+    """Whole years, of seconds where any value has a time of day."""
+    first, last, *timed = found
+    if first is None or not 1 <= first <= last <= 9999:
         return None
-    return Date(date(years[0], 1, 1), date(years[1], 12, 31))
+    kind = Timestamp if any(timed) else Date
+    return kind(date(first, 1, 1), date(last, 12, 31))
 
 
 def _unit(width: float) -> float:

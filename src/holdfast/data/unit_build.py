@@ -73,8 +73,8 @@ def units_in_memory(
         }
         codes, kept = kept_texts(codes, found.texts(table))
         words |= {_asked(schema, table, name): each for name, each in kept.items()}
-        offsets = np.concatenate([[0], np.cumsum(counts)])
-        events[table] = OwnedRows(offsets, FrameColumns(codes), schema.events[table].most)
+        offsets, most = np.concatenate([[0], np.cumsum(counts)]), schema.events[table].most
+        events[table] = OwnedRows(offsets, FrameColumns(codes, most), most)
     return UnitSource(schema, len(keys), FrameColumns(own), events, words=words)
 
 

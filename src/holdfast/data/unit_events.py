@@ -9,9 +9,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.data.mapped import MappedColumn, take_rows
+from holdfast.data.mapped import MappedColumn, take_rows, take_runs
 from holdfast.data.source import Block, Codes
 from holdfast.errors import DataError
+from holdfast.query.unit_schema import Slots
+
+MOST_SLOTS = 32
+"""Up to this bound each drawn unit has as many places as it may have events: copying is quicker than counting."""
 
 
 class Columns(Protocol):
@@ -25,15 +29,22 @@ class Columns(Protocol):
 
 
 class FrameColumns:
-    """See `Columns`: arrays in memory."""
+    """See `Columns`: arrays in memory, with room for `spare` rows that are none behind the last."""
 
-    def __init__(self, codes: Mapping[str, Codes]) -> None:
-        self._codes = {name: array.view() for name, array in codes.items()}
+    def __init__(self, codes: Mapping[str, Codes], spare: int = 0) -> None:
+        self._codes = {
+            name: np.concatenate([array, np.zeros(spare, array.dtype)]) if spare else array.view()
+            for name, array in codes.items()
+        }
         for array in self._codes.values():
             array.flags.writeable = False
 
     def take(self, names: Sequence[str], rows: NDArray[np.int64]) -> Block:
         return {name: np.take(self._codes[name], rows, mode="clip") for name in names}
+
+    def runs(self, names: Sequence[str], starts: NDArray[np.int64], many: int) -> Block:
+        """From each place on so many rows."""
+        return {name: take_runs(self._codes[name], starts, many) for name in names}
 
     def part(self, names: Sequence[str], first: int, last: int) -> Block:
         return {name: self._codes[name][first:last] for name in names}
@@ -47,6 +58,10 @@ class MappedColumns:
 
     def take(self, names: Sequence[str], rows: NDArray[np.int64]) -> Block:
         return take_rows({name: self._columns[name] for name in names}, rows)
+
+    def runs(self, names: Sequence[str], starts: NDArray[np.int64], many: int) -> Block:
+        """From each place on so many rows."""
+        return take_rows({name: self._columns[name] for name in names}, starts, many)
 
     def part(self, names: Sequence[str], first: int, last: int) -> Block:
         for name in names:
@@ -66,14 +81,20 @@ class OwnedRows:
     most: int
     check: Callable[[], None] = lambda: None
 
-    def of(self, names: Sequence[str], ids: NDArray[np.int64]) -> tuple[Codes, Block]:
-        """How many events each of these units has, and the events, unit after unit."""
+    def of(self, names: Sequence[str], ids: NDArray[np.int64], *, slots: bool = False) -> tuple[Codes, Block]:
+        """How many events each of these units has, and the events, unit after unit.
+
+        With `slots` they may come in as many places for each unit as it may have events: see `Slots`. What is read then
+        depends on the bound, and not on how many there are.
+        """
         self.check()
         starts = np.take(self.offsets, ids)
         lengths = np.take(self.offsets, ids + 1) - starts
         self._refuse_too_many(lengths)
         if not names:
             return lengths, {}
+        if slots and self.most <= MOST_SLOTS and isinstance(self.columns, FrameColumns | MappedColumns):
+            return Slots.of(lengths, self.most), self.columns.runs(names, starts, self.most)
         ends = np.cumsum(lengths)
         rows = np.repeat(starts - ends + lengths, lengths)
         rows += np.arange(len(rows))

@@ -7,10 +7,13 @@ break SHA-256 as well. NULL, an empty text, and a number that is not whole are n
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, ClassVar
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +31,9 @@ _WHOLE = 10**17
 _SHIFT = 2**59
 _DIGITS = "0|-?[1-9][0-9]{0,16}"
 _PLAIN = re.compile(_DIGITS)
+_SCALARS = (int, float, str, np.number, datetime.date, Decimal, UUID)
+"""What may be a key among objects; dates, decimals and identifiers by their texts."""
+_MISSING = ("NoneType", "NAType")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,10 @@ class KeyHalf(Integer):
         kinds: set[str] = set()
         codes = np.empty(len(values), dtype=np.uint64)
         for place, value in enumerate(values.tolist()):
+            if not isinstance(value, _SCALARS) and type(value).__name__ not in _MISSING:
+                raise DataError(
+                    f"expected the keys in {self.column!r} as numbers or texts, got {type(value).__name__}"
+                )
             if value not in known:
                 known[value] = self._object(value, kinds)
             codes[place] = known[value]
@@ -76,12 +86,8 @@ class KeyHalf(Integer):
         return codes
 
     def _object(self, value: Any, kinds: set[str]) -> int:
-        if value is None or value != value or value == "":
+        if not isinstance(value, _SCALARS) or value != value or value == "":
             return KEY_LIMIT
-        if isinstance(value, bytes) or not hasattr(value, "__str__"):
-            raise DataError(
-                f"expected the keys in {self.column!r} as numbers or texts, got {type(value).__name__}"
-            )
         if isinstance(value, int | np.integer):
             kinds.add("number")
             value = str(int(value))

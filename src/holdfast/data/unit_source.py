@@ -19,7 +19,7 @@ from holdfast.data.source import (
     new_fingerprint,
     totals_by_scan,
 )
-from holdfast.data.unit_events import Columns, OwnedRows
+from holdfast.data.unit_events import MOST_SLOTS, Columns, OwnedRows
 from holdfast.errors import DataError, InputError
 from holdfast.noise.bits import Bits
 from holdfast.noise.subset import with_replacement
@@ -28,6 +28,8 @@ from holdfast.query.unit_schema import UnitSchema, event_columns
 
 DRAW_EVENTS = 2**16
 """Events in one part of a draw, at most: their places and what is worked out of them stay in the cache."""
+DRAW_SLOTS = 2**19
+"""The same where they are copied in runs."""
 ReadOwn = Callable[[tuple[str, ...]], Block]
 ReadEvents = Callable[[str, tuple[str, ...]], tuple[Codes, Block]]
 
@@ -106,17 +108,19 @@ class UnitSource:
         )
 
     def gather(self, columns: Sequence[str], ids: NDArray[np.int64]) -> Block:
-        ids = np.clip(checked_ids(ids), 0, self.rows - 1)
+        ids, names = np.clip(checked_ids(ids), 0, self.rows - 1), self._checked(columns)
+        slots = self._in_slots(names)
         return self._read(
-            self._checked(columns),
+            names,
             lambda chosen: self.own.take(chosen, ids),
-            lambda table, chosen: self.events(table).of(chosen, ids),
+            lambda table, chosen: self.events(table).of(chosen, ids, slots=slots),
         )
 
     def draw(self, columns: Sequence[str], count: int, bits: Bits | None = None) -> Block:
         names, count = self._checked(columns), integer("count", count, 0)
         most = self._most(names)
-        step = DRAW_ROWS if most == 1 else max(1, DRAW_EVENTS // most)
+        events = DRAW_SLOTS if self._in_slots(names) and most <= MOST_SLOTS else DRAW_EVENTS
+        step = DRAW_ROWS if most == 1 else max(1, events // most)
         parts = [
             self.gather(names, with_replacement(self.rows, min(step, count - first), bits))
             for first in range(0, max(count, 1), step)
@@ -124,6 +128,10 @@ class UnitSource:
         return (
             parts[0] if len(parts) == 1 else {n: np.concatenate([part[n] for part in parts]) for n in names}
         )
+
+    def _in_slots(self, names: tuple[str, ...]) -> bool:
+        """Whether all that is asked is one code for each unit, so that nobody else sees how its events lie."""
+        return not any(name in self._places or name in self.schema.events for name in names)
 
     def totals(self, measurement: Measurement) -> NDArray[np.int64]:
         return totals_by_scan(self, measurement)

@@ -9,7 +9,7 @@ from holdfast.dbapi.metadata_probes import Metadata, is_probe, is_silent
 from holdfast.dbapi.result_cursor import Cursor, Row
 from holdfast.dbapi.standard_errors import InterfaceError, ProgrammingError, translated
 from holdfast.errors import QueryError, UndiscoveredError
-from holdfast.planning.question import Sql
+from holdfast.planning.sql_question import Sql
 from holdfast.session.answer_table import AnswerTable
 from holdfast.session.asking import Asking
 

@@ -23,6 +23,8 @@ _TYPES: dict[str, Any] = {
     "text": types.String,
     "boolean": types.Boolean,
     "date": types.Date,
+    "time": types.Time,
+    "timestamp": types.DateTime,
 }
 _NUMBERS = ("within", "rho", "epsilon")
 

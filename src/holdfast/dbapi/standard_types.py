@@ -50,6 +50,6 @@ ROWID = TypeCode()
 def type_code(values: list[Any]) -> str:
     """The code of a column, from its values."""
     first = next((value for value in values if value is not None), None)
-    if isinstance(first, datetime.date):
+    if isinstance(first, datetime.date | datetime.time):
         return "date"
     return "text" if isinstance(first, str) else "number"

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.holdout.fingerprint import labels_array
 
+if TYPE_CHECKING:
+    from holdfast.holdout.unit_rows import UnitRows
+
 
 class Labels:
     """Labels, one for each row or one in each of several columns. Public are their number, whether they are text, and
     which classes there are.
 
-    Everything else about `values` is secret.
+    Everything else about `values` is secret. `units` says which rows are of one unit, where that is not a row.
     """
 
     def __init__(self, labels: ArrayLike) -> None:
         self.values = labels_array(labels)
+        self.units: UnitRows | None = None
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def independent(self) -> int:
+        """How many units there are: rows, unless `units` says otherwise."""
+        return len(self.values) if self.units is None else len(self.units)
 
     @property
     def text(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
@@ -38,6 +38,7 @@ class Leaderboard:
     submission are kept for this in `predictions`, a folder that only you can read (beside a ledger that is a file),
     until a better one comes or `forget_predictions` is called.
     The standings hold answers on this board's metric only; other metrics on the same labels share its looks.
+    `units` and `rows_per_unit` are those of `ReusableHoldout`; a Ladder takes none.
     `queries` and `metric` may be left out when the ledger knows them.
     What is public (`standings`, `table`) holds released answers only. They are differentially private for the
     labels unless a mode that is not was named, a Ladder say, or private=False said; `private` tells.
@@ -48,6 +49,8 @@ class Leaderboard:
         labels: ArrayLike,
         metric: AnyMetric | None = None,
         *,
+        units: ArrayLike | None = None,
+        rows_per_unit: int | None = None,
         queries: int | None = None,
         per_team: int | None = None,
         within: float | None = None,
@@ -66,9 +69,9 @@ class Leaderboard:
         if mode in LADDERS:
             if private:
                 raise not_private(mode)
-            if within is not None or failures is not None:
+            if within is not None or failures is not None or units is not None or rows_per_unit is not None:
                 raise InputError(
-                    f"expected no within= or failures= with mode={mode!r}, got one; leave it out"
+                    f"expected no within=, failures= or units= with mode={mode!r}, got one; leave it out"
                 )
             self._holdout = LadderBoard(
                 labels, metric="accuracy" if metric is None else metric, queries=whole("queries", queries),
@@ -79,7 +82,7 @@ class Leaderboard:
             kind = metric_named("accuracy" if metric is None else metric)
             self._each = 1 + COMPARED if mode in (None, *METERED) and kind.plain else kind.looks
             self._holdout = ReusableHoldout(
-                labels, metric=metric, within=within,
+                labels, units=units, rows_per_unit=rows_per_unit, metric=metric, within=within,
                 queries=None if queries is None else self._each * whole("queries", queries),
                 confidence=confidence, mode=mode, private=private, failures=failures, ledger=ledger, anchors=anchors,
             )  # fmt: skip
@@ -203,6 +206,12 @@ class Leaderboard:
     def close(self) -> None:
         """Let go of the ledger."""
         self._holdout.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
 
 def _folder(ledger: Place) -> Path | None:

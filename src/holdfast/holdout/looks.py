@@ -82,7 +82,7 @@ class Looks:
     """
 
     def __init__(self, labels: Labels, place: Place, anchors: Path | str | None = None) -> None:
-        self._labels = None if place is None else fingerprint(labels.values)
+        self._labels = None if place is None else _identity(labels)
         self._own = place is None or isinstance(place, str | Path)
         self.ledger: Ledger
         if place is None:
@@ -287,8 +287,14 @@ class Looks:
     def _refuse_other_labels(self, opening: str) -> None:
         if json.loads(opening)["labels"] != self._labels:
             raise LedgerError(
-                "this ledger counts the looks at other labels; give these a ledger of their own, or the right labels"
+                "this ledger counts the looks at other labels or units; give these one of their own, or the right ones"
             )
+
+
+def _identity(labels: Labels) -> str:
+    """Which holdout this is: its labels, and whose they are."""
+    found = fingerprint(labels.values)
+    return found if labels.units is None else labels.units.digest(found)
 
 
 def open_looks(

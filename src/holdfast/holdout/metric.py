@@ -66,6 +66,8 @@ class Metric:
     """For a function of a whole table: where the rows fall, and what it says."""
     label: object = None
     """The class that it is about, where it is about one; labels without it are refused."""
+    roundings: int = 0
+    """How many times row values are rounded to the grid once more: by weights, and over the rows of a unit."""
 
     @property
     def looks(self) -> int:
@@ -107,7 +109,7 @@ class Metric:
     @property
     def rounding(self) -> float:
         """What rounding to the grid adds to the half-width of the mean."""
-        return 0.0 if self.exact else ROUNDING
+        return ROUNDING * (self.roundings + (not self.exact))
 
 
 def on_grid(values: NDArray[Any], rows: int, worst: int) -> NDArray[Any]:

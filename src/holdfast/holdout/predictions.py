@@ -77,6 +77,10 @@ def weighted(values: Rows, weights: ArrayLike, most: float, rows: int) -> list[R
 def refuse_labels(metric: Metric, labels: Labels) -> None:
     """InputError for labels that the metric makes no sense of. Public: it depends on their kind and classes only."""
     name = metric.name
+    if labels.units is not None and metric.table is not None:
+        raise InputError(
+            f"expected a mean over rows for a holdout of units, got {name}; use accuracy or a loss"
+        )
     if metric.wants == "numbers" and labels.text:
         raise InputError(f"expected labels that are numbers for {name}, got text; use accuracy or error")
     if metric.wants == "rankings" and not labels.columns:
@@ -107,14 +111,21 @@ def known_disagreement(
     sides = [checked(side, labels, metric)(None) for side in (first, second)]
     if metric.wants == "labels":
         differ = sides[0] != sides[1]
-        return float(np.count_nonzero(differ.any(axis=1) if differ.ndim > 1 else differ)) / len(labels)
+        return _mean_size(GRID * (differ.any(axis=1) if differ.ndim > 1 else differ).astype(np.int64), labels)
     (values,), (worst,) = metric.row_values, metric.worst
     largest = np.zeros(len(labels), dtype=np.int64)
     for number in range(len(labels.classes)):
         held = np.full(len(labels), number)
         one, other = (whole_steps(_measured(values, worst, side, held, metric.name)) for side in sides)
         np.maximum(largest, np.abs(one - other), out=largest)
-    return float(largest.sum(dtype=np.int64)) / (GRID * len(labels))
+    return _mean_size(largest, labels)
+
+
+def _mean_size(steps: NDArray[np.int64], labels: Labels) -> float:
+    """The mean of sizes in steps of the grid, as a share."""
+    if labels.units is not None:
+        return min(1.0, labels.units.mean(steps) / GRID)
+    return float(steps.sum(dtype=np.int64)) / (GRID * len(labels))
 
 
 def cells_of(predictions: Predictions, labels: Labels, metric: Metric) -> Cells:

@@ -37,6 +37,7 @@ from holdfast.holdout.predictions import (
 from holdfast.holdout.refusal import forgotten
 from holdfast.holdout.scores import as_planned, difference, ratio, single
 from holdfast.holdout.table_score import tabled
+from holdfast.holdout.unit_rows import UnitRows
 from holdfast.ledger import Ledger
 from holdfast.session.answer import Answer
 
@@ -69,6 +70,10 @@ class ReusableHoldout:
     Answers are differentially private for the labels, unless a mode that is not was named or private=False said;
     those say "not private". Which classes the labels have is public, and so is their number.
 
+    Where several rows belong to one unit (a person), `units` has the key of each row and `rows_per_unit` how many are
+    kept of one, the first in order: then units are independent and protected, and an answer is about the mean of
+    their means (weighted scores and ratios: about their rows). Reference: docs/theorems.md, Theorem 185.
+
     `ledger` is where the looks are counted, shared by all processes and by every later run: a file, a folder,
     "postgresql://…#name" or a ledger; one for each set of labels. Without it they are forgotten with the object.
     Trust: this object holds the labels, so it guards an honest analyst from fooling themselves; to guard the labels
@@ -80,6 +85,8 @@ class ReusableHoldout:
         self,
         labels: ArrayLike,
         *,
+        units: ArrayLike | None = None,
+        rows_per_unit: int | None = None,
         metric: AnyMetric | None = None,
         queries: int | None = None,
         within: float | None = None,
@@ -98,6 +105,11 @@ class ReusableHoldout:
         anchors: Path | str | None = None,
     ) -> None:
         self._labels = Labels(labels)
+        self._keys: dict[str, Any] = {"units": units, "rows_per_unit": rows_per_unit}
+        if units is not None:
+            self._labels.units = UnitRows(units, len(self._labels), rows_per_unit)
+        elif rows_per_unit is not None:
+            raise InputError("expected units= beside rows_per_unit=, got none; give the key of each row")
         first = metric_named("accuracy" if metric is None else metric)
         refuse_labels(first, self._labels)
         self.features = features
@@ -109,7 +121,7 @@ class ReusableHoldout:
         asked = None
         if queries is not None:
             asked = design(
-                rows=len(self._labels), queries=queries, within=within, confidence=confidence, mode=mode,
+                rows=self._labels.independent, queries=queries, within=within, confidence=confidence, mode=mode,
                 private=private, failures=failures, threshold=threshold, tolerance=tolerance, hits=hits,
                 expect=expect, alarms=alarms, answers=answers,
             )  # fmt: skip
@@ -134,6 +146,11 @@ class ReusableHoldout:
     @property
     def rows(self) -> int:
         """How many rows the holdout has. Public."""
+        return len(self._labels)
+
+    @property
+    def units(self) -> int:
+        """How many units they belong to, each a row unless units= says otherwise. Public."""
         return self.design.rows
 
     @property
@@ -209,15 +226,13 @@ class ReusableHoldout:
         kind = self._kind(metric, plain_for=None if sample_weight is None else "weights")
         if kind.table is not None:
             return self._tabled(kind, predictions, key, team, team_most)
-        sides = row_values(predictions, self._labels, kind)
-        if sample_weight is not None:
-            sides = weighted(sides[0], sample_weight, positive("most_weight", most_weight), self.rows)
+        sides, named = self._sides(predictions, kind, sample_weight, most_weight)
         guessed = self._last(kind) if guess is None else kind.as_mean(between("guess", guess))
 
         def read(means: list[float], told: Reading) -> Answer:
             if len(means) == 2:
-                return ratio(self.design, kind, means, told)
-            return single(self.design, kind, means[0], told)
+                return ratio(self.design, named, means, told)
+            return single(self.design, named, means[0], told)
 
         question = kind.terms if sample_weight is None else f"weighted {kind.terms}"
         return self._ask(question, sides, guessed, read, key, team, team_most).answer
@@ -238,10 +253,10 @@ class ReusableHoldout:
         """
         kind = self._kind(metric, plain_for="check")
         guess = kind.as_mean(between("train_score", train_score))
-        sides = row_values(predictions, self._labels, kind)
+        sides, named = self._sides(predictions, kind)
         told = self._ask(
             f"check {kind.terms}", sides, guess,
-            lambda means, told: single(self.design, kind, means[0], told), key, team,
+            lambda means, told: single(self.design, named, means[0], told), key, team,
         )  # fmt: skip
         inside = told.answer.low <= train_score <= told.answer.high
         return Verdict(inside if told.failed is None else not told.failed, told.answer)
@@ -266,16 +281,16 @@ class ReusableHoldout:
         cost more than one of the looks left. The other modes answer half the difference, twice as wide as a score.
         """
         kind = self._kind(metric, plain_for="compare")
-        (a,), (b,) = (row_values(side, self._labels, kind) for side in (first, second))
+        ((a,), named), ((b,), _) = (self._sides(side, kind) for side in (first, second))
         question, plan, meter = f"compare {kind.terms}", self.design, self.looks.meter
         if meter is None:
             return self._ask(
                 question, [half_difference(a, b)], None,
-                lambda means, told: difference(plan, kind, means[0], told), key, team, team_most,
+                lambda means, told: difference(plan, named, means[0], told), key, team, team_most,
             ).answer  # fmt: skip
         known = known_disagreement(first, second, self._labels, kind) if expect is None else None
         share = plan.expect if expect is None else between("expect", expect, plan.expect, 0.5)
-        asked = Comparison(kind, a, b, known, share)
+        asked = Comparison(named, a, b, known, share)
         return self._on_meter(
             question, 1,
             lambda number: compared(meter, asked, meter.place(number), self.looks.transcript().charged),
@@ -297,20 +312,20 @@ class ReusableHoldout:
         """
         kind, meter, labels = self._kind(None, plain_for="submit"), self.looks.meter, self._labels
         assert meter is not None
-        (own,) = row_values(predictions, labels, kind)
+        (own,), named = self._sides(predictions, kind)
 
         def release(number: int) -> Outcome:
             found = self._scored(
                 meter,
                 [own],
-                lambda means, told: single(self.design, kind, means[0], told),
+                lambda means, told: single(self.design, named, means[0], told),
                 meter.place(number),
             )
             against = {}
             for place, (other, array) in enumerate(rivals(found.answer)[:COMPARED], number + 1):
-                (rival,) = row_values(array, labels, kind)
+                (rival,), _ = self._sides(array, kind)
                 known = known_disagreement(predictions, array, labels, kind)
-                asked = Comparison(kind, own, rival, known, self.design.expect)
+                asked = Comparison(named, own, rival, known, self.design.expect)
                 # Whom it is compared with may depend on all that was told by now, and on this look's own answers.
                 charged = self.looks.transcript().charged
                 for part in found.told:
@@ -346,7 +361,7 @@ class ReusableHoldout:
                 "expected a ledger that other processes reach, got none; give ledger=, a file or an address"
             )
         terms = {"metric": self.metric, "features": self.features, "ledger": place, "anchors": anchors}
-        return partial(type(self), **terms), (self._labels.values,)
+        return partial(type(self), **self._keys, **terms), (self._labels.values,)
 
     def __enter__(self) -> Self:
         return self
@@ -362,6 +377,17 @@ class ReusableHoldout:
             )
         # Several outputs are averaged, which is no longer 0 or 1.
         return replace(kind, exact=False) if self._labels.columns else kind
+
+    def _sides(
+        self, predictions: Predictions, kind: Metric, weights: ArrayLike | None = None, most: float = 1.0
+    ) -> tuple[list[Rows], Metric]:
+        """The values of each unit, and the metric by the name of what they estimate."""
+        sides = row_values(predictions, self._labels, kind)
+        if weights is not None:
+            sides = weighted(sides[0], weights, positive("most_weight", most), self.rows)
+            kind = replace(kind, roundings=kind.roundings + 1)
+        units = self._labels.units
+        return (sides, kind) if units is None else (units.values(sides), units.told(kind, len(sides) == 2))
 
     def _ask(
         self,

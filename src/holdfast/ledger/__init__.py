@@ -9,6 +9,7 @@ chained by SHA-256 and anchored outside (docs/ledger.md).
 from holdfast.ledger.audit import Verified, verify
 from holdfast.ledger.chained import ChainedLedger
 from holdfast.ledger.commit import Commit, Outcome, Record, Reserve, outcome
+from holdfast.ledger.division import ASIDE
 from holdfast.ledger.entry import (
     ALWAYS,
     BEGINNING,
@@ -33,6 +34,7 @@ from holdfast.ledger.sqlite import SqliteLedger
 
 __all__ = [
     "ALWAYS",
+    "ASIDE",
     "BEGINNING",
     "LEDGER_FILE",
     "LOOKS",

@@ -151,15 +151,26 @@ class Precondition:
             raise LedgerError(
                 f"the table's limit is counted in {cap.currency} now, not in {self.currency}; open the session again"
             )
-        if (
-            (self.session_answers is not None and session.answers > self.session_answers)
-            or (self.table_answers is not None and table.answers > self.table_answers)
-            or (self.table_units is not None and table.units > self.table_units)
-            or (self.table_information is not None and told > self.table_information)
-            or (self.alone and session.entries != table.entries)
-            or (self.fresh and table.entries > 1)
-        ):
+        if not self._holds(session.answers, table.answers, table.units, told, session.entries, table.entries):
             raise Stale("the ledger has moved on since this was planned")
+
+    def after(self, moment: Moment, charge: Charge) -> bool:
+        """Whether it would hold if this charge were made at this moment, whatever the cap."""
+        mine, all_ = moment.session, moment.table
+        answers = mine.answers + charge.queries, all_.answers + charge.queries
+        entries = mine.entries + 1, all_.entries + 1
+        return self._holds(*answers, all_.units + charge.table, all_.information, *entries)
+
+    def _holds(self, session: int, table: int, units: int, told: int, own: int, entries: int) -> bool:
+        """By the answers of the session and of the table, its units, what was told before, and the reservations."""
+        return not (
+            (self.session_answers is not None and session > self.session_answers)
+            or (self.table_answers is not None and table > self.table_answers)
+            or (self.table_units is not None and units > self.table_units)
+            or (self.table_information is not None and told > self.table_information)
+            or (self.alone and own != entries)
+            or (self.fresh and entries > 1)
+        )
 
 
 ALWAYS = Precondition()

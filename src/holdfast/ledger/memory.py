@@ -8,12 +8,13 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from itertools import accumulate, islice
 from threading import Lock
 
 from holdfast.errors import BudgetError, LedgerError
 from holdfast.ledger.commit import Commit, Outcome, outcome
+from holdfast.ledger.division import ASIDE, check_part
 from holdfast.ledger.entry import (
     ALWAYS,
     BEGINNING,
@@ -86,6 +87,7 @@ class MemoryLedger:
             standing = self._accounts.get(account.name)
             check_account(standing, account, self.totals(account.name), self._limit)
             if standing is None:
+                check_part(account, ASIDE in self._accounts, bool(self._accounts))
                 check_share(account, self._shares, self._told_by, self.totals().information)
             if standing != account:
                 self._accounts[account.name] = account
@@ -159,11 +161,14 @@ class MemoryLedger:
             self._refuse_retired()
             if after not in (None, len(self._answered)):
                 raise Stale("another was answered meanwhile")
-            all_ = self.totals()
-            spared = all_.sparing(self._entries[entry].charge.information, told)
-            self._entries[entry] = replace(self._entries[entry], answer=answer, secret=secret, spared=spared)
-            for whose in (None, self._entries[entry].session):
-                self._totals[whose] = self.totals(whose).spared(spared)
+            paid = self._entries[entry]
+            spared = self.totals().sparing(paid.charge.information, told)
+            self._entries[entry] = Entry(
+                paid.id, paid.session, paid.key, paid.plan, paid.event, paid.charge, answer, secret, spared
+            )
+            if spared:
+                for whose in (None, paid.session):
+                    self._totals[whose] = self.totals(whose).spared(spared)
             self._answered.append(entry)
             self._log.append(("answered", entry))
             return answer

@@ -33,7 +33,8 @@ class Ledger(Protocol):
 
     def open(self, account: Account) -> Account:
         """Open a session's account, or come back to it: the same name must have the same currency.
-        A different limit replaces the old one, unless more than it was already charged."""
+        A different limit replaces the old one, unless more than it was already charged. Units are set aside by the
+        first account or never, and where they are, every other says which part it is about; see `check_part`."""
 
     def accounts(self) -> Iterator[Account]:
         """Every session's account, as it stands."""

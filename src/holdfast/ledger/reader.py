@@ -112,6 +112,10 @@ class Reader:
         )
         return (Account(*row) for row in rows)
 
+    def has_accounts(self) -> bool:
+        """Whether any account was ever opened."""
+        return bool(self._rows("SELECT 1 FROM accounts LIMIT 1"))
+
     def ended(self) -> frozenset[str]:
         """The names of the accounts that are closed."""
         rows = self._rows("SELECT body FROM notes WHERE kind = ?", CLOSED)

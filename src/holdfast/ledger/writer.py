@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 
 from holdfast.errors import LedgerError
+from holdfast.ledger.division import ASIDE, check_part
 from holdfast.ledger.entry import Account, Charge, Entry, Precondition, Stale, Totals, refuse_closed
 from holdfast.ledger.fact import CLOSED, FIELDS, Value, canonical, digest, link, sealed
 from holdfast.ledger.memory import check_account, check_charge, check_end, check_limit, running
@@ -116,6 +117,7 @@ class Writer(Reader):
         standing = self.account(account.name)
         check_account(standing, account, self.totals(account.name), self.cap)
         if standing is None:
+            check_part(account, self.account(ASIDE) is not None, self.has_accounts())
             check_share(account, self.shares(), self._told_by, self.total.information)
         if standing != account:
             self._append(

@@ -5,6 +5,7 @@ Integers in, integers out, a scalar or an array. Each is usable alone; a session
 
 from holdfast.mechanisms.gaussian import gaussian
 from holdfast.mechanisms.laplace import laplace
+from holdfast.mechanisms.logistic import logistic
 from holdfast.mechanisms.noisy_max import report_noisy_max
 from holdfast.mechanisms.rejection_sampling import lecture_rejection_sampler
 from holdfast.mechanisms.response import randomized_response
@@ -18,6 +19,7 @@ __all__ = [
     "gaussian",
     "laplace",
     "lecture_rejection_sampler",
+    "logistic",
     "permute_and_flip",
     "randomized_response",
     "report_noisy_max",

@@ -32,6 +32,18 @@ def gaussian_reach(variance: Fraction, allowance: float, overshoot: bool) -> int
     return math.ceil(sigma * z * ROUND_UP)
 
 
+def subgaussian_reach(deviation: float, allowance: float, overshoot: bool) -> float:
+    """For noise with E e^{bN} <= e^{b^2 s^2/2}, such as sums of discrete Gaussian noises with weights.
+
+    Tail: Pr[|N| > h] <= 2 e^{-h^2/(2 s^2)}. Overshoot: its integral from h on, 2 s sqrt(2 pi) Q(h/s).
+    Reference: Canonne, Kamath, Steinke 2020, Lemma 19 (each is sub-Gaussian; independent ones add up).
+    """
+    if overshoot:
+        tail = allowance / (2 * deviation * math.sqrt(2 * math.pi))
+        return deviation * quantile(min(tail, 0.5)) * ROUND_UP
+    return deviation * math.sqrt(2 * math.log(2 / allowance)) * ROUND_UP if allowance < 2 else 0.0
+
+
 def laplace_reach(scale: Fraction, allowance: float, overshoot: bool) -> int:
     """For discrete Laplace noise, in counts: Pr[|Z| > h] = 2 e^{-h r}/(e^r + 1), r = 1/scale, and
     E(|Z| - h)_+ = the sum of Pr[|Z| > m] over m >= h = that divided by (1 - e^{-r})."""
@@ -45,6 +57,17 @@ def laplace_reach(scale: Fraction, allowance: float, overshoot: bool) -> int:
 def logistic_reach(scale: Fraction, allowance: float) -> int:
     """For logistic noise, in counts: Pr[|L| > h] = 2/(1 + e^{h/scale})."""
     return max(0, math.ceil(float(scale) * math.log(2 / allowance - 1) * ROUND_UP)) if allowance < 1 else 0
+
+
+def discrete_logistic_reach(scale: Fraction, allowance: float, overshoot: bool) -> int:
+    """For discrete logistic noise, in counts: Pr[|N| > h] <= 2/(1 + e^{(h + 1/2) r}), r = 1/scale (docs/theorems.md,
+    Theorem 102), and E(|N| - h)_+, the sum of these over m >= h, is at most 2 e^{-(h + 1/2) r}/(1 - e^{-r})."""
+    rate = min(float(1 / scale), 700.0)
+    if overshoot:
+        log_tail = math.log(2) - rate / 2 - math.log(-math.expm1(-rate)) - math.log(allowance)
+    else:
+        log_tail = math.log(2 / allowance - 1) - rate / 2 if allowance < 1 else 0.0
+    return max(0, math.ceil(log_tail / rate * ROUND_UP))
 
 
 def votes_reach(count: int, flip: Fraction, allowance: float, overshoot: bool) -> float:

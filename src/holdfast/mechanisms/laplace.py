@@ -32,7 +32,7 @@ def laplace(
     Reference: Dwork, McSherry, Nissim, Smith 2006; over the integers Ghosh, Roughgarden, Sundararajan 2009.
     Cost: `events.Laplace(sensitivity, scale)`.
     """
-    return add_laplace(values, _scale(sensitivity, epsilon), bits)
+    return add_laplace(values, scale_of(sensitivity, epsilon), bits)
 
 
 def add_laplace(values: object, scale: Fraction, bits: Bits | None = None) -> Integers:
@@ -44,5 +44,6 @@ def add_laplace(values: object, scale: Fraction, bits: Bits | None = None) -> In
 
 
 @lru_cache(maxsize=1024, typed=True)
-def _scale(sensitivity: float, epsilon: float) -> Fraction:
+def scale_of(sensitivity: float, epsilon: float) -> Fraction:
+    """The exact scale that makes so much sensitivity cost epsilon."""
     return exact_positive("sensitivity", sensitivity) / exact_positive("epsilon", epsilon)

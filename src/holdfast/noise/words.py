@@ -94,7 +94,7 @@ def narrow_lemire(drawn: NDArray[np.uint64], n: int, width: int) -> NDArray[np.u
         low = drawn.astype(np.uint32)
         low &= np.uint32((1 << width) - 1)
         rejected = low < np.uint32(reject)
-        if rejected.any():
+        if np.count_nonzero(rejected):
             drawn = drawn[~rejected]
     drawn >>= np.uint64(width)
     return drawn
@@ -105,7 +105,7 @@ def wide_lemire(drawn: NDArray[np.uint64], n: int) -> NDArray[np.uint64]:
     factor = np.uint64(n)
     reject = (1 << 64) % n
     rejected = drawn * factor < np.uint64(reject)
-    if rejected.any():
+    if np.count_nonzero(rejected):
         drawn = drawn[~rejected]
     return high_product(drawn, factor)
 

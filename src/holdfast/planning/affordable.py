@@ -78,10 +78,13 @@ def affordable(statistic: Statistic, moment: Moment, terms: Terms, remaining: in
 
 
 def _told_amount(moment: Moment, terms: Terms) -> float:
-    """How much of the session's currency Gaussian answers cost that tell what is left of its share of the meter."""
+    """How much of the session's currency answers cost that tell what is left of its share of the meter: with Gaussian
+    noise, in a pure session with logistic noise."""
     if terms.information == UNCOVERED:
         return math.inf
     mu_squared = (terms.information - moment.session.information) / UNITS / terms.rows
+    if terms.session.currency == "pure":
+        return math.sqrt(2 * mu_squared)
     return mu_squared if terms.session.currency == "gdp" else mu_squared / 2
 
 
@@ -90,7 +93,7 @@ def _width_for(amount: float, totals: Workload, moment: Moment, terms: Terms) ->
     try:
         mechanism = mechanisms_for(totals, Request(), moment, terms)[0]
         if mechanism == "votes":
-            mechanism = "gaussian"
+            mechanism = "logistic" if terms.session.currency == "pure" else "gaussian"
         recipe = recipe_bought(mechanism, totals, amount, terms.session.currency, terms)
         made = promised(totals, recipe, moment, terms)
     except InputError:

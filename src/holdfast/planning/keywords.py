@@ -69,6 +69,14 @@ class Many(Cells, total=False):
     epsilon: float | None
     delta: float | None
     version: str | None
+    stop: str | None
+
+
+class ManyFrom(Many, total=False):
+    """The same, and where the answerer begins, in process only: a released `holdfast.synthesis.SyntheticTable`."""
+
+    start: Any
+    uniform: float
 
 
 class Synthesis(Cells, total=False):

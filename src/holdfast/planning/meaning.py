@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import lru_cache
+
 from holdfast.check import shown
 from holdfast.errors import InputError, QueryError
 from holdfast.query.bounds import bounds
+from holdfast.query.computed_groups import ExpressionGroups, Product
+from holdfast.query.evaluate import compile_predicate, read_columns
 from holdfast.query.expression import Column, Expression
 from holdfast.query.grouping import Groups, is_list
 from holdfast.query.parse import parse_expression, parse_predicate
 from holdfast.query.predicate import Predicate
-from holdfast.query.schema import Date, Schema
+from holdfast.query.running import LONGEST
+from holdfast.query.schema import Integer, Real, Schema, Temporal
 from holdfast.query.select_statistics import Combination
 from holdfast.query.statistic import Kind, Statistic
 from holdfast.query.unit_schema import Over, RowSchema
 
+_SHORT = 500
+"""Longer conditions are not kept: who writes them is anybody."""
 MOST_FEATURES = 16
 """How many features a regression may have: the sums of all products of two are told."""
+_MOST_WORK = 2**31
+"""The products that running totals may need."""
+
+
+def known_statistic(
+    kind: Kind, where: Predicate, value: Expression | None, by: Groups | None, schema: Schema
+) -> Statistic:
+    """The question of these parts. One that has a condition only is made ready to be answered, and kept.
+
+    It depends on its parts alone, and on no rows and no ledger, so that one value serves all sessions.
+    """
+    if value is None and by is None and len(str(where)) <= _SHORT:
+        return _ready(kind, where, schema)
+    return Statistic(kind, where, value, by, over=events_of(schema))
+
+
+@lru_cache(maxsize=1024)
+def _ready(kind: Kind, where: Predicate, schema: Schema) -> Statistic:
+    asked = Statistic(kind, where, over=events_of(schema))
+    asked.key  # noqa: B018  # kept with it
+    compile_predicate(where, schema)
+    read_columns(where, schema)
+    return asked
 
 
 def number_or_condition(
@@ -34,8 +65,10 @@ def number_or_condition(
 def added_up(text: str, schema: Schema) -> Expression:
     """A number that may be added up."""
     value = parse_expression(text, schema)
-    if isinstance(value, Column) and isinstance(schema[value.name], Date):
-        raise QueryError(f"dates are not added up; ask for a quantile or a histogram of {value.name!r}")
+    if isinstance(value, Column) and isinstance(schema[value.name], Temporal):
+        raise QueryError(
+            f"dates and times are not added up; ask for a quantile or a histogram of {value.name!r}"
+        )
     return value
 
 
@@ -47,9 +80,40 @@ def refuse_no_features(features: object) -> None:
         raise InputError(f"expected between 1 and {MOST_FEATURES} features, got {len(features)}")  # type: ignore[arg-type]
 
 
-def refuse_no_flag(sample: object) -> None:
-    if not isinstance(sample, bool):
-        raise InputError(f"expected sample= as True or False, got {shown(sample)}")
+def is_flag(name: str, flag: object) -> bool:
+    """A truth value as it is; InputError for what is none."""
+    if not isinstance(flag, bool):
+        raise InputError(f"expected {name}= as True or False, got {shown(flag)}")
+    return flag
+
+
+def added_up_by_groups(asked: Statistic, schema: Schema) -> Statistic:
+    """The running totals of a count or a sum by groups, the last column of which has an order."""
+    by = asked.by
+    if by is None:
+        raise InputError('expected by= with cumulative=, got none; name what it runs over, as in by="visit"')
+    last = by.parts[-1] if isinstance(by, Product) else by
+    if not _is_ordered(last, schema):
+        raise QueryError(
+            f"{last.column} has no order to add up along; let a number or a date come last in by="
+        )
+    refuse_long_lines(last.size, by.size // last.size)
+    return replace(asked, running=True)
+
+
+def refuse_long_lines(periods: int, lines: int) -> None:
+    """InputError where sums along so many groups would take too long."""
+    if periods > LONGEST or lines * periods**2 > _MOST_WORK:
+        raise InputError(
+            f"expected at most {LONGEST:,} groups to add up along, in few lines, got {lines:,} of {periods:,}; give "
+            "coarser edges"
+        )
+
+
+def _is_ordered(groups: Groups, schema: Schema) -> bool:
+    if isinstance(groups, ExpressionGroups):
+        return groups.labels[0].lstrip("-").isdigit()
+    return isinstance(schema[groups.column], Integer | Real | Temporal)
 
 
 def varying(text: str, where: Predicate, schema: Schema) -> Expression:

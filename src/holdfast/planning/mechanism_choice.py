@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.errors import MechanismError
 from holdfast.ledger import UNCOVERED, Moment
-from holdfast.planning.plan import SELECTED
+from holdfast.planning.plan import ADDED, SELECTED
 from holdfast.planning.request import Request
 from holdfast.planning.terms import Terms
 from holdfast.query.statistic import Workload
@@ -34,17 +34,26 @@ def mechanisms_for(totals: Workload, request: Request, moment: Moment, terms: Te
         default = ("smoothed",) if terms.target == "population" and covered else ("exponential",)
     else:
         allowed = tuple(m for m in terms.mechanisms if answers(m, totals))
-        default = allowed
+        if not allowed and totals.sums is not None:
+            raise MechanismError(
+                f"this {kind} is read off sums with Gaussian noise, and this session is pure (it was opened without "
+                "delta); open one with delta= or rho=, or ask for one group or one quantile at a time"
+            )
+        places = terms.places if moment.table.information < UNCOVERED else None
+        default = tuple(
+            m for m in allowed if m != "logistic"
+        )  # for the rows themselves Laplace noise is narrower
+        if places is not None:
+            smooth = "logistic" if currency == "pure" else "gaussian"
+            default = tuple(m for m in allowed if m == smooth or (m == "votes" and places.by_votes))
         if request.epsilon is not None:
-            default = ("laplace",)
+            default = ("laplace" if places is None else "logistic",)
         elif request.rho is not None:
             default = ("gaussian",)
         elif request.within is None:
-            default = allowed[:1]
+            default = default[:1]
             if terms.places is not None and terms.places.epochs and terms.places.mechanism in allowed:
                 default = (terms.places.mechanism,)
-        elif terms.places is not None and moment.table.information < UNCOVERED:
-            default = tuple(m for m in allowed if m == "gaussian" or (m == "votes" and terms.places.by_votes))
     if request.mechanism is not None:
         default = (request.mechanism,)
     for mechanism in default:
@@ -56,8 +65,11 @@ def mechanisms_for(totals: Workload, request: Request, moment: Moment, terms: Te
 
 
 def answers(mechanism: str, totals: Workload) -> bool:
-    """Sampling answers one number at a time: a vote knows nothing of the other groups."""
-    return mechanism in ("gaussian", "laplace") or totals.statistic.by is None
+    """Sampling answers one number at a time: a vote knows nothing of the other groups, nor of
+    other rows' values. Sums have Gaussian noise."""
+    if totals.sums is not None:
+        return mechanism == "gaussian"
+    return mechanism in ADDED or (totals.statistic.by is None and totals.statistic.distinct is None)
 
 
 def _reason(currency: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 from holdfast.ledger import Moment
@@ -13,25 +14,29 @@ from holdfast.planning.recipe_event import SELECTIONS
 from holdfast.planning.recipe_information import radius_squared, units_told
 from holdfast.planning.recipe_search import EXPECT
 from holdfast.planning.terms import Terms
-from holdfast.privacy.event import Event, Gaussian, Votes
+from holdfast.planning.width import spans
+from holdfast.privacy.event import Event, Gaussian, Logistic, Votes
 from holdfast.privacy.filter import Filter
+from holdfast.privacy.rounding import up
 from holdfast.query.statistic import Workload
 from holdfast.validity.option import Epoch
 from holdfast.validity.places import Places
 from holdfast.validity.told import quantile_told
 
 QUANTILE = 16
-"""A quantile is a search among many points: it tells as much as so many numbers, where the budget allows it."""
+"""A quantile is a search among many points: it tells as much as so many numbers, where the budget allows it. So do
+running totals."""
 
 
 def plain_recipe(mechanism: str, totals: Workload, moment: Moment, terms: Terms) -> Recipe | None:
     """The recipe of the next place; None where the session has no plan.
 
     However many numbers the answer has, they tell what the place was planned to tell, and cost no more than one
-    number does there; but for a quantile.
+    number does there; but for quantiles and running totals.
     """
     places = terms.places
-    if places is None or not places.epochs or mechanism not in ("gaussian", "smoothed", places.mechanism):
+    covered = ("gaussian", "logistic", "smoothed", places.mechanism) if places is not None else ()
+    if places is None or not places.epochs or mechanism not in covered:
         return None
     epoch, _ = places.epoch_of(moment.session.answers + 1)
     if mechanism == "smoothed":
@@ -43,10 +48,13 @@ def plain_recipe(mechanism: str, totals: Workload, moment: Moment, terms: Terms)
     if mechanism == "votes":
         each = int(epoch.noise) // rounds
         return Recipe(mechanism, Fraction(each), each * rounds, places.flip) if each else None
+    if mechanism == "logistic":
+        return _logistic(totals, places, epoch)
     variance = epoch.noise
-    if places.mechanism == "votes":
+    if places.mechanism != "gaussian":
         variance = Fraction(terms.rows) ** 2 / Fraction(places.tells(epoch))
     if totals.joint is not None:
+        variance /= QUANTILE if totals.sums is not None and totals.sums.running is not None else 1
         return Recipe(mechanism, round_up(4 * variance * totals.joint.radius_squared), terms.rows)
     shared = Fraction(4 * radius_squared(totals)) * rounds
     if totals.statistic.other is not None:
@@ -57,6 +65,22 @@ def plain_recipe(mechanism: str, totals: Workload, moment: Moment, terms: Terms)
             )
         shared *= _of_the_place(Fraction(1), EXPECT)
     return Recipe(mechanism, round_up(variance * shared), terms.rows, per_span=True)
+
+
+def _logistic(totals: Workload, places: Places, epoch: Epoch) -> Recipe:
+    """The scale for one number, times what several tell together, or cost together if that is more."""
+    scale = epoch.noise
+    if places.mechanism != "logistic":
+        scale = Fraction(up(places.rows / math.sqrt(2 * places.tells(epoch))))
+    if totals.joint is not None:
+        told, cost = 4 * totals.joint.radius_squared, Fraction(totals.joint.l1)
+    else:
+        parts = zip(totals.measurements, spans(totals), strict=True)
+        alone = ((replace(totals, measurements=(part,)).sensitivity().l1, span) for part, span in parts)
+        cost = sum((Fraction(moved) / span for moved, span in alone), Fraction(0))
+        told = Fraction(4 * radius_squared(totals)) * len(totals.measurements)
+    times = max(cost, Fraction(up(math.sqrt(told))))
+    return Recipe("logistic", round_up(scale * times), places.rows, per_span=totals.joint is None)
 
 
 def _of_the_place(disagreement: Fraction, guess: Fraction) -> Fraction:
@@ -102,7 +126,9 @@ def told_each(places: Places, epoch: Epoch) -> int:
 def cost_each(places: Places, epoch: Epoch, budget: Filter) -> int:
     """What one answer of an epoch costs at most, in a budget's units."""
     event: Event = Gaussian(1, epoch.noise)
-    if places.mechanism == "votes":
+    if places.mechanism == "logistic":
+        event = Logistic(1, 1, epoch.noise)
+    elif places.mechanism == "votes":
         event = Votes(places.rows, int(epoch.noise), places.flip)
     return budget.cost(event) + 1
 

@@ -13,6 +13,8 @@ from holdfast.ledger import Charge
 from holdfast.planning.promise import Promise
 from holdfast.privacy.event import Event, to_json
 from holdfast.privacy.filter import UNITS
+from holdfast.query.extremes import EXTREMES, SAID
+from holdfast.query.running import FINENESS
 from holdfast.query.statistic import Statistic
 from holdfast.validity.leave_out import planned_place, planned_sizes, recorded_grid
 
@@ -35,13 +37,17 @@ SELECTED = ("exponential", "smoothed")
 leave-out theorem covers."""
 
 
+ADDED = ("gaussian", "laplace", "logistic")
+"""The mechanisms that add noise to exact totals."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """A mechanism with its numbers: enough, with the question and the session's terms, to answer.
 
-    `noise` is the variance (gaussian), the scale (laplace, subsampled-laplace), the number of votes (votes),
+    `noise` is the variance (gaussian), the scale (laplace, logistic, subsampled-laplace), the number of votes (votes),
     or the epsilon of each selection (exponential, smoothed). `rows` is how many rows are read. With `per_span` the
-    Gaussian variance is meant for contributions in [0,1] and grows with the square of a measurement's span. With
+    noise is meant for contributions in [0,1] and grows with a measurement's span, a variance with its square. With
     `expect` a difference is told after the disagreement, which has `DISAGREEMENT_NOISE` times its variance; `expect` is
     the guess of it.
     """
@@ -52,6 +58,14 @@ class Recipe:
     flip: Fraction | None = None
     per_span: bool = False
     expect: Fraction | None = None
+
+    def stretched(self, times: Fraction | int) -> Fraction:
+        """The noise for numbers that are so many times as large."""
+        return self.noise * (times**2 if self.mechanism == "gaussian" else times)
+
+    def of_span(self, span: int) -> Fraction:
+        """The noise of a measurement's total."""
+        return self.stretched(span) if self.per_span else self.noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +128,9 @@ class Plan:
     alternatives: tuple[Alternative, ...] = ()
     advice: str = ""
     """What would be better, in plain words."""
+    on_the_rows: tuple[float, ...] | None = None
+    """Of an answer for the population, how far each of its totals may be from that of the rows themselves, in its
+    units; None for the table, and for quantiles."""
     ends_theorem: bool = False
     """Whether no theorem bounds what it tells, so that later intervals on the table are wider; `advice` says so."""
 
@@ -248,6 +265,8 @@ class Plan:
         ]
         if self.promise.population:
             lines.append(_OLDER)
+        if self.statistic.rank in EXTREMES.values():
+            lines.append(SAID)
         lines += [self.advice] if self.advice else []
         return "\n".join(lines)
 
@@ -269,9 +288,13 @@ class Plan:
 
     def _noise(self) -> str:
         size = float(self.recipe.noise)
+        if self.statistic.running or self.statistic.ranks:
+            size = size**0.5 / FINENESS
+            return f"discrete Gaussian noise of standard deviation {size:.4g} to a square root of the running sums"
         return {
             "gaussian": f"discrete Gaussian noise of standard deviation {size**0.5:.4g}",
             "laplace": f"discrete Laplace noise of scale {size:.4g}",
+            "logistic": f"discrete logistic noise of scale {size:.4g}",
             "subsampled-laplace": f"discrete Laplace noise of scale {size:.4g} to the sample",
             "votes": f"a coin to each vote, which flips it with probability {self.recipe.flip}",
             "exponential": f"three private selections of epsilon {size:.4g} each",

@@ -33,8 +33,9 @@ from holdfast.planning.recipe_information import recipe_information
 from holdfast.planning.recipe_search import PAYS, fewest, paired, recipe_within, refuse_undrawable
 from holdfast.planning.request import Request
 from holdfast.planning.session_plan import could_be
+from holdfast.planning.sum_width import RANKED
 from holdfast.planning.terms import Terms
-from holdfast.planning.width import of_each, range_length, spans, stated, widths, wished
+from holdfast.planning.width import of_each, range_length, spans, stated, table_reaches, widths, wished
 from holdfast.privacy.event import Group
 from holdfast.privacy.filter import UNITS
 from holdfast.privacy.rule import zcdp
@@ -54,6 +55,9 @@ _NEARER, _TIMES = 1.01, 7000
 _MANY = 1000
 """So many answers a budget is meant for where nobody says how many."""
 
+_NARROWER = 1.3
+"""Four times the price is advised only where it buys so much."""
+
 NEARER = "for a frequency of one half; nearer for rare and for frequent events"
 
 _ENDS = (
@@ -71,6 +75,11 @@ def plan(statistic: Statistic, request: Request, moment: Moment, terms: Terms) -
     certified; the plan says of how many (`Plan.qualifying`).
     Raises before anything is charged: InputError, MechanismError.
     """
+    if statistic.distinct is not None and terms.target == "population":
+        raise MechanismError(
+            "rows do not tell how many different values a population has: those that none of them has may be many; ask "
+            'a session with target="table"'
+        )
     totals = workload(statistic, terms.schema, terms.rows)
     if terms.fixed is not None:
         return _fixed_plan(totals, request, terms)
@@ -91,10 +100,12 @@ def plan(statistic: Statistic, request: Request, moment: Moment, terms: Terms) -
         # Others were told something meanwhile: the width that the session was opened for needs less noise now.
         return plan(statistic, replace(request, within=asked), moment, terms)
     if is_plain(request) and _is_vacuous(best, totals, terms):
-        raise InputError(_impossible(totals, request, moment, terms))
+        helps = _helps(best, totals, request, moment, terms) if _has_a_place(totals, request, terms) else ""
+        raise InputError(_impossible(totals, request, moment, terms, helps))
     ends = best.charge.information >= UNCOVERED > moment.table.information and terms.rows_per_unit == 1
     advice = [
         _advice(best, totals, request, moment, terms),
+        _too_few(best, totals, request, moment, terms),
         _after_it(best, moment, terms),
         _ENDS if ends else "",
     ]
@@ -106,7 +117,11 @@ def _is_vacuous(made: Plan, totals: Workload, terms: Terms) -> bool:
     if made.target != "population":
         return False
     width = made.width
-    if totals.joint is not None:  # what it will tell depends on the rows, unless nothing is known of a total
+    if totals.sums is not None and math.isinf(width):
+        return min(made.widths.totals) >= terms.rows * spans(totals)[0]
+    if (
+        totals.joint is not None and totals.sums is None
+    ):  # what it will tell depends on the rows, unless nothing is known of a total
         reaches = zip(made.widths.totals, spans(totals), strict=True)
         return any(reach >= terms.rows * span for reach, span in reaches)
     if totals.is_ratio:
@@ -121,14 +136,14 @@ def _refuse_vacuous(totals: Workload, request: Request, terms: Terms) -> None:
         raise InputError(
             f"cannot plan: this {kind} is the same number whatever the rows are; there is nothing to ask"
         )
-    if request.within is not None and kind in UNFORESEEN:
+    if request.within is not None and kind in (*UNFORESEEN, "independence"):
         raise InputError(
             f"cannot plan: how near a {kind} will be depends on the rows; say rho= or epsilon=, not within="
         )
     if request.within is not None and request.within >= length:
         what = (
             "every value of the column is within 1 of every rank"
-            if kind == "quantile"
+            if kind in RANKED
             else (f"no two values of this {kind} are more than {length:g} apart, whatever the rows are")
         )
         raise InputError(
@@ -154,11 +169,46 @@ def _advice(best: Plan, totals: Workload, request: Request, moment: Moment, term
     )
 
 
+def _too_few(best: Plan, totals: Workload, request: Request, moment: Moment, terms: Terms) -> str:
+    """Words for a mean that says next to nothing with the noise of its place."""
+    if not _has_a_place(totals, request, terms) or best.width < range_length(totals, terms.rows) / 2:
+        return ""
+    few = aims(totals, terms.rows)[0]
+    where = "" if totals.statistic.by is None else f" in groups of {few:,} rows"
+    helps = _helps(best, totals, request, moment, terms)
+    return f"With the noise of its place in the plan a mean{where} tells next to nothing; {helps}."
+
+
+def _has_a_place(totals: Workload, request: Request, terms: Terms) -> bool:
+    """Whether it is a mean that the session's plan has a place for."""
+    return is_plain(request) and totals.is_ratio and terms.places is not None and bool(terms.places.epochs)
+
+
+def _helps(made: Plan, totals: Workload, request: Request, moment: Moment, terms: Terms) -> str:
+    """What a mean may be asked with that says next to nothing in its place: more budget, while that buys something."""
+    pure = terms.places is not None and terms.places.mechanism == "logistic"
+    mechanism, unit, times = ("logistic", "epsilon", 2) if pure else ("gaussian", "rho", 4)
+    while True:
+        amount = {unit: times * getattr(made, unit)}
+        try:
+            more = plan_by(mechanism, totals, replace(request, **amount), moment, terms)
+        except InputError:
+            break
+        if more is None or not fits(more, moment, terms) or made.width < _NARROWER * more.width:
+            break
+        made = more
+    fewer = "open a session for fewer queries"
+    if made.width >= range_length(totals, terms.rows) / 2:
+        return fewer
+    return f"ask it with {unit}={getattr(made, unit):.2g} (within about {made.width:.3g}), or {fewer}"
+
+
 def _after_it(best: Plan, moment: Moment, terms: Terms) -> str:
-    """What the session's plan comes to after a quantile, which tells more than its place was planned for; and after a
-    difference whose guess was too low."""
+    """What the session's plan comes to after a quantile or running totals, which tell more than their place was
+    planned for; and after a difference whose guess was too low."""
     places, guessed = terms.places, best.statistic.expect is not None and best.recipe.expect is not None
-    if not (best.mechanism in SELECTED or guessed) or places is None or not places.epochs:
+    much = best.mechanism in SELECTED or best.statistic.running or bool(best.statistic.ranks)
+    if not (much or guessed) or places is None or not places.epochs:
         return ""
     if best.promise.left_out is None:
         return ""
@@ -187,16 +237,16 @@ def finish(
     InputError, before anything is charged, if its noise is larger than can be drawn.
     """
     for own, span in zip(of_each(totals, recipe), spans(totals), strict=True):
-        refuse_undrawable(recipe.mechanism, own.noise * (span**2 if recipe.per_span else 1))
+        refuse_undrawable(recipe.mechanism, own.of_span(span))
     event = event_of(totals, recipe, terms.rows)
     if terms.rows_per_unit > 1:
         event = Group(event, terms.rows_per_unit)
-    within = None if totals.statistic.kind == "quantile" else within or wished(totals, terms)
+    within = None if totals.statistic.kind in RANKED else within or wished(totals, terms)
     planned, qualifying = stated(totals, recipe, promise, terms, within)
     scope = ""
     if totals.depends:
         scope = when_it_holds(totals, terms.rows, within, qualifying)
-    elif totals.statistic.kind == "quantile":
+    elif totals.statistic.kind in RANKED:
         scope = "in rank, as a fraction of the rows"
         if totals.statistic.over is not None:
             scope += f" that there are if every {totals.statistic.over.unit} has {totals.most}"
@@ -204,6 +254,7 @@ def finish(
         scope = NEARER
     elif recipe.expect is not None:
         scope = f"if the conditions disagree on at most {float(recipe.expect):.3g} of the rows, about; wider if on more"
+    on_the_rows = promise.target == "population" and recipe.mechanism not in SELECTED
     return Plan(
         statistic=totals.statistic,
         recipe=recipe,
@@ -223,6 +274,7 @@ def finish(
         scope=scope,
         within=within,
         qualifying=qualifying,
+        on_the_rows=table_reaches(totals, recipe, promise, terms) if on_the_rows else None,
     )
 
 
@@ -237,8 +289,8 @@ def plan_by(
             if recipe is not None and mechanism in SELECTED:
                 spare = recipe_bought(mechanism, totals, *amount_of(request, moment, terms), terms)
                 recipe = min(recipe, spare, key=lambda made: made.noise)
-            if recipe is not None and recipe.expect is not None:
-                # Told as much as its place may if the guess is right: for an equal share of the budget, at most.
+            if recipe is not None and (recipe.expect is not None or totals.sums is not None):
+                # Told as much as its place may (a difference, if the guess is right): for an equal share of the budget.
                 bought = recipe_bought(mechanism, totals, *amount_of(request, moment, terms), terms)
                 recipe = replace(recipe, noise=max(recipe.noise, bought.noise))
             if recipe is not None:
@@ -280,13 +332,13 @@ def promised(totals: Workload, recipe: Recipe, moment: Moment, terms: Terms) -> 
 
 def reads_its_own(totals: Workload) -> bool:
     """Whether an answer is one number of its own range, so that what it tells can be read off it (rare events)."""
-    return totals.size == 1 and totals.statistic.other is None
+    return totals.size == 1 and totals.statistic.other is None and totals.sums is None
 
 
 def _promises(mechanism: str, moment: Moment, terms: Terms, rare: bool = False) -> Iterator[Promise]:
     """What an answer by this mechanism may promise, the narrowest first; `rare` by Gaussian noise only."""
     places = terms.places
-    covers = mechanism in ("gaussian", "smoothed") or (
+    covers = mechanism in ("gaussian", "logistic", "smoothed") or (
         mechanism == "votes" and places is not None and places.by_votes
     )
     if places is not None and covers:
@@ -383,7 +435,8 @@ def _fixed_plan(totals: Workload, request: Request, terms: Terms) -> Plan:
             "within=, rho=, epsilon=, "
             "mechanism= or rows="
         )
-    if totals.statistic.kind == "quantile" or not answers(fixed.mechanism, totals):
+    several = totals.statistic.kind == "quantile" or totals.sums is not None
+    if several or not answers(fixed.mechanism, totals):
         raise MechanismError(
             f"this session answers by {fixed.mechanism} only, one number at a time; open another for this"
         )
@@ -399,8 +452,8 @@ def _fixed_plan(totals: Workload, request: Request, terms: Terms) -> Plan:
     return finish(totals, recipe, Promise(terms.target, 0.0), terms)
 
 
-def _impossible(totals: Workload, request: Request, moment: Moment, terms: Terms) -> str:
-    """Says what could be certified instead."""
+def _impossible(totals: Workload, request: Request, moment: Moment, terms: Terms, helps: str = "") -> str:
+    """Says what could be certified instead, unless it is known what `helps`."""
     nearest, many = None, ""
     if request.within is not None:
         mechanism = mechanisms_for(totals, Request(within=request.within), moment, terms)[0]
@@ -424,7 +477,7 @@ def _impossible(totals: Workload, request: Request, moment: Moment, terms: Terms
             many = f", for {several(count)}"
     what = f"within={request.within:g}" if request.within is not None else "an answer that tells something"
     rather = could_be(terms, moment) if request.within is None else ""
-    advice = (
+    advice = helps or (
         f"no width can be certified{rather}"
         if nearest is None
         else f"about within={nearest:.3g} can be{many}"

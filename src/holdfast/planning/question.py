@@ -10,17 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Literal
 
-from holdfast.check import probability, shown, whole
+from holdfast.check import probability, whole
 from holdfast.errors import InputError, QueryError
 from holdfast.planning.meaning import (
     MOST_FEATURES,
     added_up,
-    combined,
+    added_up_by_groups,
     events_of,
+    is_flag,
+    known_statistic,
     number_or_condition,
     ratio_of,
     refuse_no_features,
-    refuse_no_flag,
     refuse_twice,
     varying,
 )
@@ -41,21 +42,15 @@ from holdfast.planning.question_parts import (
     where_of,
 )
 from holdfast.planning.request import Request
-from holdfast.query.across import parse_statement, scope
+from holdfast.query.across import scope
 from holdfast.query.arrangement import Arrangement
-from holdfast.query.expression import Column, Expression
-from holdfast.query.group_keys import computed_keys, crossed, groups_of, key_texts
-from holdfast.query.grouping import Groups, declared_groups, grouping
+from holdfast.query.expression import Expression
+from holdfast.query.group_keys import computed_keys, groups_of, key_texts
+from holdfast.query.grouping import Groups, grouping
 from holdfast.query.parse import parse_predicate
-from holdfast.query.predicate import NotNull, Predicate, conjunction
-from holdfast.query.schema import Boolean, Category, Schema
-from holdfast.query.schema import Text as TextColumn
-from holdfast.query.select import Aggregate
+from holdfast.query.predicate import Predicate
+from holdfast.query.schema import Schema
 from holdfast.query.statistic import Kind, Statistic
-from holdfast.query.unit_schema import UnitSchema
-
-MAX_CELLS = 2**24
-"""How many counts a quantile by groups may need."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,14 +116,16 @@ class Grouped(Interval):
     def read(self, schema: Schema) -> Read:
         if self.edges is not None and self.by is None:
             raise InputError("expected by= with edges=, got none; name the column with by=")
-        schema = scope(schema, [self.where, *self._texts, *computed_keys(self.by)], key_texts(self.by))
+        schema = scope(
+            schema, [self.where, *self._texts, *computed_keys(self.by)], [*self._names, *key_texts(self.by)]
+        )
         by = None if self.by is None else groups_of(schema, self.by, self.edges)
         return self._read(self._statistic(schema, where_of(self.where, schema), by))
 
     def _statistic(self, schema: Schema, where: Predicate, by: Groups | None) -> Statistic:
         """What is computed on these rows."""
         kind: Kind = self.kind  # type: ignore[assignment]
-        asked = Statistic(kind, where, self._number(schema), by, over=events_of(schema))
+        asked = known_statistic(kind, where, self._number(schema), by, schema)
         if kind == "fraction" and asked.over is not None and by is not None:
             raise QueryError(
                 "the fraction of the events in each group is not told; ask for count by the same groups, or for mean"
@@ -138,6 +135,11 @@ class Grouped(Interval):
     @property
     def _texts(self) -> tuple[str, ...]:
         """What else it is about."""
+        return ()
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """What else stands for itself, as what it is grouped by does."""
         return ()
 
     def _number(self, schema: Schema) -> Expression | None:
@@ -171,9 +173,14 @@ class Fraction(Grouped):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count(Grouped):
-    """The number of rows which satisfy a condition."""
+    """The number of rows which satisfy a condition; `cumulative`, up to each group of the last column."""
 
     kind: Literal["count"] = "count"
+    cumulative: bool = False
+
+    def _statistic(self, schema: Schema, where: Predicate, by: Groups | None) -> Statistic:
+        asked = Grouped._statistic(self, schema, where, by)
+        return added_up_by_groups(asked, schema) if is_flag("cumulative", self.cumulative) else asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +225,7 @@ class Total(Grouped):
 
     kind: Literal["sum", "mean"]
     column: Text
+    cumulative: bool = False
 
     @property
     def _texts(self) -> tuple[str, ...]:
@@ -227,8 +235,14 @@ class Total(Grouped):
         return added_up(self.column, schema)
 
     def _statistic(self, schema: Schema, where: Predicate, by: Groups | None) -> Statistic:
+        running = is_flag("cumulative", self.cumulative)
         if self.kind == "sum":
-            return Grouped._statistic(self, schema, where, by)
+            asked = Grouped._statistic(self, schema, where, by)
+            return added_up_by_groups(asked, schema) if running else asked
+        if running:
+            raise QueryError(
+                "a running mean is not told; ask for the cumulative sum and the cumulative count"
+            )
         value, chosen, against = number_or_condition(self.column, schema)
         kind: Kind = "mean" if chosen is None else "share"
         return Statistic(kind, where, value, by, over=events_of(schema), chosen=chosen, against=against)
@@ -264,7 +278,7 @@ class Spread(Grouped):
         return (self.column,)
 
     def _statistic(self, schema: Schema, where: Predicate, by: Groups | None) -> Statistic:
-        refuse_no_flag(self.sample)
+        is_flag("sample", self.sample)
         value = varying(self.column, where, schema)
         return Statistic(self.kind, where, value, by, over=events_of(schema), sample=self.sample)
 
@@ -283,7 +297,7 @@ class Paired(Grouped):
         return self.column, self.other
 
     def _statistic(self, schema: Schema, where: Predicate, by: Groups | None) -> Statistic:
-        refuse_no_flag(self.sample)
+        is_flag("sample", self.sample)
         value, other = (varying(text, where, schema) for text in (self.column, self.other))
         refuse_twice(value, other)
         return Statistic(
@@ -344,41 +358,6 @@ class Histogram(Interval):
         return self._read(
             Statistic("histogram", where_of(self.where, schema), None, by, over=events_of(schema))
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quantile(Grouped):
-    """The value below which a fraction `rank` of the rows lies."""
-
-    kind: Literal["quantile"] = "quantile"
-    column: Name
-    rank: Chance = 0.5
-
-    def read(self, schema: Schema) -> Read:
-        if not isinstance(self.column, str):
-            raise InputError(f"expected the name of one column, got {shown(self.column)}")
-        schema = scope(schema, [self.where, *computed_keys(self.by)], [self.column, *key_texts(self.by)])
-        edges: Any = dict(self.edges) if isinstance(self.edges, Mapping) else {self.column: self.edges}
-        own = edges.pop(self.column, None)
-        by = None if self.by is None else groups_of(schema, self.by, edges)
-        where, column = where_of(self.where, schema), named(schema, self.column)
-        return self._read(_quantile(schema, column, self.rank, where, by, own))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sql(Interval):
-    """A SELECT with aggregates, for all rows or by groups."""
-
-    kind: Literal["sql"] = "sql"
-    text: Text
-
-    def read(self, schema: Schema) -> Read:
-        several = isinstance(schema, UnitSchema) and not schema.is_lone
-        select, schema = parse_statement(self.text, schema)
-        by = crossed(schema, select.by) if select.by else None
-        statistics = [_aggregate(schema, each, select.where, by) for each in select.aggregates]
-        called = None if several else select.table
-        return self._read(*statistics, table=called, arrangement=select.arrangement)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -454,6 +433,7 @@ class OpenWeights(Question):
     edges: Mapping[Name, Edges] | None = None
     nulls: Annotated[Sequence[Name], Limits(0, 64)] | None = None
     version: Word | None = None
+    stop: Word | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -462,39 +442,3 @@ class Weigh(OpenWeights):
 
     kind: Literal["weigh"] = "weigh"  # type: ignore[assignment]
     where: Text
-
-
-AnyQuestion = (
-    Fraction | Count | Difference | Total | Ratio | Spread | Paired | Regression | Top | Histogram | Quantile | Sql
-    | DiscoverKeys | Sample | Select | OpenSparseVector | Above | OpenWeights | Weigh
-)  # fmt: skip
-
-
-def _aggregate(schema: Schema, aggregate: Aggregate, where: Predicate, by: Groups | None) -> Statistic:
-    value, where = aggregate.expression, conjunction(where, aggregate.where)
-    if aggregate.several is not None:
-        return combined(schema, aggregate.several, where, by)
-    if aggregate.kind == "count":
-        present = [NotNull(value.name)] if isinstance(value, Column) else []
-        return Statistic("count", conjunction(where, *present), None, by, over=events_of(schema))
-    if aggregate.kind == "quantile":
-        assert isinstance(value, Column) and aggregate.rank is not None
-        return _quantile(schema, value.name, aggregate.rank, where, by, None)
-    return Statistic("mean" if aggregate.kind == "avg" else "sum", where, value, by, over=events_of(schema))
-
-
-def _quantile(
-    schema: Schema, column: str, rank: float, where: Predicate, by: Groups | None, edges: Edges | None
-) -> Statistic:
-    if isinstance(rank, bool) or not isinstance(rank, int | float | fractions.Fraction) or not 0 < rank < 1:
-        raise InputError(f"expected a rank strictly between 0 and 1, got {shown(rank)}")
-    kind = schema.get(column) if isinstance(column, str) else None
-    if isinstance(kind, Category | Boolean | TextColumn):
-        raise QueryError(f"column {column!r} has no order, so it has no quantiles; ask for a histogram")
-    bins = declared_groups(schema, column, edges)
-    if by is not None and by.size * bins.size > MAX_CELLS:
-        raise InputError(
-            f"expected at most {MAX_CELLS:,} groups times bins, got {by.size * bins.size:,}; give fewer edges"
-        )
-    exact = fractions.Fraction(rank).limit_denominator(10**6)
-    return Statistic("quantile", where, None, by, exact, bins, over=events_of(schema))

@@ -11,7 +11,7 @@ from holdfast.mechanisms.values import round_down, round_up
 from holdfast.planning.plain_answer import spare_units
 from holdfast.planning.plan import SELECTED, Recipe
 from holdfast.planning.recipe_event import selections
-from holdfast.planning.recipe_search import LEAST_NOISE, LEAST_VARIANCE, is_counted
+from holdfast.planning.recipe_search import LEAST_NOISE, LEAST_SCALE, LEAST_VARIANCE, is_counted
 from holdfast.planning.request import Request
 from holdfast.planning.terms import Terms
 from holdfast.privacy.filter import UNITS
@@ -52,14 +52,20 @@ def recipe_bought(mechanism: str, totals: Workload, amount: float, currency: str
             )
         # So little noise moves nothing; less would only leave the floats.
         return Recipe(mechanism, max(variance, LEAST_NOISE), rows)
+    if mechanism == "logistic" and currency != "pure":
+        # As Gaussian noise of variance 2 scale^2, or by the pure epsilon, whichever is less noise.
+        smooth = math.sqrt(sensitivity.l2_squared * unit**2 / exact) / 2 * (1 + 2.0**-40)
+        pure = sensitivity.l1 * unit / round_down(epsilon_of_rho(amount))
+        return Recipe(mechanism, max(round_up(min(Fraction(smooth), pure)), LEAST_SCALE), rows)
     if currency == "pure":
         epsilon = exact
     elif mechanism in SELECTED:
         epsilon = round_down(2 * math.sqrt(2 * (amount / selections(totals)))) * selections(totals)
     else:
         epsilon = round_down(epsilon_of_rho(amount))
-    if mechanism == "laplace":
-        return Recipe(mechanism, round_up(sensitivity.l1 * unit / epsilon), rows)
+    if mechanism in ("laplace", "logistic"):
+        scale = round_up(sensitivity.l1 * unit / epsilon)
+        return Recipe(mechanism, max(scale, LEAST_SCALE) if mechanism == "logistic" else scale, rows)
     if mechanism in SELECTED:
         # A selection of bounded range eps costs eps (pure) or eps^2/8 (zCDP); groups multiply eps.
         each = round_down(float(epsilon / selections(totals) / unit) * (1 - 2.0**-40))

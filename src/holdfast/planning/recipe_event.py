@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 from holdfast.errors import NoRuleError
 from holdfast.mechanisms.votes import FLIP
 from holdfast.planning.plan import Recipe
 from holdfast.planning.width import spans
-from holdfast.privacy.event import BoundedRange, Event, Gaussian, Laplace, Repeat, Sequence, Subsampled, Votes
+from holdfast.privacy.event import (
+    BoundedRange,
+    Event,
+    Gaussian,
+    Laplace,
+    Logistic,
+    Repeat,
+    Sequence,
+    Subsampled,
+    Votes,
+)
 from holdfast.privacy.rule import pure
-from holdfast.query.statistic import Workload
+from holdfast.query.statistic import Sensitivity, Workload
 
 SELECTIONS = 3
 """A quantile is three selections: the value, and the two ends of its interval."""
@@ -33,11 +44,18 @@ def event_of(totals: Workload, recipe: Recipe, rows: int) -> Event:
         parts = [replace(totals, measurements=(m,), joint=None) for m in totals.measurements]
         return Sequence(
             tuple(
-                Gaussian(part.sensitivity().l2_squared, recipe.noise * span**2)
+                _smooth(recipe.mechanism, part.sensitivity(), recipe.of_span(span))
                 for part, span in zip(parts, spans(totals), strict=True)
             )
         )
-    return Gaussian(sensitivity.l2_squared, recipe.noise)
+    return _smooth(recipe.mechanism, sensitivity, recipe.noise)
+
+
+def _smooth(mechanism: str, sensitivity: Sensitivity, noise: Fraction) -> Event:
+    """Noise that the leave-out theorem covers."""
+    if mechanism == "logistic":
+        return Logistic(sensitivity.l1, sensitivity.l2_squared, noise)
+    return Gaussian(sensitivity.l2_squared, noise)
 
 
 def selections(totals: Workload) -> int:

@@ -12,7 +12,8 @@ from holdfast.planning.recipe_event import SELECTIONS
 from holdfast.planning.width import deviation, spans
 from holdfast.privacy.filter import UNITS
 from holdfast.privacy.rounding import up
-from holdfast.query.statistic import Workload
+from holdfast.query.schema import Schema
+from holdfast.query.statistic import Workload, workload
 from holdfast.validity.leave_out_charges import groups_radius_squared
 from holdfast.validity.told import difference_told, gaussian_told, quantile_told, rare_told, votes_told
 
@@ -34,8 +35,8 @@ def recipe_information(totals: Workload, recipe: Recipe, rows: int, rare: bool =
     """What an answer by this recipe tells at most; UNCOVERED where no theorem bounds it. `rare` says that it will be
     read off the answer (`told_by_answer`).
 
-    Reference: docs/theorems.md, Theorems 24 and 75 (vectors), 25 (rare events), 27 (votes), 33 (quantiles) and 37
-    (differences).
+    Reference: docs/theorems.md, Theorems 24 and 75 (vectors), 25 (rare events), 27 (votes), 33 (quantiles), 37
+    (differences) and 101 (logistic noise, which tells what Gaussian noise of a certain size tells).
     """
     if recipe.mechanism == "votes":
         count = int(recipe.noise) * len(totals.measurements)
@@ -43,14 +44,14 @@ def recipe_information(totals: Workload, recipe: Recipe, rows: int, rare: bool =
     if recipe.mechanism == "smoothed":
         groups = 1 if totals.statistic.by is None else totals.statistic.by.size
         return units_told(SELECTIONS * groups * quantile_told(rows, float(recipe.noise)), rows)
-    if recipe.mechanism != "gaussian":
+    if recipe.mechanism not in ("gaussian", "logistic") or totals.statistic.distinct is not None:
         return UNCOVERED
     if recipe.expect is not None:
         sigma = 2 * deviation(2, recipe, rows)
         most = 1 + _FURTHEST * sigma * math.sqrt(DISAGREEMENT_NOISE)
         return units_told(_difference_told(totals, recipe, rows, most), rows)
     if totals.joint is not None and not recipe.per_span:
-        sigma = math.sqrt(recipe.noise) / rows
+        sigma = deviation(1, recipe, rows)
         return units_told(gaussian_told(up(float(totals.joint.radius_squared)), sigma), rows)
     deviations = [deviation(span, recipe, rows) for span in spans(totals)]
     if rare:
@@ -58,21 +59,22 @@ def recipe_information(totals: Workload, recipe: Recipe, rows: int, rare: bool =
     return units_told(math.fsum(gaussian_told(radius_squared(totals), sigma) for sigma in deviations), rows)
 
 
-def told_by_answer(planned: Plan, answer: Answer, totals: Workload) -> int | None:
+def told_by_answer(planned: Plan, answer: Answer, schema: Schema) -> int | None:
     """What an answer turned out to tell, where that is read off it; None where it tells what was reserved.
 
     How it is read was fixed with the plan, before the answer; never by which is less.
     """
     rows, recipe = planned.rows, planned.recipe
+    if recipe.expect is None and not planned.promise.rare:
+        return None
+    totals = workload(planned.statistic, schema, rows)
     if recipe.expect is not None:
         assert answer.disagreement is not None
         return units_told(_difference_told(totals, recipe, rows, answer.disagreement), rows)
-    if planned.promise.rare:
-        span, measurement = spans(totals)[0], totals.measurements[0]
-        share = (answer.value / totals.unit / rows - measurement.low) / span
-        share += (0.5 - share) * 2.0**-40  # outward, more than the floats above can have moved it
-        return units_told(rare_told(rows, deviation(span, recipe, rows), share), rows)
-    return None
+    span, measurement = spans(totals)[0], totals.measurements[0]
+    share = (answer.value / totals.unit / rows - measurement.low) / span
+    share += (0.5 - share) * 2.0**-40  # outward, more than the floats above can have moved it
+    return units_told(rare_told(rows, deviation(span, recipe, rows), share), rows)
 
 
 def _difference_told(totals: Workload, recipe: Recipe, rows: int, disagreement: float) -> float:

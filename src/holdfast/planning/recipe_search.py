@@ -12,7 +12,7 @@ from holdfast.mechanisms.accuracy import most_noise
 from holdfast.mechanisms.values import round_up
 from holdfast.mechanisms.votes import FLIP
 from holdfast.noise.law import LARGEST_SCALE
-from holdfast.planning.plan import SELECTED, Recipe
+from holdfast.planning.plan import ADDED, SELECTED, Recipe
 from holdfast.planning.promise import Promise
 from holdfast.planning.terms import Terms
 from holdfast.planning.width import spans, widths
@@ -38,6 +38,9 @@ LEAST_VARIANCE = 4
 
 LEAST_NOISE = Fraction(1, 2**30)
 """The least variance of Gaussian noise that is drawn."""
+
+LEAST_SCALE = Fraction(1, 2**15)
+"""The least scale of logistic noise that is drawn."""
 
 
 def refuse_undrawable(mechanism: str, noise: Fraction) -> None:
@@ -100,7 +103,7 @@ def recipe_within(
         return widths(totals, paired(recipe, totals, promise), promise, terms.rows, aim).whole
 
     cap = terms.rows if most_rows is None else min(most_rows, terms.rows)
-    if mechanism in ("gaussian", "laplace"):
+    if mechanism in ADDED:
         if cap < terms.rows:
             return None
         largest = Recipe(mechanism, _MOST_NOISE[mechanism], terms.rows)
@@ -109,7 +112,8 @@ def recipe_within(
         span = spans(totals)[0] / totals.scales[0]
         start = 4.0 * span ** (2 if mechanism == "gaussian" else 1)
         if promise.left_out is not None:
-            narrowest, start = _narrowest(wide, terms.rows * span**2)
+            longest = 1.0 if totals.sums is None else max(totals.sums.norms)
+            narrowest, start = _narrowest(mechanism, wide, terms.rows * span**2 / longest)
             if narrowest > within:
                 return None
         noise = most_noise(lambda noise: wide(Recipe(mechanism, noise, terms.rows)), within, start)
@@ -134,17 +138,18 @@ def recipe_within(
     return _subsample(totals, within, promise, cap, terms, wide)
 
 
-def _narrowest(wide: Callable[[Recipe], float], scale: float) -> tuple[float, float]:
-    """(the least half-width that Gaussian noise gives by the leave-out theorem, its variance).
+def _narrowest(mechanism: str, wide: Callable[[Recipe], float], scale: float) -> tuple[float, float]:
+    """(the least half-width that a noise gives by the leave-out theorem, its variance or scale).
 
     Below the sampling error, which is about `scale`, less noise is a few percent wider; above it the width grows.
     """
+    power = 1 if mechanism == "gaussian" else 0.5
 
     def at(log_variance: float) -> float:
-        return wide(Recipe("gaussian", round_up(Fraction(math.exp(log_variance))), 0))
+        return wide(Recipe(mechanism, round_up(Fraction(math.exp(log_variance * power))), 0))
 
     width, place = least(at, math.log(scale) - 9, math.log(scale) + 3, 14)
-    return width, math.exp(place)
+    return width, math.exp(place * power)
 
 
 def _subsample(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 from holdfast.errors import BudgetError, InputError
 from holdfast.ledger import UNCOVERED, Moment, Totals
@@ -16,15 +18,16 @@ from holdfast.planning.recipe_search import LEAST_VARIANCE, PAYS
 from holdfast.planning.terms import Terms
 from holdfast.privacy.filter import UNITS, Filter
 from holdfast.privacy.rounding import miss
-from holdfast.validity.falling import falling_noise
-from holdfast.validity.places import Places, by_gaussian, by_votes, sensible_flips
+from holdfast.validity.falling import Schedule, falling_noise
+from holdfast.validity.places import Places, by_gaussian, by_logistic, by_votes, sensible_flips
 from holdfast.validity.rare_events import AT, as_rare, rare_noise, rare_width
 
 _NEARLY = 1.02
 """Among plans that are at most so much wider, the one that reads the fewest rows is taken."""
 _TRIES = 8
 _AS_RARE = 1.03
-"""Answers are read as rare events where one of one half is then at most so much wider."""
+"""Answers are read as rare events where none is then more than so much wider: with 5% the plain path would not stay
+within 3% of the least of ours (docs/theorems.md, Theorem 38)."""
 MANY = 1024
 """So many answers are meant where nobody says how many; fewer, if the budget does not reach so far."""
 _STEP = 1.01
@@ -58,7 +61,7 @@ def session_plan(
     `most_rows` an answer. Privacy is never weakened to reach a width: the session's budget and what is left of the
     table's pay for every place. Once somebody was answered on these rows, the mixture over the recorded grid holds.
     With `rare` the noise is planned for events of about 1%, and answers are read as rare events; without, they are so
-    read where an answer of one half is then at most 3% wider. It is decided here, before any answer.
+    read where none of them is then more than 3% wider. It is decided here, before any answer.
     A share of the meter counts, from its first place on, that others tell all that is theirs (`Places.begun`).
     """
     room = room or Room(moment.table.information)
@@ -106,20 +109,14 @@ def _planned(
     terms: Terms, moment: Moment, most_rows: int | None, room: Room, rare: bool = False
 ) -> Places | None:
     told = room.begun
-    if (
-        terms.target != "population"
-        or not terms.on_the_meter
-        or terms.session.currency == "pure"
-        or terms.rows < 2
-        or told >= UNCOVERED
-    ):
+    if terms.target != "population" or not terms.on_the_meter or terms.rows < 2 or told >= UNCOVERED:
         return None
     bare = Places(terms.rows, begun=told_by(told, terms.rows))
     bare = replace(bare, flip=next(iter(sensible_flips(terms.rows)), bare.flip))
     if terms.queries is None:
         return bare
     mixed = moment.table.entries > 0
-    if rare:
+    if rare and terms.session.currency != "pure":
         return _affordable(terms, moment, bare, mixed, room, rare=True) or bare
     exact = (
         None
@@ -135,7 +132,7 @@ def _planned(
     chosen = min(near, key=lambda made: max(epoch.noise for epoch in made.epochs), default=exact)
     if chosen is None or chosen.width >= 1:
         return bare  # an interval of everything is no plan
-    if chosen is exact and room.share is None:
+    if chosen.mechanism == "gaussian" and room.share is None:
         read = as_rare(chosen, miss(terms.confidence) * LEFT_OUT)
         return read if read.width <= _AS_RARE * chosen.width else chosen
     return chosen
@@ -201,8 +198,12 @@ def _affordable(
     flip: Fraction | None = None,
     rare: bool = False,
 ) -> Places | None:
-    """The least common half-width that both budgets pay for; by votes, if a flip is given; or for rare events."""
+    """The least common half-width that both budgets pay for; by votes, if a flip is given; or for rare events.
+
+    In a pure session by logistic noise.
+    """
     assert terms.queries is not None
+    logistic = flip is None and terms.session.currency == "pure"
     beta, rows = miss(terms.confidence) * LEFT_OUT, terms.rows
     budgets = [(terms.session, terms.session.limit_units - moment.session.units)]
     cap = moment.cap
@@ -216,7 +217,7 @@ def _affordable(
     for _ in range(_TRIES):
         if not most > 0:
             return None
-        schedule = (rare_noise if rare else falling_noise)(
+        schedule = (rare_noise if rare else _smooth_noise(logistic))(
             rows,
             terms.queries,
             beta,
@@ -227,15 +228,26 @@ def _affordable(
         )
         if schedule is None:
             return None
-        made = by_gaussian(schedule) if flip is None else by_votes(schedule, flip)
+        made = (
+            (by_logistic if logistic else by_gaussian)(schedule) if flip is None else by_votes(schedule, flip)
+        )
         made = as_rare(made, beta, AT) if rare else made
         if math.isinf(made.width):
             return None
-        over = max(cost_in_all(made, budget) / max(units, 1) for budget, units in budgets)
+        over = max(
+            (cost_in_all(made, budget) / max(units, 1))
+            ** (2 if logistic and budget.currency == "pure" else 1)
+            for budget, units in budgets
+        )
         if over <= 1:
             return made
         most = min(most, schedule.information) / over * 0.999
     return None
+
+
+def _smooth_noise(logistic: bool) -> Callable[..., Schedule | None]:
+    """Falling noise that a session's currency can count."""
+    return partial(falling_noise, law="logistic") if logistic else falling_noise
 
 
 def _information(budget: Filter, units: int, rows: int) -> float:
@@ -256,17 +268,26 @@ def plan_line(terms: Terms, budget: Budget, moment: Moment) -> str:
         )
     if places is None or not places.epochs:
         return "No common half-width is planned: each answer says for itself how exact it is to be."
-    cost, limit = (
-        budget.amount(units) for units in (cost_in_all(places, terms.session), terms.session.limit_units)
-    )
-    notion = "rho" if cost.epsilon is None else "epsilon"
     near, but = "", "" if budget.currency == "gdp" else f"; a quantile tells as much as {QUANTILE}"
     if places.rare:
         near = f" ({rare_width(places, miss(terms.confidence) * LEFT_OUT, AT):.3g} near {AT:.0%}, if all are)"
     return (
         f"{terms.queries:,} answers, each within {places.width:.3g}{near} of the population at {terms.confidence:.4g}, "
-        f"together; {notion} {getattr(cost, notion):.2g} of your {getattr(limit, notion):.3g}{but}"
+        f"together; {_price(places, terms, budget)}{but}"
     )
+
+
+def _price(places: Places, terms: Terms, budget: Budget) -> str:
+    """What all places cost of the budget, in words; rounded to two digits it may look like all of it."""
+    units, most = cost_in_all(places, terms.session), terms.session.limit_units
+    cost, limit = (budget.amount(amount) for amount in (units, most))
+    notion = "rho" if limit.epsilon is None else "epsilon"
+    spent, given = f"{getattr(cost, notion):.2g}", f"{getattr(limit, notion):.3g}"
+    if units == most:  # opened without a budget, for what the plan costs
+        return f"{notion} {given} in all"
+    if float(spent) >= float(given):
+        return f"all of your {notion} {given}"
+    return f"{notion} {spent} of your {given}"
 
 
 def could_be(terms: Terms, moment: Moment) -> str:

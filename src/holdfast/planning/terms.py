@@ -85,7 +85,7 @@ class Terms:
         if self.fixed is not None:
             return (self.fixed.mechanism,)
         return {
-            "pure": ("laplace", "subsampled-laplace", "votes"),
-            "zcdp": ("gaussian", "laplace", "votes", "subsampled-laplace"),
+            "pure": ("laplace", "logistic", "subsampled-laplace", "votes"),
+            "zcdp": ("gaussian", "laplace", "logistic", "votes", "subsampled-laplace"),
             "gdp": ("gaussian",),
         }[self.session.currency]

@@ -5,16 +5,25 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach, sample_reach, votes_reach
+from holdfast.mechanisms.accuracy import (
+    discrete_logistic_reach,
+    gaussian_reach,
+    laplace_reach,
+    sample_reach,
+    votes_reach,
+)
 from holdfast.planning.mean import MARGIN, aims, least_rows, mean_width
-from holdfast.planning.plan import DISAGREEMENT_NOISE, SELECTED, Recipe, Widths
+from holdfast.planning.plan import ADDED, DISAGREEMENT_NOISE, SELECTED, Recipe, Widths
 from holdfast.planning.promise import Promise
+from holdfast.planning.sum_width import RANKED, sum_reaches, sum_widths
 from holdfast.planning.terms import Fixed, Terms
 from holdfast.privacy.filter import UNITS
 from holdfast.privacy.rounding import down, miss, up
+from holdfast.query.distinct import DistinctMeasurement
 from holdfast.query.propagation import extremes
 from holdfast.query.statistic import Workload
-from holdfast.validity.leave_out_intervals import mixed_difference_interval, rare_interval
+from holdfast.validity.leave_out_intervals import mixed_difference_interval, rare_reach
+from holdfast.validity.leave_out_logistic import TELLS_LIKE, logistic_half_width
 from holdfast.validity.leave_out_tails import quantile_half_width
 from holdfast.validity.leave_out_votes import votes_half_width
 from holdfast.validity.normal_quantile import upper_quantile
@@ -35,12 +44,14 @@ def wished(totals: Workload, terms: Terms) -> float | None:
 
 def range_length(totals: Workload, rows: int) -> float:
     """How far apart two answers can be, whatever the rows are, on the scale of `within`; of a quantile that is rank."""
-    if totals.statistic.kind == "quantile":
+    if totals.statistic.kind in (*RANKED, "independence"):
         return 1.0
-    if totals.joint is not None:
+    if totals.joint is not None and totals.sums is None:
         lowest, highest = extremes(totals)
         return highest - lowest
     measurement = totals.measurements[0]
+    if isinstance(measurement, DistinctMeasurement):
+        return measurement.most_values(rows)
     if totals.is_ratio:
         assert measurement.grid is not None
         return (measurement.grid.high - measurement.grid.low) * totals.unit
@@ -53,6 +64,8 @@ def widths(
     """The half-widths that a recipe keeps under a promise: of a mean, if so many rows qualify (None: all)."""
     if recipe.mechanism in SELECTED:
         return _selection(totals, recipe, promise, rows)
+    if totals.sums is not None:
+        return sum_widths(totals, recipe, promise, rows)
     each = of_each(totals, recipe)
     reaches = [
         _reach(span, totals.size, own, promise, rows) for span, own in zip(spans(totals), each, strict=True)
@@ -62,7 +75,7 @@ def widths(
     span = spans(totals)[0]
     reach = reaches[0] / (rows * span)
     if promise.left_out is not None:  # what the noise alone would need; the rest is for the population
-        alone = upper_quantile(promise.allowance / totals.size / 2) * deviation(span, each[0], rows)
+        alone = _noise_alone(span, each[0], promise.allowance / totals.size, rows)
         shares = _shares(recipe, alone, reach - min(alone, reach))
     else:
         shares = _shares(recipe, reach, extra)
@@ -104,10 +117,9 @@ def stated(
 
 def of_each(totals: Workload, recipe: Recipe) -> list[Recipe]:
     """The recipe of each measurement: noise in its own scale, where totals are told together."""
-    if recipe.per_span or recipe.mechanism not in ("gaussian", "laplace"):
+    if recipe.per_span or recipe.mechanism not in ADDED:
         return [recipe] * len(totals.measurements)
-    power = 2 if recipe.mechanism == "gaussian" else 1
-    return [replace(recipe, noise=recipe.noise * scale**power) for scale in totals.scales]
+    return [replace(recipe, noise=recipe.stretched(scale)) for scale in totals.scales]
 
 
 def _reach(span: int, size: int, recipe: Recipe, promise: Promise, rows: int) -> float:
@@ -121,6 +133,8 @@ def _reach(span: int, size: int, recipe: Recipe, promise: Promise, rows: int) ->
             return gaussian_reach(recipe.noise, each * rows * span if overshoot else each, overshoot)
         case "laplace":
             return laplace_reach(recipe.noise, each * rows * span if overshoot else each, overshoot)
+        case "logistic":
+            return discrete_logistic_reach(recipe.noise, each * rows * span if overshoot else each, overshoot)
         case "votes":
             assert recipe.flip is not None
             return rows * span * votes_reach(int(recipe.noise), recipe.flip, each, overshoot)
@@ -142,11 +156,13 @@ def table_reaches(totals: Workload, recipe: Recipe, promise: Promise, terms: Ter
     else:  # a level's allowance is an overshoot: its share of beta times the slack
         chance = promise.allowance if promise.left_out is not None else promise.allowance / promise.slack
     on_the_table = Promise("table", min(chance, 1.0))
+    if totals.sums is not None:
+        return sum_reaches(totals, recipe, on_the_table, terms.rows)
     return tuple(
         _reach(
             span,
             totals.size,
-            replace(own, noise=own.noise * span**2, per_span=False) if own.per_span else own,
+            replace(own, noise=own.of_span(span), per_span=False),
             on_the_table,
             terms.rows,
         )
@@ -155,7 +171,7 @@ def table_reaches(totals: Workload, recipe: Recipe, promise: Promise, terms: Ter
 
 
 def _left_out(span: int, size: int, recipe: Recipe, promise: Promise, rows: int) -> float:
-    """The half-width of one total by Theorem 23 or 27, on the scale of a mean of numbers in [0,1]."""
+    """The half-width of one total by Theorem 23, 27 or 102, on the scale of a mean of numbers in [0,1]."""
     left_out = promise.left_out
     assert left_out is not None
     charged = left_out.charges(up(promise.information / UNITS * rows))
@@ -164,13 +180,23 @@ def _left_out(span: int, size: int, recipe: Recipe, promise: Promise, rows: int)
     if recipe.expect is not None:  # its interval is longest around 0
         far = float(recipe.expect) + 2 * span * sigma * math.sqrt(DISAGREEMENT_NOISE)
         return up(disagreement_interval(recipe, promise, rows, far, 0.0)[1] / span)
-    if promise.rare:  # and that of a rare event around one half
-        low, high = rare_interval(left_out, charged, sigma, 0.5, beta, 1 / (rows * span))
-        return up((high - low) / 2)
+    if promise.rare:  # and a rare event is furthest from an end of its interval near one half
+        return rare_reach(left_out, charged, sigma, beta, 1 / (rows * span))
     if recipe.mechanism == "votes":
         assert recipe.flip is not None
         return votes_half_width(left_out, charged, int(recipe.noise), float(recipe.flip), beta)
+    if recipe.mechanism == "logistic":
+        scale = up(sigma / TELLS_LIKE)
+        return logistic_half_width(left_out, charged, scale, beta, 1 / (rows * span))
     return left_out.half_width(charged, sigma, beta, 1 / (rows * span))
+
+
+def _noise_alone(span: int, recipe: Recipe, beta: float, rows: int) -> float:
+    """The half-width that the noise of a total would need by itself, on the scale of a mean of numbers in [0,1]."""
+    sigma = deviation(span, recipe, rows)
+    if recipe.mechanism == "logistic":
+        return sigma / TELLS_LIKE * math.log(2 / beta - 1)
+    return upper_quantile(beta / 2) * sigma
 
 
 def disagreement_interval(
@@ -188,10 +214,12 @@ def disagreement_interval(
 
 
 def deviation(span: int, recipe: Recipe, rows: int) -> float:
-    """The noise of a total, on the scale of a mean of numbers in [0,1]; of votes, that of their sum."""
+    """The noise of a total, on the scale of a mean of numbers in [0,1]; of votes, that of their sum; of logistic noise,
+    that of Gaussian noise which tells as much."""
     if recipe.mechanism == "votes":
         return 1 / (2 * (1 - 2 * float(recipe.flip or 0)) * math.sqrt(recipe.noise))
-    return math.sqrt(recipe.noise) / (rows * (1 if recipe.per_span else span))
+    noise = float(recipe.noise) * TELLS_LIKE if recipe.mechanism == "logistic" else math.sqrt(recipe.noise)
+    return noise / (rows * (1 if recipe.per_span else span))
 
 
 def _shares(recipe: Recipe, reach: float, extra: float) -> tuple[float, float, float]:
@@ -235,9 +263,11 @@ def _selection(totals: Workload, recipe: Recipe, promise: Promise, rows: int) ->
         candidates *= 3
     if promise.left_out is not None:
         charged = promise.left_out.charges(up(promise.information / UNITS * rows))
-        rate = down(epsilon * rows / 2)
+        # A tilt below the rate is as valid, and so large a one is never the best: it would only leave the floats.
+        rate = min(down(epsilon * rows / 2), 1e5 * math.sqrt(rows))
         tau = quantile_half_width(promise.left_out, charged, rate, rate, candidates // 3, each)
-        distance = math.floor(up(min(tau, 2.0) * rows)) + 1  # the ends are beyond the rank, not at it
+        tau = tau if tau < 2.0 else 2.0  # nothing is known of a rate whose square is no number
+        distance = math.floor(up(tau * rows)) + 1  # the ends are beyond the rank, not at it
         alone = min(distance, math.ceil(2 * math.log(candidates / each) / epsilon))
         return Widths((distance * totals.most,), 2 * alone / rows, 0.0, 2 * (distance - alone) / rows)
     if promise.target == "population":

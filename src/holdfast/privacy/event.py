@@ -31,6 +31,26 @@ class Laplace:
 
 
 @dataclass(frozen=True, slots=True, init=False)
+class Logistic:
+    """Integer values plus discrete logistic noise, P(x) proportional to 1/cosh(x/(2 scale))^2, in each coordinate.
+
+    `sensitivity` is in L1 norm, `sensitivity_squared` the squared L2 sensitivity.
+    """
+
+    sensitivity: Fraction
+    sensitivity_squared: Fraction
+    scale: Fraction
+
+    def __init__(self, sensitivity: Number, sensitivity_squared: Number, scale: Number) -> None:
+        _fill(
+            self,
+            sensitivity=exact_positive("sensitivity", sensitivity),
+            sensitivity_squared=exact_positive("sensitivity_squared", sensitivity_squared),
+            scale=exact_positive("scale", scale),
+        )
+
+
+@dataclass(frozen=True, slots=True, init=False)
 class Gaussian:
     """Integer values plus discrete Gaussian noise, P(x) proportional to exp(-x^2/(2 variance)), in each
     coordinate.
@@ -227,6 +247,7 @@ class Repeat:
 
 Event = (
     Laplace
+    | Logistic
     | Gaussian
     | Votes
     | BoundedRange
@@ -246,6 +267,7 @@ Event = (
 
 _TYPES: dict[str, type[Event]] = {
     "laplace": Laplace,
+    "logistic": Logistic,
     "gaussian": Gaussian,
     "votes": Votes,
     "bounded_range": BoundedRange,

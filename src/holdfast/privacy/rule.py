@@ -100,6 +100,19 @@ def _laplace(event: events.Laplace) -> Fraction:
     return event.sensitivity / event.scale
 
 
+@theorem(events.Logistic, "pure")
+def _logistic(event: events.Logistic) -> Fraction:
+    """docs/theorems.md, Theorem 100: the logarithm of the law moves by at most 1/scale a step."""
+    return event.sensitivity / event.scale
+
+
+@theorem(events.Logistic, "zcdp")
+def _logistic_zcdp(event: events.Logistic) -> Fraction:
+    """docs/theorems.md, Theorem 100: as Gaussian noise of variance 2 scale^2; past epsilon = 4 pure DP is better."""
+    squared = event.sensitivity_squared / (4 * event.scale**2)
+    return min(squared, Fraction(pure_to_zcdp(event.sensitivity / event.scale)))
+
+
 @theorem(events.Gaussian, "zcdp")
 def _gaussian(event: events.Gaussian) -> Fraction:
     """Canonne, Kamath and Steinke 2020, section 2: sensitivity^2/(2 variance), as for continuous noise."""
@@ -239,6 +252,7 @@ def _pure_zcdp(event: Event) -> float:
 
 
 @theorem(events.Laplace, "squares")
+@theorem(events.Logistic, "squares")
 @theorem(events.BoundedRange, "squares")
 @theorem(events.PureMechanism, "squares")
 @theorem(events.Subsampled, "squares")
@@ -249,6 +263,7 @@ def _pure_squares(event: Event) -> Fraction:
 
 
 @theorem(events.Laplace, "failure")
+@theorem(events.Logistic, "failure")
 @theorem(events.Gaussian, "failure")
 @theorem(events.Votes, "failure")
 @theorem(events.BoundedRange, "failure")

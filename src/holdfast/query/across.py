@@ -250,6 +250,9 @@ def statement(text: str, schema: UnitSchema | LookupSchema) -> tuple[str, Schema
     if start + 1 >= len(pieces):
         raise QueryError("FROM needs a plain name; write FROM t", text, len(text))
     first = pieces[start + 1]
+    alone = isinstance(schema, LookupSchema) or schema.is_lone
+    if first.sign == "(" and alone:  # a subquery, which is put into the statement when it is read
+        return text, _of_rows(schema), []
     rest = signs[start + 2 :]
     stop = next((place for place, sign in enumerate(rest) if sign in _CLAUSES), len(rest))
     clause = pieces[start + 2 : start + 2 + stop]
@@ -264,13 +267,13 @@ def statement(text: str, schema: UnitSchema | LookupSchema) -> tuple[str, Schema
     if clause:
         end = pieces[start + 2 + stop].start if start + 2 + stop < len(pieces) else len(text)
         bare = text[: clause[0].start] + " " * (end - clause[0].start) + text[end:]
-    if isinstance(schema, LookupSchema) or schema.is_lone:
+    if alone:
         if rest_of:
             raise QueryError(_nothing_to_join(lookups), text, rest_of[0].start)
         if first.text not in (*lookups, *([] if isinstance(schema, LookupSchema) else schema.events)):
             bare = without_table(bare, pieces, first.text)
-        of = schema if isinstance(schema, LookupSchema) else schema.of_rows(next(iter(schema.events)))
-        return bare, of, inner
+        return bare, _of_rows(schema), inner
+    assert isinstance(schema, UnitSchema)
     tables = [first.text, *(_joined(text, join, first.text, schema) for join in rest_of)]
     if len(tables) > 2:
         raise QueryError(
@@ -286,6 +289,11 @@ def statement(text: str, schema: UnitSchema | LookupSchema) -> tuple[str, Schema
     if len(events) > 1:
         raise QueryError(_two_tables(schema, events), text, clause[0].start)
     return bare, schema.of_rows(events[0]) if events else schema, inner
+
+
+def _of_rows(schema: UnitSchema | LookupSchema) -> Schema:
+    """The columns of the rows of a table that stands alone."""
+    return schema if isinstance(schema, LookupSchema) else schema.of_rows(next(iter(schema.events)))
 
 
 def _nothing_to_join(lookups: Mapping[str, Joined]) -> str:

@@ -16,7 +16,7 @@ from holdfast.query.evaluate import compile_expression, compile_predicate
 from holdfast.query.expression import Column, Expression
 from holdfast.query.grid import declared_step
 from holdfast.query.predicate import Always, Predicate
-from holdfast.query.unit_schema import RowSchema, by_unit, event_rows
+from holdfast.query.unit_schema import RowSchema, by_unit, counted, event_rows
 from holdfast.query.wording import Spelt
 
 Kind = Literal["count", "exists", "sum", "avg", "min", "max", "first", "last"]
@@ -105,15 +105,20 @@ class Aggregate:
     def codes(self, block: dict[str, NDArray[Any]]) -> NDArray[Any]:
         """The codes of the column, one for each unit of the block."""
         lengths = block[self.schema.table]
+        if self.value is None and isinstance(self.where, Always):
+            return self._told(lengths)
         rows = event_rows(block, self.schema, owners=self.value is not None and self.kind not in _ADDED)
-        chosen = compile_predicate(self.where, self.schema)(rows)
+        chosen = counted(compile_predicate(self.where, self.schema)(rows), lengths)
         if self.value is None:
-            found = by_unit(chosen, lengths)
-            return (found > 0 if self.kind == "exists" else found).astype(self.type.dtype)
+            return self._told(by_unit(chosen, lengths))
         if self.kind in _ADDED:
             return self._added(rows, chosen, lengths)
         assert isinstance(self.value, Column)
         return self._picked(rows, self.value.name, chosen, len(lengths))
+
+    def _told(self, counts: NDArray[np.int64]) -> NDArray[Any]:
+        found = counts > 0 if self.kind == "exists" else counts
+        return found.view(np.ndarray).astype(self.type.dtype)
 
     def _added(
         self, rows: dict[str, NDArray[Any]], chosen: NDArray[np.bool_], lengths: NDArray[np.int64]

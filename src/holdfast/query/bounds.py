@@ -8,10 +8,11 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from holdfast.query import expression as arithmetic
-from holdfast.query.column import Date, Integer, Real
+from holdfast.query.column import Integer, Real
 from holdfast.query.expression import Column, Constant, Expression
 from holdfast.query.predicate import And, Compare, In, Never, Or, Predicate
 from holdfast.query.schema import Schema
+from holdfast.query.temporal import Temporal
 
 Bounds: TypeAlias = Mapping[Expression, tuple[float, float]]
 """The least and the greatest value of some expressions; of others nothing is known but their declared range."""
@@ -38,7 +39,7 @@ def _known(predicate: Predicate, schema: Schema) -> Bounds | None:
     match predicate:
         case Never():
             return None
-        case In(name, ranges, kind=kind) if isinstance(kind, Integer | Date | Real):
+        case In(name, ranges, kind=kind) if isinstance(kind, Integer | Temporal | Real):
             offset = 0 if isinstance(kind, Real) else kind.lo
             return {Column(name): (ranges[0][0] + offset, ranges[-1][1] + offset)}
         case Compare():

@@ -1,4 +1,4 @@
-"""What one column may hold: six declared types, each with a code for every value and for NULL.
+"""What one column may hold: eight declared types, each with a code for every value and for NULL.
 
 Rows reach the evaluator as *codes*. A discrete type with `codes` values uses 0 .. codes-1 in the smallest
 unsigned dtype that also holds `null_code` = codes, so NULL is always the largest code. A Real is its own
@@ -8,25 +8,22 @@ texts that occur (`holdfast.query.dictionary`), which is as secret as the rows.
 
 from __future__ import annotations
 
-import datetime
 import math
 import operator
-from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.check import shown
-from holdfast.errors import DataError, HoldfastError, InputError, SchemaError
+from holdfast.errors import HoldfastError, InputError, SchemaError
 from holdfast.query import reading
 from holdfast.query.calling import constructed
+from holdfast.query.discrete import Codes, Discrete, flat, in_order
+from holdfast.query.temporal import Date, Temporal, Time, Timestamp
 from holdfast.query.wording import listed
-
-Codes: TypeAlias = NDArray[Any]
 
 INTEGER_LIMIT = 2**62
 MAX_LABELS = 2**20
@@ -34,27 +31,9 @@ MAX_LENGTH = 2**16
 MAX_STEPS = 2**32  # a sum of 2^31 rows, each at most this many steps, still fits int64
 
 
-class _Discrete(ABC):
-    """As many codes as there are values, and one more for NULL."""
-
-    __slots__ = ()
-
-    @property
-    @abstractmethod
-    def codes(self) -> int: ...
-
-    @property
-    def null_code(self) -> int:
-        return self.codes
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return _smallest(self.codes)
-
-
 @constructed
 @dataclass(frozen=True, slots=True)
-class Integer(_Discrete):
+class Integer(Discrete):
     """Whole numbers in [lo, hi]; code = value - lo. Others are clamped, fractions round half up."""
 
     lo: int
@@ -64,7 +43,7 @@ class Integer(_Discrete):
     def __post_init__(self) -> None:
         for side in ("lo", "hi"):
             object.__setattr__(self, side, _whole(getattr(self, side), f"Integer {side}"))
-        _in_order(self.lo, self.hi, "Integer")
+        in_order(self.lo, self.hi, "Integer")
         if self.lo < -INTEGER_LIMIT or self.hi > INTEGER_LIMIT or self.hi - self.lo >= INTEGER_LIMIT:
             raise SchemaError(
                 "an Integer needs bounds within ±2^62 and hi - lo below 2^62; use closer bounds"
@@ -79,7 +58,7 @@ class Integer(_Discrete):
 
         A fraction x becomes floor(x) + (x - floor(x) >= 1/2), which is exact where floor(x + 0.5) is not.
         """
-        whole, null = reading.integers(_flat(values), self.lo, self.hi, self.kind)
+        whole, null = reading.integers(flat(values), self.lo, self.hi, self.kind)
         whole -= self.lo
         codes = whole.astype(self.dtype)
         codes[null] = self.null_code
@@ -114,7 +93,7 @@ class Boolean:
 
     def encode_array(self, values: NDArray[Any]) -> Codes:
         """Codes of an array of any number, text or object dtype. Total on values."""
-        return reading.truths(_flat(values), self.kind)
+        return reading.truths(flat(values), self.kind)
 
     def code(self, value: bool) -> int:
         if not isinstance(value, bool | np.bool_):
@@ -133,7 +112,7 @@ class Boolean:
 
 @constructed
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class Category(_Discrete):
+class Category(Discrete):
     """One of the declared labels; code = place in the declaration. Any other value becomes NULL."""
 
     labels: tuple[str, ...]
@@ -166,7 +145,7 @@ class Category(_Discrete):
 
         A number stands for its shortest decimal text (3.0 for "3"), a truth value for "true" or "false".
         """
-        return reading.labels(_flat(values), self.labels, self.dtype, self.kind)
+        return reading.labels(flat(values), self.labels, self.dtype, self.kind)
 
     def code(self, value: str | int) -> int:
         """The code of a declared label."""
@@ -189,60 +168,6 @@ class Category(_Discrete):
 
 
 @constructed
-@dataclass(frozen=True, slots=True, init=False, repr=False)
-class Date(_Discrete):
-    """Days from lo to hi, both included; code = days since lo. Others are clamped, times of day dropped.
-
-    `lo` and `hi` are days since 1970-01-01; `first` and `last` are the same as dates.
-    """
-
-    lo: int
-    hi: int
-    kind: ClassVar[str] = "date"
-
-    def __init__(self, lo: str | datetime.date, hi: str | datetime.date) -> None:
-        object.__setattr__(self, "lo", _day(lo, "Date lo"))
-        object.__setattr__(self, "hi", _day(hi, "Date hi"))
-        _in_order(self.lo, self.hi, "Date")
-
-    @property
-    def first(self) -> datetime.date:
-        return reading.date_of(self.lo)
-
-    @property
-    def last(self) -> datetime.date:
-        return reading.date_of(self.hi)
-
-    @property
-    def codes(self) -> int:
-        return self.hi - self.lo + 1
-
-    def encode_array(self, values: NDArray[Any]) -> Codes:
-        """Codes of an array of datetime64, text (YYYY-MM-DD...) or object dtype. Total on values."""
-        days, null = reading.days(_flat(values), self.kind)
-        codes = (np.clip(days, self.lo, self.hi) - self.lo).astype(self.dtype)
-        codes[null] = self.null_code
-        return codes
-
-    def code(self, value: str | datetime.date) -> int:
-        """The code of a date; outside 0 .. codes-1 if the date is out of bounds."""
-        return _day(value, "a value of a Date column", InputError) - self.lo
-
-    def value(self, code: int) -> datetime.date:
-        return reading.date_of(code + self.lo)
-
-    def decode(self, codes: Codes) -> list[datetime.date | None]:
-        null, lo = self.null_code, self.lo
-        return [None if c == null else reading.date_of(c + lo) for c in codes.tolist()]
-
-    def to_json(self) -> dict[str, Any]:
-        return {"type": self.kind, "lo": self.first.isoformat(), "hi": self.last.isoformat()}
-
-    def __repr__(self) -> str:
-        return f"Date({self.first.isoformat()!r}, {self.last.isoformat()!r})"
-
-
-@constructed
 @dataclass(frozen=True, slots=True)
 class Real:
     """Numbers in [lo, hi] as float64; others are clamped, -0.0 becomes 0.0, NULL is NaN.
@@ -261,7 +186,7 @@ class Real:
     def __post_init__(self) -> None:
         for side in ("lo", "hi"):
             object.__setattr__(self, side, _finite(getattr(self, side), f"Real {side}"))
-        _in_order(self.lo, self.hi, "Real")
+        in_order(self.lo, self.hi, "Real")
         width = self.hi - self.lo
         if not 0 < width < math.inf:
             raise SchemaError(
@@ -284,7 +209,7 @@ class Real:
 
     def encode_array(self, values: NDArray[Any]) -> Codes:
         """Clamped float64 values of an array of any number, text or object dtype. Total on values."""
-        return reading.reals(_flat(values), self.lo, self.hi, self.kind)
+        return reading.reals(flat(values), self.lo, self.hi, self.kind)
 
     def decode(self, codes: Codes) -> list[float | None]:
         return [None if c != c else c for c in codes.tolist()]
@@ -295,7 +220,7 @@ class Real:
 
 @constructed
 @dataclass(frozen=True, slots=True)
-class Text(_Discrete):
+class Text(Discrete):
     """Texts of at most `max_length` code points in normal form NFC, without NUL; any other value becomes NULL.
 
     Whole numbers stand for their decimal text. `keys` are texts that a session has discovered, so that they are public;
@@ -331,15 +256,15 @@ class Text(_Discrete):
         """Codes of an array of texts, whole numbers or objects, with their dictionary. Total on values."""
         from holdfast.query.dictionary import encoded
 
-        if (flat := _flat(values)).dtype.kind not in "USTOiu":
-            raise reading.impossible(flat, self.kind)
-        return encoded(flat.tolist(), self)
+        if (given := flat(values)).dtype.kind not in "USTOiu":
+            raise reading.impossible(given, self.kind)
+        return encoded(given.tolist(), self)
 
     def to_json(self) -> dict[str, Any]:
         return {"type": self.kind, "max_length": self.max_length}
 
 
-ColumnType: TypeAlias = Integer | Boolean | Category | Date | Real | Text
+ColumnType: TypeAlias = Integer | Boolean | Category | Temporal | Real | Text
 
 
 def column_from_json(fields: object) -> ColumnType:
@@ -358,6 +283,10 @@ def column_from_json(fields: object) -> ColumnType:
                 return Real(**rest)
             case "date":
                 return Date(**rest)
+            case "time":
+                return Time(**rest)
+            case "timestamp":
+                return Timestamp(**rest)
             case "text" if set(rest) == {"max_length"}:
                 return Text(**rest)
             case "category" if set(rest) == {"labels"} and isinstance(rest["labels"], list | tuple):
@@ -366,19 +295,9 @@ def column_from_json(fields: object) -> ColumnType:
         pass  # a setting is missing or unknown: the message below names them all
     raise SchemaError(
         "a column is type='integer' with lo, hi; 'real' with lo, hi and perhaps step; 'date' with lo, hi; "
+        "'timestamp' with lo, hi and perhaps step; 'time' with what of these there is; "
         f"'category' with labels; 'text' with max_length; or 'boolean'; got type={kind!r} with {sorted(map(str, rest))}"
     )
-
-
-def _flat(values: NDArray[Any]) -> NDArray[Any]:
-    if not isinstance(values, np.ndarray) or values.ndim != 1:
-        raise DataError(f"expected a one-dimensional NumPy array, got {type(values).__name__}")
-    return values
-
-
-@lru_cache(maxsize=1024)
-def _smallest(code: int) -> np.dtype[Any]:
-    return np.min_scalar_type(code)
 
 
 def _whole(value: Any, name: str, error: type[HoldfastError] = SchemaError) -> int:
@@ -400,18 +319,6 @@ def _finite(value: Any, name: str) -> float:
     if not math.isfinite(number):
         raise SchemaError(f"expected a finite number as {name}, got {number!r}")
     return number + 0.0  # -0.0 becomes 0.0
-
-
-def _day(value: Any, name: str, error: type[HoldfastError] = SchemaError) -> int:
-    day = reading.day_of(value)
-    if day is None:
-        raise error(f"{name} must be a date or a 'YYYY-MM-DD' text, got {shown(value)}")
-    return day
-
-
-def _in_order(lo: float, hi: float, name: str) -> None:
-    if lo > hi:
-        raise SchemaError(f"expected {name} bounds with lo <= hi, got lo={lo!r} and hi={hi!r}; swap them")
 
 
 def _label(label: object) -> str:

@@ -15,15 +15,15 @@ from holdfast.errors import QueryError
 from holdfast.query import calendar
 from holdfast.query import expression as arithmetic
 from holdfast.query.canonical import constant
-from holdfast.query.column import Boolean, Category, Date, Integer, Real, Text
+from holdfast.query.column import Boolean, Category, Integer, Real, Text
 from holdfast.query.dictionary import normal
 from holdfast.query.expression import Add, Column, Constant, Expression, Negate, Subtract
 from holdfast.query.like import like
 from holdfast.query.predicate import Compare, Never, NotNull, Predicate, TextTest, among, conjunction
 from holdfast.query.presence import known, tabulated
 from holdfast.query.ranges import Ranges, after, before, complement, domain, union
-from holdfast.query.reading import day_of
 from holdfast.query.schema import Schema
+from holdfast.query.temporal import Temporal
 from holdfast.query.wording import listed, quoted
 
 Operand: TypeAlias = Expression | Fraction | str | bool
@@ -106,8 +106,8 @@ def _column(op: str, name: str, right: Fraction | str | bool, schema: Schema) ->
         return among(name, pieces, kind)
     if isinstance(kind, Integer):
         number = _number(right, f"{quoted(name)} is an integer column") - kind.lo
-    elif isinstance(kind, Date):
-        number = _day(right, name) - kind.lo
+    elif isinstance(kind, Temporal):
+        number = Fraction(_moment(right, name, kind), kind.unit) - kind.lo
     elif op not in ("=", "<>"):
         raise QueryError(f"{quoted(name)} is a {kind.kind} column and has no order; use =, <> or IN")
     elif isinstance(kind, Boolean):
@@ -150,12 +150,14 @@ def label_pattern(test: str, name: str, pattern: str, positive: bool, kind: Cate
 
 
 def truncated_day(op: str, part: str, name: str, right: Operand, schema: Schema) -> Predicate:
-    """date_trunc(part, name) op a date: the days whose year, month or week begins on such a one."""
-    kind, day = schema[name], _day(right, name)
-    assert isinstance(kind, Date)
-    begins = calendar.begin(part, np.arange(kind.lo, kind.hi + 1, dtype=np.int64))
-    codes = np.flatnonzero(TESTS[op](begins, day))
-    return among(name, union((int(code), int(code)) for code in codes), kind)
+    """date_trunc(part, name) op a moment: those whose year, week or hour begins at such a one."""
+    kind = schema[name]
+    assert isinstance(kind, Temporal)
+    moment, starts = _moment(right, name, kind), calendar.starts(part, kind)
+    codes = [*np.maximum(starts // kind.unit - kind.lo, 0).tolist(), kind.codes]
+    places = np.flatnonzero(TESTS[op](starts, moment))
+    runs = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
+    return among(name, union((codes[run[0]], codes[run[-1] + 1] - 1) for run in runs if len(run)), kind)
 
 
 def text_length(op: str, name: str, right: Operand, kind: Text) -> Predicate:
@@ -183,9 +185,11 @@ def _two(op: str, left: Expression, right: Expression, schema: Schema) -> Predic
             raise QueryError(
                 f"{quoted(side.name)} is a {schema[side.name].kind} column; compare it with a value"
             )
-    dates = [isinstance(side, Column) and isinstance(schema[side.name], Date) for side in (left, right)]
-    if any(dates) and not all(dates):
-        raise QueryError("a date can only be compared with a date; write '2020-01-31'")
+    kinds = [_counted(side, schema) for side in (left, right)]
+    if kinds[0] != kinds[1]:
+        raise QueryError(
+            "a date, a time or a timestamp can only be compared with another of its kind and step; write '2020-01-31'"
+        )
     (lo, hi), (low, high) = arithmetic.range(left, schema), arithmetic.range(right, schema)
     if isinstance(lo, float) or isinstance(low, float):  # the sides will meet as floats, after rounding
         lo, hi, low, high = map(float, (lo, hi, low, high))
@@ -278,11 +282,24 @@ def _number(right: Operand, what: str) -> Fraction:
     return right
 
 
-def _day(right: Operand, name: str) -> int:
-    day = day_of(right) if isinstance(right, str) and len(right) == 10 else None
-    if day is None:
-        raise QueryError(f"{quoted(name)} is a date column; compare it with a date such as '2024-12-31'")
-    return day
+def _counted(side: Expression, schema: Schema) -> tuple[str, int] | None:
+    """What a column of dates or times counts: its kind and its steps."""
+    kind = schema[side.name] if isinstance(side, Column) else None
+    return (kind.kind, kind.unit) if isinstance(kind, Temporal) else None
+
+
+_WRITTEN = {"date": "2024-12-31", "time": "08:30:00", "timestamp": "2024-12-31 08:30:00"}
+
+
+def _moment(right: Operand, name: str, kind: Temporal) -> int:
+    """A literal in microseconds. What is finer than the steps of the column stays so."""
+    dated = isinstance(right, str) and (kind.kind != "date" or len(right) == 10)
+    found = kind.microseconds(right) if dated else None
+    if found is None:
+        raise QueryError(
+            f"{quoted(name)} is a {kind.kind} column; compare it with a {kind.kind} such as {_WRITTEN[kind.kind]!r}"
+        )
+    return found
 
 
 def _label(right: Operand, name: str, kind: Category) -> int:

@@ -31,6 +31,7 @@ from holdfast.query.predicate import (
     Predicate,
     Present,
     TextTest,
+    columns,
 )
 from holdfast.query.presence import is_partial
 from holdfast.query.ranges import domain
@@ -57,6 +58,12 @@ def compile_predicate(predicate: Predicate, schema: Schema) -> Test:
     The block holds at least one column, and every column of the predicate, as arrays of the declared dtypes.
     """
     return _compiled(predicate, schema)
+
+
+@lru_cache(maxsize=1024)
+def read_columns(predicate: Predicate, schema: Schema) -> tuple[str, ...]:
+    """The columns that it reads, in the schema's order."""
+    return schema.ordered(columns(predicate))
 
 
 def _compiled(predicate: Predicate, schema: Schema) -> Test:

@@ -20,8 +20,9 @@ import numpy as np
 
 from holdfast.errors import QueryError
 from holdfast.query import calendar
-from holdfast.query.column import INTEGER_LIMIT, Boolean, Category, Date, Real, Text
+from holdfast.query.column import INTEGER_LIMIT, Boolean, Category, Real, Text
 from holdfast.query.schema import Schema
+from holdfast.query.temporal import Temporal
 from holdfast.query.wording import quoted
 
 if TYPE_CHECKING:
@@ -104,10 +105,12 @@ class Floor(_Written):
 
 @dataclass(frozen=True, slots=True)
 class DatePart(_Written):
-    """A part of a date as a whole number: its year, its month, its day of the week (`holdfast.query.calendar`)."""
+    """A part of a date or a moment as a whole number: its year, its day of the week, its hour
+    (`holdfast.query.calendar`). The column counts steps of `unit` microseconds."""
 
     part: str
     name: str
+    unit: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +187,7 @@ def range(
 
     Guarantee: every value of `compute` on declared values lies within, on the rows where what is known holds. Integers
     bound integers. Float rounding is monotone, so bounds computed in float64 hold for values computed in float64. A
-    Date counts days.
+    Date counts days, a Timestamp its steps.
     Raises QueryError if a column has no arithmetic, or an integer may leave ±2^62, or a float be infinite.
     """
     match expression:
@@ -199,16 +202,17 @@ def range(
             found = (value, value)
         case DatePart(part, name):
             kind = schema[name]
-            assert isinstance(kind, Date)  # the parser has seen to it
+            assert isinstance(kind, Temporal)  # the parser has seen to it
             found = calendar.bounds(part, kind)
         case _:
             operands = children(expression)
             if not operands:
                 raise QueryError("it is always NULL, so there is nothing to ask; give it a value somewhere")
             for operand in operands:
-                if isinstance(operand, Column) and isinstance(schema[operand.name], Date):
+                its = schema[operand.name] if isinstance(operand, Column) else None
+                if isinstance(its, Temporal):
                     raise QueryError(
-                        f"{operand.name} is a date column and has no arithmetic; compare it instead"
+                        f"{operand} is a {its.kind} column and has no arithmetic; compare it instead"
                     )
             parts = [range(operand, schema, known) for operand in operands]
             if isinstance(expression, Divide):
@@ -251,8 +255,8 @@ def compute(expression: Expression, values: Mapping[str | Case, Any]) -> Any:
             return values[name]
         case Case():
             return values[expression]
-        case DatePart(part, name):
-            return calendar.compute(part, values[name])
+        case DatePart(part, name, unit):
+            return calendar.compute(part, values[name], unit)
         case Divide(left, right):
             divisor = compute(right, values)
             return np.divide(compute(left, values), np.where(divisor == 0, 1, divisor), dtype=np.float64)

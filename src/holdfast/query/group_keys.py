@@ -13,17 +13,18 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from holdfast.check import shown
-from holdfast.errors import InputError, QueryError
+from holdfast.errors import InputError
 from holdfast.query import calendar
 from holdfast.query import expression as arithmetic
 from holdfast.query.canonical import case
-from holdfast.query.column import Date
 from holdfast.query.computed_groups import ExpressionGroups, Product
 from holdfast.query.expression import Constant, Expression
 from holdfast.query.grouping import MAX_GROUPS, Grouping, Groups, grouping, is_list
 from holdfast.query.parse import COMPARISONS, Converter, bare
 from holdfast.query.scan import scan
 from holdfast.query.schema import Schema
+from holdfast.query.temporal import Temporal, Time
+from holdfast.query.time_reading import datetime_of
 
 Key: TypeAlias = str | ExpressionGroups | Grouping
 """The name of a column, whose groups are its own or cut by edges; or groups that the text itself gives."""
@@ -34,7 +35,7 @@ _CONDITIONS = frozenset([*COMPARISONS, "and", "or", "not", "between", "in", "lik
 
 def computed_keys(by: object) -> list[str]:
     """Those texts in by= that are no names of columns."""
-    return [key for key in key_texts(by) if "(" in key]
+    return [key for key in key_texts(by) if "(" in key or "::" in key]
 
 
 def key_texts(by: object) -> list[str]:
@@ -60,7 +61,7 @@ def groups_of(schema: Schema, by: object, edges: object = None) -> Groups:
         )
     if unknown := [name for name in given if name not in texts]:
         raise InputError(f"expected edges of what is in by=, got them for {shown(unknown[0])}")
-    return crossed(schema, [_key(text, schema) for text in texts], [given.get(text) for text in texts])
+    return crossed(schema, [key_of(text, schema) for text in texts], [given.get(text) for text in texts])
 
 
 def crossed(schema: Schema, keys: Sequence[Key], edges: Sequence[Any] | None = None) -> Groups:
@@ -83,10 +84,10 @@ def crossed(schema: Schema, keys: Sequence[Key], edges: Sequence[Any] | None = N
     return parts[0] if len(parts) == 1 else Product(tuple(parts))
 
 
-def _key(text: str, schema: Schema) -> Key:
+def key_of(text: str, schema: Schema) -> Key:
     """A column by its name, as it is declared; anything else is read."""
     name = schema.spelling(text)
-    if name is not None or ("(" not in text and " " not in text):
+    if name is not None or not any(sign in text for sign in ("(", " ", "::")):
         return name or text  # what is no column is refused by whoever looks it up
     return _parsed(text, schema)
 
@@ -122,19 +123,19 @@ def read_key(reader: Converter, node: Any) -> Key:
 
 
 def _truncated(schema: Schema, part: str, name: str) -> Grouping:
-    """The years, months or weeks of the declared days; each is called by its first day."""
+    """The years, weeks or hours of the declared values; each is called by its first day, or by when it begins."""
     kind = schema[name]
-    assert isinstance(kind, Date)
-    begins = calendar.begin(part, np.arange(kind.lo, kind.hi + 1, dtype=np.int64))
-    codes = np.flatnonzero(np.diff(begins, prepend=begins[0] - 1)).tolist()
-    if len(codes) > MAX_GROUPS:
-        raise QueryError(
-            f"{name} has {len(codes):,} of these, and at most {MAX_GROUPS:,} may be groups; cut it coarser"
-        )
+    assert isinstance(kind, Temporal)
+    begins = calendar.starts(part, kind, MAX_GROUPS)
+    codes = np.maximum(begins // kind.unit - kind.lo, 0).tolist()
     bounds = (*codes, kind.codes)
     starts = tuple(kind.value(code) for code in codes)
     ends = tuple(kind.value(code - 1) for code in bounds[1:])
-    labels = tuple(kind.value(int(begins[code]) - kind.lo).isoformat() for code in codes)
+    moments = map(datetime_of, begins.tolist())
+    if part not in calendar.OF_DAY:
+        labels = tuple(str(moment.date()) for moment in moments)
+    else:
+        labels = tuple(str(moment.time() if isinstance(kind, Time) else moment) for moment in moments)
     return Grouping(name, bounds, labels, starts, ends)
 
 

@@ -14,8 +14,7 @@ from holdfast.check import LARGEST, between, shown, whole
 from holdfast.errors import InputError, QueryError, UndiscoveredError
 from holdfast.query.computed_groups import ExpressionGroups, Product
 from holdfast.query.dictionary import texts_of
-from holdfast.query.reading import day_of
-from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema, Text
+from holdfast.query.schema import Boolean, Category, Integer, Real, Schema, Temporal, Text
 
 MAX_GROUPS = 65_536
 _UNIT_BINS = 4096
@@ -189,7 +188,7 @@ def _real(column: str, kind: Real, edges: Sequence[Any] | None) -> Grouping:
     return Grouping(column, closed, labels, bounds[:-1], bounds[1:])
 
 
-def _whole(column: str, kind: Integer | Date, edges: Sequence[Any] | None) -> Grouping:
+def _whole(column: str, kind: Integer | Temporal, edges: Sequence[Any] | None) -> Grouping:
     if edges is None:
         stride = -(-kind.codes // _UNIT_BINS)
         bounds = (*range(0, kind.codes, stride), kind.codes)
@@ -209,12 +208,12 @@ def _number(column: str, edge: Any) -> float:
     return between(f"the edges of {column!r}", edge)
 
 
-def _code(column: str, kind: Integer | Date, edge: Any) -> int:
-    if isinstance(kind, Date):
-        day = day_of(edge)
-        if day is None:
-            raise InputError(f"expected dates for the edges of {column!r}, got {shown(edge)}")
-        return day - kind.lo
+def _code(column: str, kind: Integer | Temporal, edge: Any) -> int:
+    if isinstance(kind, Temporal):
+        found = kind.microseconds(edge)
+        if found is None:
+            raise InputError(f"expected {kind.kind}s for the edges of {column!r}, got {shown(edge)}")
+        return found // kind.unit - kind.lo
     return whole(f"the edges of {column!r}", edge, -LARGEST) - kind.lo
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.query import expression, predicate
-from holdfast.query.evaluate import compile_expression, compile_predicate
+from holdfast.query.evaluate import compile_expression, compile_predicate, read_columns
 from holdfast.query.expression import Expression
 from holdfast.query.grid import Grid
 from holdfast.query.grouping import Cross, Groups
@@ -54,6 +54,8 @@ class Measurement:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The columns that are needed, in the schema's order."""
+        if self.value is None and self.without is None and not self._grouped and self.over is None:
+            return read_columns(self.where, self.schema)
         needed = set(predicate.columns(self.where))
         if self.value is not None:
             needed |= expression.columns(self.value)
@@ -61,10 +63,15 @@ class Measurement:
             needed |= expression.columns(self.times[0])
         if self.without is not None:
             needed |= predicate.columns(self.without)
-        if self.by is not None:
-            needed.update(self.by.columns)
+        for groups in self._grouped:
+            needed.update(groups.columns)
         ordered = self.schema.ordered(needed)
         return ordered if self.over is None else (*ordered, self.over.table)
+
+    @property
+    def _grouped(self) -> tuple[Any, ...]:
+        """What tells rows apart."""
+        return () if self.by is None else (self.by,)
 
     @property
     def low(self) -> int:

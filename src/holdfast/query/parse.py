@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 from holdfast.errors import InputError, QueryError
 from holdfast.query import canonical
 from holdfast.query import expression as arithmetic
-from holdfast.query.calendar import PARTS, TRUNCATED
+from holdfast.query.calendar import PARTS, TRUNCATED, has
 from holdfast.query.canonical import constant
-from holdfast.query.column import INTEGER_LIMIT, Boolean, Category, Date, Text
+from holdfast.query.column import INTEGER_LIMIT, Boolean, Category, Text
 from holdfast.query.comparison import (
     FLIPPED,
     NEGATED,
@@ -33,6 +33,7 @@ from holdfast.query.presence import absent, known
 from holdfast.query.quick_parser import plain_predicate
 from holdfast.query.scan import MAX_DEPTH, MAX_TERMS, MAX_TEXT, OURS, Token, scan
 from holdfast.query.schema import Schema
+from holdfast.query.temporal import Temporal
 from holdfast.query.wording import quoted
 
 __all__ = ["MAX_DEPTH", "MAX_OPERATIONS", "MAX_TERMS", "MAX_TEXT", "parse_expression", "parse_predicate"]
@@ -315,8 +316,8 @@ class Converter:
     def _called(self, name: str, given: list[Node], node: Node, depth: int) -> Expression:
         """A function that is ours."""
         if name in PARTS:
-            column = self._day_column(given, name, node)
-            return DatePart(name, column)
+            column, unit = self._moment_column(given, name, name, node)
+            return DatePart(name, column, unit)
         wanted = {"nullif": 2, "floor": 1, "ceil": 1}
         if name not in ("coalesce", *wanted):
             raise self.refusal(f"{name} is no number here; group by it, or compare it with a date", node)
@@ -336,14 +337,18 @@ class Converter:
             return canonical.floor(operands[0], self.schema)
         return canonical.negate(canonical.floor(canonical.negate(operands[0]), self.schema))
 
-    def _day_column(self, given: list[Node], what: str, node: Node) -> str:
+    def _moment_column(self, given: list[Node], what: str, part: str, node: Node) -> tuple[str, int]:
+        """A column that has such a part, and the microseconds of its steps."""
         if len(given) != 1:
             raise self.refusal(f"{what} takes one date column", node)
         column = bare(given[0])
         name = self.name(column) if column.key == "column" else None
-        if name is None or not isinstance(self.schema[name], Date):
-            raise self.refusal(f"{what} applies to a date column only", column)
-        return name
+        kind = None if name is None else self.schema[name]
+        if name is None or not isinstance(kind, Temporal):
+            raise self.refusal(f"{what} applies to a date, time or timestamp column only", column)
+        if not has(part, kind):
+            raise self.refusal(f"{quoted(name)} is a {kind.kind} column, which has no {part}", column)
+        return name, kind.unit
 
     def truncation(self, node: Node) -> tuple[str, str] | None:
         """What date_trunc('month', visit) means: the part and the column; None if it is something else."""
@@ -353,8 +358,10 @@ class Converter:
         part = bare(node.expressions[0]) if len(node.expressions) == 2 else node
         word = self.token(part).value.lower() if part.key == "literal" and part.is_string else ""
         if word not in TRUNCATED:
-            raise self.refusal(f"date_trunc takes {', '.join(map(repr, TRUNCATED))} and a date column", node)
-        return word, self._day_column(node.expressions[1:], "date_trunc", node)
+            raise self.refusal(
+                f"date_trunc takes {', '.join(map(repr, TRUNCATED))} and a column of dates or times", node
+            )
+        return word, self._moment_column(node.expressions[1:], "date_trunc", word, node)[0]
 
     def _truncated(self, op: str, left: Node, right: Node) -> Predicate | None:
         """A date_trunc beside a date."""

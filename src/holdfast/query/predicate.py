@@ -110,11 +110,12 @@ class Or(_Written):
 
 Predicate: TypeAlias = Always | Never | In | IsNull | NotNull | Compare | TextTest | Present | And | Or
 Leaf: TypeAlias = In | IsNull | NotNull
+_ONE_COLUMN = (In, IsNull, NotNull, TextTest)
 
 
 def columns(predicate: Predicate) -> frozenset[str]:
     """The names of the columns it reads."""
-    if isinstance(predicate, Leaf | TextTest):
+    if isinstance(predicate, _ONE_COLUMN):
         return frozenset((predicate.column,))
     if isinstance(predicate, Compare):
         return arithmetic.columns(predicate.left) | arithmetic.columns(predicate.right)

@@ -6,7 +6,7 @@ import numpy as np
 
 from holdfast.query import expression as arithmetic
 from holdfast.query import predicate as tree
-from holdfast.query.column import Date, Real, Text
+from holdfast.query.column import Real, Text
 from holdfast.query.expression import Case, Divide, Expression
 from holdfast.query.predicate import (
     Always,
@@ -24,10 +24,11 @@ from holdfast.query.predicate import (
 )
 from holdfast.query.ranges import union
 from holdfast.query.schema import Schema
+from holdfast.query.temporal import Temporal
 
 TABULATED = 1024
 """A condition on one column with at most this many values is tabulated into a set of codes."""
-_DAYS = 2**16
+_MOMENTS = 2**17
 _MAX_PIECES = 8
 
 
@@ -52,7 +53,7 @@ def tabulated(condition: Compare | Present, schema: Schema) -> Predicate:
     names = tree.columns(condition)
     name = next(iter(names))
     kind = schema[name]
-    few = _DAYS if isinstance(kind, Date) else TABULATED
+    few = _MOMENTS if isinstance(kind, Temporal) else TABULATED
     if len(names) == 1 and not isinstance(kind, Real | Text) and kind.codes <= few:
         codes = np.arange(kind.codes + 1).astype(kind.dtype)
         true = compile_predicate.__wrapped__(condition, schema)({name: codes})

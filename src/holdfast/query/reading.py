@@ -30,7 +30,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
 _INFINITE = re.compile(r"([+-]?)inf(?:inity)?", re.IGNORECASE | re.ASCII)
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ].*)?", re.DOTALL)
-_BLANK = " \t\r\n"
+BLANK = " \t\r\n"
 _FLOAT_LIMIT = 2.0**62
 _COARSE = {"Y": 600_000, "M": 600_000, "W": 600_000}  # beyond every declarable date, far from overflow
 
@@ -46,7 +46,7 @@ def integers(values: NDArray[Any], lo: int, hi: int, kind: str) -> tuple[Ints, M
         case "f":
             whole, null = _rounded(values)
         case "U" | "S" | "T" | "O":
-            return _each(values, lambda v: _whole_of(v, lo, hi), lo, np.dtype(np.int64))
+            return each(values, lambda v: _whole_of(v, lo, hi), lo, np.dtype(np.int64))
         case _:
             raise impossible(values, kind)
     return np.clip(whole, lo, hi), null
@@ -61,7 +61,7 @@ def reals(values: NDArray[Any], lo: float, hi: float, kind: str) -> NDArray[np.f
             with np.errstate(all="ignore"):  # a signalling NaN, or a long double beyond float64
                 floats = np.clip(values, lo, hi).astype(np.float64) if values.itemsize > 8 else _wide(values)
         case "U" | "S" | "T" | "O":
-            floats, null = _each(values, lambda v: _real_of(v, lo, hi), lo, np.dtype(np.float64))
+            floats, null = each(values, lambda v: _real_of(v, lo, hi), lo, np.dtype(np.float64))
             floats[null] = np.nan
         case _:
             raise impossible(values, kind)
@@ -77,7 +77,7 @@ def truths(values: NDArray[Any], kind: str) -> NDArray[np.uint8]:
             codes = np.not_equal(values, 0).astype(np.uint8)
             codes[np.isnan(values)] = 2
         case "U" | "S" | "T" | "O":
-            codes, null = _each(values, _truth_of, 2, np.dtype(np.uint8))
+            codes, null = each(values, _truth_of, 2, np.dtype(np.uint8))
             codes[null] = 2
         case _:
             raise impossible(values, kind)
@@ -101,7 +101,7 @@ def labels(values: NDArray[Any], declared: tuple[str, ...], dtype: np.dtype[Any]
                 table[np.isnan(distinct)] = null
             return table[inverse.reshape(-1)] if len(values) else np.empty(0, dtype)
         case "S" | "T" | "O":
-            codes, missing = _each(values, lambda v: _place_of(v, place), null, dtype)
+            codes, missing = each(values, lambda v: _place_of(v, place), null, dtype)
             codes[missing] = null
             return codes
     raise impossible(values, kind)
@@ -122,7 +122,7 @@ def days(values: NDArray[Any], kind: str) -> tuple[Ints, Mask]:
         day[null] = 0
         return day, null
     if values.dtype.kind in "USTO":
-        return _each(values, day_of, 0, np.dtype(np.int64))
+        return each(values, day_of, 0, np.dtype(np.int64))
     raise impossible(values, kind)
 
 
@@ -135,7 +135,7 @@ def day_of(value: object) -> int | None:
     if isinstance(value, np.datetime64):
         found, null = days(np.array([value]), "date")
         return None if null[0] else int(found[0])
-    if isinstance(value, str) and (match := _DATE.fullmatch(value.strip(_BLANK))):
+    if isinstance(value, str) and (match := _DATE.fullmatch(value.strip(BLANK))):
         try:
             return datetime.date(*map(int, match.groups())).toordinal() - _EPOCH
         except ValueError:
@@ -189,7 +189,7 @@ def _rounded(values: NDArray[Any]) -> tuple[Ints, Mask]:
         return below.astype(np.int64) + (floats - below >= 0.5), null
 
 
-def _each(
+def each(
     values: NDArray[Any], read: Callable[[Any], Any], filler: Any, dtype: np.dtype[Any]
 ) -> tuple[NDArray[Any], Mask]:
     """Read value by value; each distinct text once."""
@@ -213,7 +213,7 @@ def _number_of(value: object) -> int | float | Decimal | Fraction | None:
     if isinstance(value, bool | np.bool_ | int | np.integer):
         return int(value)
     if isinstance(value, str):
-        text = value.strip(_BLANK)
+        text = value.strip(BLANK)
         if _INTEGER.fullmatch(text):
             return int(text)
         if _NUMBER.fullmatch(text):
@@ -254,7 +254,7 @@ def _real_of(value: object, lo: float, hi: float) -> float | None:
 
 def _truth_of(value: object) -> int | None:
     if isinstance(value, str):
-        word = value.strip(_BLANK).lower()
+        word = value.strip(BLANK).lower()
         return 1 if word in TRUE_WORDS else 0 if word in FALSE_WORDS else None
     number = _number_of(value)
     return None if number is None else int(number != 0)

@@ -95,8 +95,8 @@ def _render(expression: Expression, schema: Schema) -> str:
             return f"({above} / NULLIF({below}, 0.0e0))"
         case Floor(operand):
             return f"CAST(FLOOR({_render(operand, schema)}) AS BIGINT)"
-        case DatePart(part, name):
-            return calendar.sql(part, _render(Column(name), schema))
+        case DatePart(part, name, unit):
+            return calendar.sql(part, _render(Column(name), schema), unit)
         case Case((), None):
             return "NULL"
         case Case(branches, default):

@@ -38,7 +38,8 @@ OURS = frozenset(["coalesce", "nullif", "floor", "ceil", "date_trunc", "low", "h
 _FUNCTIONS = frozenset(["abs", "least", "greatest", "length", "starts_with", *OURS]) - {"low", "high"}
 _SELECT_KEYWORDS = frozenset(
     ["select", "from", "where", "as", "having", "limit", "asc", "desc", "group by", "order by", "filter"]
-)
+) | frozenset(["over", "partition by"])
+_SELECT_SIGNS = _SIGNS | {"[", "]"}
 _SELECT_FUNCTIONS = frozenset(["count", "sum", "avg", "median", "quantile_cont", "low", "high"]) | frozenset(
     [
         "variance",
@@ -50,6 +51,10 @@ _SELECT_FUNCTIONS = frozenset(["count", "sum", "avg", "median", "quantile_cont",
         "covar_pop",
         "covar_samp",
         "corr",
+        "independence",
+        "approx_count_distinct",
+        "min",
+        "max",
     ]
 )
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
@@ -86,7 +91,7 @@ def scan(text: str, schema: Schema, *, select: bool = False) -> list[Token]:
     aliases: set[str] = set()
     clause = ""
     for piece, follower in zip(pieces, [*pieces, _END][1:], strict=True):
-        kind = _kind(piece, follower, keywords)
+        kind = _kind(piece, follower, keywords, _SELECT_SIGNS if select else _SIGNS)
         if kind == "date":
             continue  # DATE '2024-12-31' says no more than '2024-12-31' beside a date column
         last = tokens[-1] if tokens else None
@@ -99,7 +104,8 @@ def scan(text: str, schema: Schema, *, select: bool = False) -> list[Token]:
                 aliases.add(piece.text)
         elif kind == "column" and piece.text in aliases and _means_alias(clause, piece.text, tokens, schema):
             kind = "name"
-        clause = piece.word if kind == "keyword" and piece.word in _ARRANGING else clause
+        if kind == "keyword" and piece.word in _ARRANGING and "over" not in [t.value for t in tokens[-2:]]:
+            clause = piece.word
         if kind == "column":
             value = _column(piece, schema, text)
         else:
@@ -165,16 +171,16 @@ def check_size(tokens: Iterable[Token], text: str) -> None:
             raise QueryError(f"a question may have {MAX_TERMS} terms; ask a shorter one", text, token.start)
 
 
-def _kind(piece: Piece, follower: Piece, keywords: frozenset[str]) -> str:
+def _kind(piece: Piece, follower: Piece, keywords: frozenset[str], signs: frozenset[str]) -> str:
     if piece.quote:
         return "string" if piece.quote == "'" else "column"
-    if piece.text in _SIGNS:
+    if piece.text in signs:
         return "sign"
     if _NUMBER.fullmatch(piece.text):
         return "number"
     if piece.word in keywords:
         return "keyword"
-    if piece.word == "date" and follower.quote == "'":
+    if piece.word in ("date", "time", "timestamp") and follower.quote == "'":
         return "date"
     if not _WORD.fullmatch(piece.text):
         return "unknown"
@@ -188,7 +194,7 @@ def _problem(
     if kind == "unknown":
         return f"{piece.text!r} is not part of the language"
     if kind == "function" and piece.word in ("extract", "date_part"):
-        return f"{piece.word} takes a part of a date ({', '.join(PARTS)}) and a date column"
+        return f"{piece.word} takes a part ({', '.join(PARTS)}) and a column of dates or times"
     if kind == "function" and piece.word not in functions:
         return f"the function {piece.text} is not in the language; it has {', '.join(sorted(functions))}"
     if kind in ("sign", "keyword") and after == "," and piece.word in (")", "from"):

@@ -11,19 +11,23 @@ from typing import Any
 
 from holdfast.errors import SchemaError
 from holdfast.query.calling import constructed
-from holdfast.query.column import (
-    Boolean,
-    Category,
-    ColumnType,
-    Date,
-    Integer,
-    Real,
-    Text,
-    column_from_json,
-)
+from holdfast.query.column import Boolean, Category, ColumnType, Integer, Real, Text, column_from_json
 from holdfast.query.reading import is_utf8
+from holdfast.query.temporal import Date, Temporal, Time, Timestamp
 
-__all__ = ["Boolean", "Category", "ColumnType", "Date", "Integer", "Real", "Schema", "Text"]
+__all__ = [
+    "Boolean",
+    "Category",
+    "ColumnType",
+    "Date",
+    "Integer",
+    "Real",
+    "Schema",
+    "Temporal",
+    "Text",
+    "Time",
+    "Timestamp",
+]
 
 
 @constructed
@@ -59,7 +63,7 @@ class Schema(Mapping[str, ColumnType]):
             _check_name(name)
             if not isinstance(column, ColumnType):
                 raise SchemaError(
-                    f"expected Integer, Real, Category, Boolean, Date or Text as column {name!r}, got "
+                    f"expected Integer, Real, Category, Boolean, Date, Time, Timestamp or Text as column {name!r}, got "
                     f"{column if isinstance(column, type) else type(column).__name__}"
                 )
         object.__setattr__(self, "_columns", columns)

@@ -12,15 +12,17 @@ from typing import Any, TypeAlias
 
 from holdfast.errors import InputError, QueryError
 from holdfast.query.arrangement import Arrangement, Combined, Compared, Having
-from holdfast.query.column import Boolean, Category, Date, Real, Text
+from holdfast.query.column import Boolean, Category, Real, Text
 from holdfast.query.comparison import FLIPPED, NEGATED
 from holdfast.query.expression import Column, Expression
+from holdfast.query.extremes import EXTREMES
 from holdfast.query.group_keys import Key, read_key
 from holdfast.query.parse import COMPARISONS, Converter
 from holdfast.query.predicate import Always, Predicate
 from holdfast.query.scan import scan
 from holdfast.query.schema import Schema
-from holdfast.query.select_statistics import Combination, combination, is_combination
+from holdfast.query.select_statistics import Combination, combination, is_combination, running_sum
+from holdfast.query.temporal import Temporal
 from holdfast.query.wording import quoted
 
 MAX_AGGREGATES = 64
@@ -41,7 +43,13 @@ _ROLES = {
     "order",
     "limit",
 }  # the clause of FROM is spelt either way
-_KINDS = {"count": "count", "sum": "sum", "avg": "avg", "median": "quantile", "quantile_cont": "quantile"}
+_KINDS = {
+    "count": "count",
+    "sum": "sum",
+    "avg": "avg",
+    "median": "quantile",
+    "quantile_cont": "quantile",
+} | dict.fromkeys(EXTREMES, "quantile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +63,17 @@ class Aggregate:
     kind: str
     expression: Expression | None
     label: str
-    rank: float | None = None
+    rank: float | tuple[float, ...] | None = None
     where: Predicate = field(default_factory=Always)
     """What stands behind FILTER: it is over those rows alone."""
     several: Combination | None = None
     """What is read off several sums."""
+    running: bool = False
+    """Whether the groups are added up one after another."""
+    cells: tuple[Key, ...] | None = None
+    """The two columns whose independence is asked about."""
+    distinct: Key | None = None
+    """What the different values are counted of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +119,7 @@ def _parse(text: str, schema: Schema) -> Select:
             first = part[0] if isinstance(part, list) else part
             raise reader.refusal("this is not in the language", first if hasattr(first, "walk") else node)
     table = _table(reader, node.args.get("from_") or node.args.get("from"))
-    by = _group(reader, node, schema)
+    by = _group(reader, node)
     where = node.args.get("where")
     condition = reader.predicate(where.this, positive=True) if where else Always()
     items = _Items(reader, by)
@@ -116,6 +130,10 @@ def _parse(text: str, schema: Schema) -> Select:
         raise QueryError(
             f"expected between 1 and {MAX_AGGREGATES} aggregates, got {len(aggregates)}", text, 0
         )
+    if by and any(each.cells is not None for each in aggregates):
+        raise QueryError("independence is one number for all rows; ask for it without GROUP BY", text, 0)
+    if len(aggregates) > 1 and any(isinstance(each.rank, tuple) for each in aggregates):
+        raise QueryError("a list of ranks has an answer for each; ask for it in a SELECT of its own", text, 0)
     return Select(tuple(aggregates), by, condition, table, _arrangement(reader, node, items))
 
 
@@ -137,13 +155,13 @@ class _Items:
             part, inner = end
             place = self._found(inner)
             if place is None:
-                place = self._added(_item(self.reader, inner, None))
+                place = self._added(self._item(inner, None))
             label = f"{_PARTS[part]}({self.aggregates[place].label})"
             self.shown.append((alias or label, (part, place)))
         elif (key := self._key(node)) is not None:
             self.shown.append((alias or self._name(key), (_GROUP, key)))
         else:
-            found = _item(self.reader, node, alias)
+            found = self._item(node, alias)
             self.shown.append((found.label, (0, self._added(found))))
 
     def place(self, node: Any) -> int:
@@ -187,9 +205,20 @@ class _Items:
             labels = [aggregate.label for aggregate in self.aggregates]
             name = self.reader.token(node.this).value
             return labels.index(name) if name in labels else None
-        wanted = replace(_item(self.reader, node, None), label="")
+        wanted = replace(self._item(node, None), label="")
         same = (i for i, each in enumerate(self.aggregates) if replace(each, label="") == wanted)
         return next(same, None)
+
+    def _item(self, node: Any, alias: str | None) -> Aggregate:
+        inner = running_sum(self.reader, node, self.by)
+        if inner is None:
+            return _item(self.reader, node, alias)
+        found = _item(self.reader, inner, None)
+        if found.kind not in ("count", "sum"):
+            raise self.reader.refusal(
+                "running totals are of count and sum; write sum(count(*)) OVER (...)", node
+            )
+        return replace(found, label=alias or f"running {found.label}", running=True)
 
     def _added(self, aggregate: Aggregate) -> int:
         self.aggregates.append(aggregate)
@@ -208,8 +237,7 @@ class _Items:
         raise self.reader.refusal(f"{what} must be in an aggregate, or in GROUP BY", node)
 
     def _name(self, key: int) -> str:
-        found = self.by[key]
-        return found if isinstance(found, str) else found.column
+        return _called(self.by[key])
 
 
 def _arrangement(reader: Converter, node: Any, items: _Items) -> Arrangement:
@@ -222,7 +250,7 @@ def _arrangement(reader: Converter, node: Any, items: _Items) -> Arrangement:
         """The place of a number; None for a group or a date, which no number compares with."""
         place = items.place(item)
         value = items.aggregates[place % len(items.aggregates)].expression
-        dated = isinstance(value, Column) and isinstance(reader.schema[value.name], Date)
+        dated = isinstance(value, Column) and isinstance(reader.schema[value.name], Temporal)
         return None if place < 0 or dated else place
 
     orders = [
@@ -281,7 +309,7 @@ def _table(reader: Converter, clause: Any) -> str:
     return str(reader.token(table.this).value)
 
 
-def _group(reader: Converter, select: Any, schema: Schema) -> tuple[Key, ...]:
+def _group(reader: Converter, select: Any) -> tuple[Key, ...]:
     """What is grouped by: columns, what is computed, or what is selected, by its alias or its place."""
     clause = select.args.get("group")
     if clause is None:
@@ -290,16 +318,26 @@ def _group(reader: Converter, select: Any, schema: Schema) -> tuple[Key, ...]:
         raise reader.refusal("GROUP BY takes columns and what is computed from them", clause)
     keys: list[Key] = []
     for node in clause.expressions:
-        key = read_key(reader, _meant(reader, node, select.expressions))
-        if isinstance(key, str) and isinstance(schema[key], Real):
-            raise reader.refusal(
-                f"{quoted(key)} is a real column and has no groups; write floor({quoted(key)} / 10), a CASE, or ask "
-                "with by= and edges=",
-                node,
-            )
+        key = _key(reader, _meant(reader, node, select.expressions), node)
         if key not in keys:
             keys.append(key)
     return tuple(keys)
+
+
+def _key(reader: Converter, node: Any, at: Any = None) -> Key:
+    """What makes groups; a real column has none."""
+    key = read_key(reader, node)
+    if isinstance(key, str) and isinstance(reader.schema[key], Real):
+        raise reader.refusal(
+            f"{quoted(key)} is a real column and has no groups; write floor({quoted(key)} / 10), a CASE, or ask "
+            "with by= and edges=",
+            node if at is None else at,
+        )
+    return key
+
+
+def _called(key: Key) -> str:
+    return key if isinstance(key, str) else key.column
 
 
 def _meant(reader: Converter, node: Any, selected: list[Any]) -> Any:
@@ -321,7 +359,13 @@ def _meant(reader: Converter, node: Any, selected: list[Any]) -> Any:
 
 def _is_aggregate(node: Any) -> bool:
     called = _call(node)[0]
-    return node.key == "filter" or called in _KINDS or called in _ENDS or is_combination(node)
+    return (
+        node.key in ("filter", "window")
+        or called in ("independence", "approxdistinct")
+        or called in _KINDS
+        or called in _ENDS
+        or is_combination(node)
+    )
 
 
 def _item(reader: Converter, node: Any, alias: str | None) -> Aggregate:
@@ -337,6 +381,14 @@ def _item(reader: Converter, node: Any, alias: str | None) -> Aggregate:
     if several is not None:
         return Aggregate(several.kind, None, alias or several.label, several=several)
     called, arguments = _call(node)
+    if called == "independence":
+        keys = tuple(_key(reader, each) for each in arguments)
+        if len(keys) != 2:
+            raise reader.refusal("independence takes two columns", node)
+        return Aggregate(called, None, alias or f"independence({', '.join(map(_called, keys))})", cells=keys)
+    if (apart := _distinct(reader, node)) is not None:
+        name = alias or f"count(DISTINCT {_called(apart)})"
+        return Aggregate("distinct", None, name, distinct=apart)
     if called not in _KINDS:
         raise reader.refusal("select count, sum, avg, median, quantile_cont, stddev, variance or corr", node)
     kind = _KINDS[called]
@@ -351,13 +403,23 @@ def _item(reader: Converter, node: Any, alias: str | None) -> Aggregate:
         return Aggregate(kind, Column(name), alias or f"count({quoted(name)})")
     if kind == "quantile":
         name = _ordered(reader, inner)
-        rank = 0.5 if called == "median" else _rank(reader, arguments[1])
-        label = (
-            f"median({quoted(name)})" if called == "median" else f"quantile_cont({quoted(name)}, {rank!r})"
-        )
+        if called == "quantile_cont":
+            rank = _rank(reader, arguments[1])
+            written = repr(list(rank) if isinstance(rank, tuple) else rank)
+            return Aggregate(kind, Column(name), alias or f"quantile_cont({quoted(name)}, {written})", rank)
+        rank, label = float(EXTREMES.get(called, 0.5)), f"{called}({quoted(name)})"
         return Aggregate(kind, Column(name), alias or label, rank)
     expression = reader.number(inner)
     return Aggregate(kind, expression, alias or f"{kind}({expression})")
+
+
+def _distinct(reader: Converter, node: Any) -> Key | None:
+    """Of what the different values are counted; None for anything else."""
+    if node.key != "approxdistinct":
+        return None
+    if set(filter(node.args.get, node.args)) != {"this"}:
+        raise reader.refusal("DISTINCT takes one column, or what is computed from some", node)
+    return read_key(reader, node.this)
 
 
 def _call(node: Any) -> tuple[str, list[Any]]:
@@ -371,7 +433,14 @@ def _call(node: Any) -> tuple[str, list[Any]]:
     return node.key, []
 
 
-def _rank(reader: Converter, node: Any) -> float:
+def _rank(reader: Converter, node: Any) -> float | tuple[float, ...]:
+    """A rank, or several in brackets, which are told together."""
+    if node.key == "array" and node.expressions:
+        return tuple(_one_rank(reader, each) for each in node.expressions)
+    return _one_rank(reader, node)
+
+
+def _one_rank(reader: Converter, node: Any) -> float:
     rank = float(reader.literal(node)) if node.key == "literal" and not node.is_string else 0.0
     if not 0 < rank < 1:
         raise reader.refusal("the rank must be a number strictly between 0 and 1", node)

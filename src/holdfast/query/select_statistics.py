@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.query.expression import Expression
+from holdfast.query.group_keys import Key, read_key
 from holdfast.query.parse import Converter
 from holdfast.query.predicate import Predicate
 
@@ -63,6 +64,24 @@ def combination(reader: Converter, node: Any) -> Combination | None:
         values = reader.number(node.this.this), reader.number(node.expression.this)
         return Combination("ratio", f"sum({values[0]}) / sum({values[1]})", values)
     return None
+
+
+def running_sum(reader: Converter, node: Any, by: tuple[Key, ...]) -> Any:
+    """What sum(...) OVER (ORDER BY the last group) adds up, group after group; None for what is no window."""
+    if node.key != "window":
+        return None
+    order, keys = node.args.get("order"), node.args.get("partition_by") or []
+    keys = [*keys, *(item.this for item in (order.expressions if order else []) if not item.args.get("desc"))]
+    plain = set(filter(node.args.get, node.args)) <= {"this", "order", "partition_by", "over"}
+    if not plain or not by or order is None or [read_key(reader, key) for key in keys] != list(by):
+        raise reader.refusal(
+            "a running total is sum(count(*)) OVER (PARTITION BY the other groups ORDER BY the last one), with "
+            "the same groups in GROUP BY",
+            node,
+        )
+    if node.this.key != "sum" or node.this.this is None:
+        raise reader.refusal("running totals are of count and sum; write sum(count(*)) OVER (...)", node)
+    return node.this.this
 
 
 def _is_condition(reader: Converter, node: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.query.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
+from holdfast.query.column import Boolean, Category, ColumnType, Integer, Real, Text
 from holdfast.query.predicate import (
     Always,
     And,
@@ -17,6 +17,7 @@ from holdfast.query.predicate import (
     TextTest,
 )
 from holdfast.query.ranges import Ranges, after, before, complement, domain
+from holdfast.query.temporal import Temporal
 from holdfast.query.wording import quoted, string
 
 
@@ -82,7 +83,7 @@ def _labels(name: str, ranges: Ranges, kind: Category) -> str:
     return _one_of(name, [string(kind.labels[code]) for code in codes], negated)
 
 
-def _numbers(name: str, ranges: Ranges, kind: Integer | Date) -> list[str]:
+def _numbers(name: str, ranges: Ranges, kind: Integer | Temporal) -> list[str]:
     others = complement(ranges, *domain(kind)) if len(ranges) > 1 else ranges
     if len(others) < len(ranges) and _size(others) == len(others):
         return [_one_of(name, [_value(int(lo), kind) for lo, _ in others], negated=True)]
@@ -127,7 +128,7 @@ def _one_of(name: str, values: list[str], negated: bool) -> str:
 
 
 def _value(code: int, kind: ColumnType) -> str:
-    return string(str(kind.value(code))) if isinstance(kind, Date) else str(code + int(kind.lo))
+    return string(str(kind.value(code))) if isinstance(kind, Temporal) else str(code + int(kind.lo))
 
 
 def _size(ranges: Ranges) -> int:

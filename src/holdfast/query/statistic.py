@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
 from holdfast.query import expression
+from holdfast.query.computed_groups import Product
 from holdfast.query.derived import derived
 from holdfast.query.difference import DifferenceMeasurement
+from holdfast.query.distinct import DistinctMeasurement, Values
 from holdfast.query.expression import Expression
 from holdfast.query.function import FunctionMeasurement, RowFunction
 from holdfast.query.grid import LEVELS, Grid, grid_of
@@ -18,11 +21,12 @@ from holdfast.query.measurement import Measurement
 from holdfast.query.predicate import Always, Predicate, conjunction
 from holdfast.query.presence import known
 from holdfast.query.schema import Schema
+from holdfast.query.sums import Sums, summed
 from holdfast.query.unit_schema import Over, UnitSchema
 
 Kind = Literal[
     "fraction", "count", "sum", "mean", "histogram", "quantile", "difference", "share", "ratio", "variance", "std",
-    "covariance", "correlation", "contrast", "regression",
+    "covariance", "correlation", "contrast", "regression", "quantiles", "independence", "distinct",
 ]  # fmt: skip
 DERIVED = ("share", "ratio", "variance", "std", "covariance", "correlation", "contrast", "regression")
 """Those that are read off several totals, told together (`holdfast.query.derived`)."""
@@ -32,8 +36,21 @@ _TRUTHS = Grid(0, 1, 0, 1, exact=True)
 """What a fraction of events adds up: 1 where the condition holds."""
 
 
+def digest(text: str) -> str:
+    """32 letters that stand for a text; no two texts are known that have the same."""
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+class _Spelt:
+    """What a question is called, worked out once and kept with it: a known text has one question."""
+
+    __slots__ = ("_key", "_text")
+    _text: str
+    _key: str
+
+
 @dataclass(frozen=True, slots=True)
-class Statistic:
+class Statistic(_Spelt):
     """A public question: what is computed, over which rows, for which groups.
 
     Equal questions are equal values. `value` is the number that is added up (sum, mean) or whose quantile is
@@ -64,8 +81,23 @@ class Statistic:
     """Of a contrast, the rows that `where`'s are compared with."""
     sample: bool = False
     """Whether a variance or covariance is that of a sample: n/(n-1) times as much."""
+    ranks: tuple[Fraction, ...] = ()
+    """Of several quantiles, the rank of each."""
+    running: bool = False
+    """Whether the groups of the last column are added up one after another."""
+    cells: Product | None = None
+    """Of two columns whose independence is asked about, the groups of both."""
+    distinct: Values | None = None
+    """Of what the different values are counted."""
 
     def __str__(self) -> str:
+        try:
+            return self._text
+        except AttributeError:
+            object.__setattr__(self, "_text", self._written())
+            return self._text
+
+    def _written(self) -> str:
         if self.kind in DERIVED:
             return self._derived_text()
         if self.other is not None:
@@ -73,9 +105,14 @@ class Statistic:
         if self.function is not None:
             return f"mean of {self.function}"
         subject = "" if self.value is None else expression.text(self.value)
-        if self.rank is not None and self.bins is not None:
-            subject = f"{self.bins.column}, {self.rank}"
-        parts = [f"{self.kind}({subject})" if subject else self.kind]
+        if self.bins is not None:
+            subject = ", ".join([self.bins.column, *map(str, self.ranks or (self.rank,))])
+        if self.cells is not None:
+            subject = self.cells.column
+        if self.distinct is not None:
+            subject = self.distinct.column
+        kind = f"running {self.kind}" if self.running else self.kind
+        parts = [f"{kind}({subject})" if subject else kind]
         if not isinstance(self.where, Always):
             parts.append(f"where {self.where}")
         if self.by is not None:
@@ -102,14 +139,50 @@ class Statistic:
         """What the numbers of an answer are of, where it has several."""
         if self.kind == "regression":
             return ("intercept", *map(expression.text, self.values))
-        return None if self.by is None else self.by.labels
+        if self.ranks and self.by is not None:
+            return tuple(f"{group}, {rank}" for group in self.by.labels for rank in self._rank_labels)
+        return self._rank_labels or None if self.by is None else self.by.labels
+
+    @property
+    def _rank_labels(self) -> tuple[str, ...]:
+        return tuple(f"{float(rank):g}" for rank in self.ranks)
+
+    @property
+    def keys(self) -> tuple[tuple[str, ...], ...] | None:
+        """With groups of several columns, the label of each group in each of them."""
+        of_groups = self.by.keys if isinstance(self.by, Product) else None
+        if not self.ranks or self.by is None:
+            return of_groups
+        return tuple(
+            (*key, rank)
+            for key in of_groups or zip(self.by.labels, strict=True)
+            for rank in self._rank_labels
+        )
+
+    @property
+    def key_names(self) -> tuple[str, ...] | None:
+        """What these columns are called."""
+        several = self.by.parts if isinstance(self.by, Product) else None
+        if not self.ranks or self.by is None:
+            return None if several is None else tuple(part.column for part in several)
+        return (*(part.column for part in several or (self.by,)), "rank")
+
+    @property
+    def key(self) -> str:
+        """A short digest of `identity`."""
+        try:
+            return self._key
+        except AttributeError:
+            object.__setattr__(self, "_key", digest(self.identity))
+            return self._key
 
     @property
     def identity(self) -> str:
         """A text that is equal exactly when the questions are."""
         token = "" if self.function is None else self.function.token
         token += "" if self.expect is None else f"expect {self.expect}"
-        return f"{self} {token} {[None if g is None else g.bounds for g in (self.by, self.bins)]}"
+        groups = (self.by, self.bins, self.cells, *(() if self.distinct is None else (self.distinct,)))
+        return f"{self} {token} {[None if each is None else each.bounds for each in groups]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +207,8 @@ class Workload:
     rounding: float
     joint: Joint | None = None
     """How far the totals of a derived statistic move together, and in which scales they get their noise."""
+    sums: Sums | None = None
+    """What is read off sums of them, where it is."""
 
     @property
     def size(self) -> int:
@@ -155,7 +230,8 @@ class Workload:
         compared = (asked.other is not None, asked.other == asked.where, asked.compared is not None)
         question = (asked.kind, asked.value, asked.values, asked.by, asked.rank, asked.bins, asked.function)
         rest = (asked.over, asked.expect, asked.sample, self.unit, self.rounding, self.joint)
-        return question + compared + rest + totals
+        summed = (asked.ranks, asked.running, asked.cells, asked.distinct)
+        return question + compared + rest + summed + totals
 
     @property
     def is_ratio(self) -> bool:
@@ -165,7 +241,7 @@ class Workload:
     @property
     def depends(self) -> bool:
         """Whether its width depends on how many rows qualify, which is secret."""
-        return self.is_ratio or self.joint is not None
+        return self.is_ratio or (self.joint is not None and self.sums is None)
 
     @property
     def scales(self) -> tuple[int, ...]:
@@ -211,6 +287,14 @@ def workload(statistic: Statistic, schema: Schema, rows: int) -> Workload:
     if statistic.kind in DERIVED:
         parts_told, together = derived(statistic, schema, rows, most)
         return Workload(statistic, parts_told, 1.0, 0.0, together)
+    if (told := summed(statistic, schema, rows, most)) is not None:
+        measurement, moved, sums, unit, rounding = told
+        return Workload(statistic, (measurement,), unit, rounding, moved, sums)
+    if statistic.distinct is not None:
+        apart = DistinctMeasurement(
+            schema, statistic.where, by=statistic.by, over=over, of=statistic.distinct
+        )
+        return Workload(statistic, (apart,), 1.0, 0.0)
     count = Measurement(schema, statistic.where, by=statistic.by, over=over)
     if statistic.other is not None:
         difference = DifferenceMeasurement(schema, statistic.where, statistic.other)

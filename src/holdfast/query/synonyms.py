@@ -2,6 +2,8 @@
 
 EXTRACT(year FROM visit), date_part('year', visit)        year(visit)
 percentile_cont(0.9) WITHIN GROUP (ORDER BY age)          quantile_cont(age, 0.9)
+count(DISTINCT age)                                       approx_count_distinct(age)
+CAST(departed AS DATE), date(departed), departed::date    date_trunc('day', departed)
 """
 
 from __future__ import annotations
@@ -44,7 +46,24 @@ def respelt(pieces: Sequence[Piece]) -> list[Piece]:
         signs = [each.sign for each in pieces[place + 1 : place + 4]]
         called = not piece.quote and signs[:1] == ["("]
         if place in ranks:  # the end of what percentile_cont ranks
-            found += [replace(piece, text=",", source=_comma()), ranks[place], piece]
+            found += [_made(",", "COMMA", piece), ranks[place], piece]
+        elif piece.sign == "::" and signs[:1] == ["date"] and found:
+            first = len(found) - (3 if len(found) > 2 and found[-2].text == "." else 1)
+            found[first:] = _day(found[first:], found[first])
+            place += 1
+        elif called and piece.word in ("cast", "date"):
+            ends = _closings(pieces) if ends is None else ends
+            inner = pieces[place + 2 : ends.get(place + 1, place)]
+            if piece.word == "cast":
+                inner = inner[:-2] if [each.sign for each in inner[-2:]] == ["as", "date"] else []
+            if len(inner) != 1 and [each.sign for each in inner[1:-1]] != ["."]:
+                found.append(piece)
+            else:
+                found += _day(inner, piece)
+                place = ends[place + 1]
+        elif called and piece.word == "count" and signs[1] == "distinct":
+            found += [replace(piece, text="approx_count_distinct"), pieces[place + 1]]
+            place += 2
         elif called and (part := _part(pieces[place : place + 4])) is not None:
             found += part
             place += 3
@@ -86,8 +105,22 @@ def _closings(pieces: Sequence[Piece]) -> dict[int, int]:
     return found
 
 
-def _comma() -> Any:
+def _day(column: Sequence[Piece], place: Piece) -> list[Piece]:
+    """date_trunc('day', column)."""
+    word, day = _made("date_trunc", "VAR", place), replace(_made("day", "STRING", place), quote="'")
+    return [
+        word,
+        _made("(", "L_PAREN", place),
+        day,
+        _made(",", "COMMA", place),
+        *column,
+        _made(")", "R_PAREN", place),
+    ]
+
+
+def _made(text: str, token: str, place: Piece) -> Piece:
+    """A piece that nobody wrote; its place is that of another."""
     import sqlglot
 
     lexer: Any = sqlglot.tokens
-    return lexer.TokenType.COMMA
+    return Piece(lexer.TokenType[token], text, place.start)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -276,6 +276,37 @@ class RowSchema(Schema):
         return (*listed, *sorted(wanted.difference(listed)))
 
 
+class Slots(np.ndarray[Any, np.dtype[np.int64]]):
+    """How many events each unit has, where each unit has `most` places for them: those beyond are of others, or empty.
+
+    Whatever reads events that come so asks `counted` which of the places count.
+    """
+
+    most: int
+
+    @classmethod
+    def of(cls, lengths: NDArray[np.int64], most: int) -> Slots:
+        """These lengths, each at most `most`."""
+        slots = lengths.view(cls)
+        slots.most = most
+        return slots
+
+
+def counted(chosen: NDArray[np.bool_], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """The places that were chosen and hold an event of their unit."""
+    if not isinstance(lengths, Slots):
+        return chosen
+    full: NDArray[np.bool_] = _full(lengths.most)[lengths.view(np.ndarray)].view(np.bool_)
+    return chosen & full
+
+
+@cache
+def _full(most: int) -> NDArray[Any]:
+    """For each length which of the places are full, as one value."""
+    rows = np.arange(most) < np.arange(most + 1)[:, None]
+    return np.ascontiguousarray(rows).view(f"V{most}")[:, 0]
+
+
 def event_rows(
     block: Mapping[str, NDArray[Any]], schema: RowSchema, *, owners: bool = False
 ) -> dict[str, NDArray[Any]]:
@@ -285,19 +316,26 @@ def event_rows(
     nothing else tells how many events there are.
     """
     lengths = block[schema.table]
+    repeats = lengths.most if isinstance(lengths, Slots) else lengths
     rows: dict[str, NDArray[Any]] = {}
     if owners or not any(name in schema.own for name in block):
-        rows[schema.table] = np.repeat(np.arange(len(lengths)), lengths)
+        rows[schema.table] = np.repeat(np.arange(len(lengths)), repeats)
     for name, codes in block.items():
         if name in schema.own:
             rows[name] = codes
         elif name in schema:
-            rows[name] = np.repeat(codes, lengths)
+            rows[name] = np.repeat(codes, repeats)
     return rows
 
 
 def by_unit(values: NDArray[Any], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The sum of whole numbers over the events of each unit; exact."""
+    """The sum of whole numbers over the events of each unit; exact. In slots those that do not count are 0."""
+    if isinstance(lengths, Slots):
+        wide = values.reshape(len(lengths), lengths.most)
+        if wide.dtype == np.bool_ and lengths.most < 256:
+            wide = wide.view(np.uint8)
+        summed: NDArray[Any] = np.einsum("ij->i", wide)
+        return summed.astype(np.int64)
     sums = np.zeros(len(values) + 1, dtype=np.int64)
     np.cumsum(values, dtype=np.int64, out=sums[1:])
     ends = np.cumsum(lengths)

@@ -24,6 +24,7 @@ from holdfast.service.metrics import Metrics
 from holdfast.service.problem import Problem, problem_of
 from holdfast.service.readiness import Readiness
 from holdfast.service.settings import Settings, from_environment, refuse_seeds
+from holdfast.service.strangers import Strangers
 from holdfast.service.work import Work
 
 _BY_STATUS = {
@@ -67,12 +68,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.gateway, app.state.work, app.state.metrics = gateway, work, metrics
     app.state.readiness = readiness
     app.state.rate = Rate(chosen.requests_per_second, chosen.burst)
+    app.state.strangers = Strangers(chosen.strangers_per_second, chosen.strangers_burst)
     app.include_router(api.router)
     for kind, handler in _HANDLERS.items():
         app.add_exception_handler(kind, handler)
     api.describe(app)
     page.install(app)
-    app.add_middleware(Envelope, settings=chosen, metrics=metrics)
+    app.add_middleware(Envelope, settings=chosen, metrics=metrics, strangers=app.state.strangers)
     return app
 
 

@@ -6,7 +6,6 @@ import hashlib
 import hmac
 import re
 import secrets
-import time
 
 from holdfast.service.catalog import Catalog, Person, Token
 
@@ -21,7 +20,7 @@ def digest(secret: str) -> str:
 
 def issue(catalog: Catalog, person: str, *, label: str = "", days: float | None = None, by: str = "") -> str:
     """A new token for a person, told once; it ends after so many days."""
-    key, secret, now = secrets.token_hex(6), secrets.token_hex(32), time.time()
+    key, secret, now = secrets.token_hex(6), secrets.token_hex(32), catalog.now()
     expires = None if days is None else now + days * 86_400
     catalog.add_token(Token(key, person, digest(secret), label[:100], now, expires, None), by=by)
     return f"hf_{key}_{secret}"
@@ -45,6 +44,6 @@ def who(catalog: Catalog, text: str) -> Person | None:
     if known is None or not same:
         return None
     token, person = known
-    if token.revoked is not None or (token.expires is not None and time.time() >= token.expires):
+    if token.revoked is not None or (token.expires is not None and catalog.now() >= token.expires):
         return None
     return person

@@ -85,6 +85,7 @@ class Catalog:
         beside: Path | None = None,
     ) -> None:
         self._db, self._replies, self._written = Remembered(records), replies, 0
+        self._latest = 0.0
         try:
             _make(records, "gateway's catalog", _TABLES)
             _make(replies, "gateway's replies", _REPLIES)
@@ -93,6 +94,11 @@ class Catalog:
             self._db.close()
             self._replies.close()
             raise
+
+    def now(self) -> float:
+        """The time, which never goes back: what has ended stays ended when the clock is set back, until a restart."""
+        self._latest = max(self._latest, time.time())
+        return self._latest
 
     def add_person(self, name: str, scope: str, team: str | None = None, *, by: str = "") -> Person:
         """Somebody new. Names are unique; a team is whom their submissions to boards are charged to."""
@@ -103,7 +109,7 @@ class Catalog:
                 raise Taken(f"there is somebody named {person.name!r} already; choose another name")
             self._db.rows(
                 "INSERT INTO people VALUES (?, ?, ?, ?, ?)",
-                person.id, person.name, person.scope, person.team, time.time(),
+                person.id, person.name, person.scope, person.team, self.now(),
             )  # fmt: skip
         return person
 
@@ -152,7 +158,7 @@ class Catalog:
     def revoke(self, key: str, *, by: str = "") -> None:
         """End a token now. One that was revoked before keeps its time."""
         with self.deeds.done("token revoked", token=key, by=by):
-            self._db.rows("UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL", time.time(), key)
+            self._db.rows("UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL", self.now(), key)
 
     def end_tokens(self, person: str, *, by: str = "") -> None:
         """End all tokens of a person now, and with them their visits to the page."""
@@ -176,7 +182,7 @@ class Catalog:
 
     def _end_tokens(self, whose: str, *values: object) -> None:
         ended = f"UPDATE tokens SET revoked = ? WHERE {whose} AND revoked IS NULL"
-        self._db.rows(ended, time.time(), *values)
+        self._db.rows(ended, self.now(), *values)
 
     def add_visit(self, digest: str, token: str, expires: float, now: float) -> None:
         """Somebody signed in to the page with a token; of their cookie only a digest is kept."""
@@ -314,7 +320,7 @@ class Catalog:
             rows = self._replies.rows(
                 "INSERT INTO replies VALUES (?, ?, ?, ?, '', ?) ON CONFLICT (person, place, key)"
                 " DO UPDATE SET kept = replies.kept RETURNING digest, body",
-                person, place, key, digest, time.time(),
+                person, place, key, digest, self.now(),
             )  # fmt: skip
             self._written += 1
             if self._written % _TIDY_EVERY == 0:

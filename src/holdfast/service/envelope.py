@@ -15,10 +15,11 @@ from holdfast.service.logs import begin, note, note_failure
 from holdfast.service.metrics import Metrics
 from holdfast.service.problem import REFUSALS, Problem, problem_of
 from holdfast.service.settings import Settings
+from holdfast.service.strangers import Proxies, Strangers
 
 CHARGED = ("/ask", "/submissions", "/scores")
 """POSTs to paths that end so leave at public times, whatever becomes of them."""
-_LARGE = ("/submissions", "/scores")
+_LARGE = ("/submissions", "/scores", "/register/upload")
 _DIGITS = 18
 _HEADERS = [
     (
@@ -39,8 +40,9 @@ class Envelope:
     spans hold the method, the route's pattern, the status, the ids of person and request and the time taken; no more.
     """
 
-    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, strangers: Strangers) -> None:
         self._app, self._settings, self._metrics = app, settings, metrics
+        self._strangers, self._proxies = strangers, Proxies(settings.proxies)
         self._span = _spans() if settings.telemetry else lambda name: nullcontext()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,6 +67,8 @@ class Envelope:
 
         with self._span(method) as span:
             try:
+                self._proxies.look_through(scope)
+                self._strangers.refuse_haste(scope)
                 self._refuse_size(scope)
                 await self._app(scope, receive, sending)
             except REFUSALS as error:

@@ -16,7 +16,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
-from holdfast.planning.question import AnyQuestion, Question
+from holdfast.planning.any_question import AnyQuestion
+from holdfast.planning.question import Question
 from holdfast.service.catalog import Person
 from holdfast.service.gateway_database import NotRemembered, at_once
 from holdfast.service.problem import Problem
@@ -75,11 +76,13 @@ async def asker_of(request: Request) -> Person:
     if scheme.lower() == "bearer":
         person = await looked_up(lambda: gateway.who(token.strip()))
     if person is None:
+        request.app.state.strangers.forget(request.scope)
         raise Problem("unauthorized", "send the header Authorization: Bearer TOKEN")
+    request.app.state.strangers.welcome(request.scope)
+    request.state.person = person
     refuse_haste(request, person.id)
     if person.scope == "metrics" and request.scope["path"] not in _MACHINES:
         raise Problem("forbidden", "a token of scope metrics reads /v1/metrics and nothing else")
-    request.state.person = person
     return person
 
 

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from holdfast.data.open import suggest_toml
 from holdfast.desk import Steps, run
 from holdfast.errors import BudgetError, DataError, LedgerError
 from holdfast.ledger import Charge, Moment, export, verify
@@ -30,6 +31,7 @@ from holdfast.service.replies import (
     json_array,
     json_of,
     mark_of,
+    marked,
     shown,
 )
 from holdfast.service.settings import Settings
@@ -139,6 +141,13 @@ class Gateway:
         _only(asker, "owner")
         with _declaring():
             return self.tables.register(key, path, schema, by=asker.id, **declared)
+
+    def suggest(self, asker: Person, path: str) -> str:
+        """Columns for a file, as TOML to be edited, by an owner. It reads the rows, so nobody else is told."""
+        _only(asker, "owner")
+        place = self.tables.place(path)
+        with _declaring():
+            return suggest_toml(place)
 
     def datasets(self, asker: Person) -> list[Dataset]:
         """The tables that somebody may see: owners and auditors all, analysts those they may ask."""
@@ -310,6 +319,12 @@ class Gateway:
         ledger, name = self.tables.ledger(key), self.tables.session(key, asker).name
         given = [Answer.from_json(text) for text in answers_in(ledger.entries(name, last=last))]
         return given[::-1], ledger.totals(name).entries > last
+
+    def answer_marked(self, asker: Person, key: str, mark: str, last: int = 10_000) -> Answer | None:
+        """The answer of this name among somebody's last charges: their own, and nobody else's."""
+        ledger, name = self.tables.ledger(key), self.tables.session(key, asker).name
+        text = marked(answers_in(ledger.entries(name, last=last)), mark)
+        return None if text is None else Answer.from_json(text)
 
     def burn(self, asker: Person, key: str, most: int = 1000) -> list[tuple[int, float]]:
         """What was left of somebody's budget after which charge, as a share of it; at `most` about so many points."""

@@ -1,4 +1,4 @@
-"""How much one token may send: requests a second, and bytes a request."""
+"""How often somebody may come: requests a second, after a burst."""
 
 from __future__ import annotations
 
@@ -29,3 +29,10 @@ class Rate:
             while len(self._buckets) > _REMEMBERED:
                 self._buckets.popitem(last=False)
         return max(0.0, short) / self._per_second
+
+    def give_back(self, name: str) -> None:
+        """Put a request back that should not have been taken."""
+        with self._lock:
+            if name in self._buckets:
+                level, since = self._buckets[name]
+                self._buckets[name] = (min(self._burst, level + 1.0), since)

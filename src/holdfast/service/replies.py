@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -18,7 +18,7 @@ from holdfast.planning.plan import STATISTIC
 from holdfast.service.answering import Released
 from holdfast.service.catalog import Catalog, Person
 from holdfast.service.problem import Problem
-from holdfast.session import Plan
+from holdfast.session import Answer, Plan
 from holdfast.session.price import Price
 
 _MEMBERS = 100
@@ -58,6 +58,27 @@ def mark_of(said: NDArray[Any]) -> str:
 def answers_in(entries: Iterable[Entry]) -> Iterator[str]:
     """The answers to statistics among reservations, as they were told."""
     return (entry.answer for entry in entries if entry.answer and entry.kind == STATISTIC)
+
+
+def answer_mark(answer: Answer) -> str:
+    """The name of an answer in links, the same however its groups are arranged. It opens nothing by itself."""
+    return _mark(vars(answer))
+
+
+def marked(texts: Iterable[str], mark: str) -> str | None:
+    """The newest of some answers that has this name; None if there is none."""
+    found = None
+    for text in texts:
+        if _mark(json.loads(text)) == mark:
+            found = text
+    return found
+
+
+def _mark(parts: Mapping[str, Any]) -> str:
+    told = [
+        str(parts.get(name)) for name in ("question", "rho", "epsilon", "within", "mechanism", "rows_read")
+    ]
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:24]
 
 
 def json_array(texts: Iterable[str]) -> Iterator[str]:

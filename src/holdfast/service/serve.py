@@ -27,6 +27,7 @@ _BACKLOG = 2048
 @click.option("--anchors", type=click.Path(path_type=Path), help="where anchors lie; best on another disk")
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", default=8765, show_default=True, help="0 takes a free one")
+@click.option("--proxy", "proxies", multiple=True, help="an address or network whose X-Forwarded-For counts")
 @click.option("--workers", type=int, help="processes that answer; 1 unless said")
 @click.option("--quantum", type=float, help="replies leave at whole multiples of so many seconds; 0.1")
 @click.option("--secure-cookies", is_flag=True, default=None, help="the page is reached by https only")
@@ -50,7 +51,7 @@ def serve(
     from holdfast.service.settings import from_environment, refuse_seeds
 
     refuse_seeds()
-    settings = from_environment(**flags | {"data": flags["data"] or None})
+    settings = from_environment(**flags | {name: flags[name] or None for name in ("data", "proxies")})
     os.umask(0o077)
     token = _prepare(settings, demo, new_token, restored_catalog)
     listener = _listener(host, port)
@@ -64,7 +65,7 @@ def serve(
     config = uvicorn.Config(
         "holdfast.service.app:create_app", factory=True, workers=settings.workers, access_log=False,
         log_config=_logging(log), timeout_graceful_shutdown=_GRACE_SECONDS, server_header=False,
-        http="holdfast.service.admission:Connection", ws="none",
+        http="holdfast.service.admission:Connection", ws="none", proxy_headers=False,
     )  # fmt: skip
     if settings.workers == 1:
         uvicorn.Server(config).run([listener])
@@ -124,6 +125,8 @@ def _hand_down(settings: Any) -> None:
         name = f"HOLDFAST_{item.name.upper()}"
         if value is None:
             os.environ.pop(name, None)
+        elif item.name == "proxies":
+            os.environ[name] = ",".join(value)
         elif isinstance(value, tuple):
             os.environ[name] = os.pathsep.join(str(Path(part).resolve()) for part in value)
         else:

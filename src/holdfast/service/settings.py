@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,11 @@ class Settings:
     requests_per_second: float = 50.0
     burst: int = 100
     """Each token may make so many requests a second, after a burst; 0 requests a second is no limit."""
+    strangers_per_second: float = 10.0
+    strangers_burst: int = 100
+    """Each address may make so many requests a second without a valid token, after a burst; 0 a second is no limit."""
+    proxies: tuple[str, ...] = ()
+    """Addresses and networks of proxies, separated by commas: what they say in X-Forwarded-For and -Proto counts."""
     most_bytes: int = 65_536
     """The largest body of a request; submissions of predictions may be larger."""
     most_prediction_bytes: int = 67_108_864
@@ -66,6 +72,7 @@ _READERS: dict[str, Any] = {
     "float": float,
     "int": int,
     "bool": lambda text: {"1": True, "true": True, "0": False, "false": False}[text.lower()],
+    "tuple[str, ...]": lambda text: tuple(part.strip() for part in text.split(",") if part.strip()),
     "tuple[Path, ...]": lambda text: tuple(Path(part) for part in text.split(os.pathsep) if part),
 }
 
@@ -94,16 +101,26 @@ def checked(settings: Settings) -> Settings:
         "workers",
         "answering_threads",
         "burst",
+        "strangers_burst",
         "most_header_bytes",
         "most_connections",
         "most_entries",
     ):
         between(name, getattr(settings, name), 1.0)
+    networks(settings.proxies)
     positive("arrival_seconds", settings.arrival_seconds)
     between("confirm", positive("confirm", settings.confirm), 0.0, 1.0)
     if settings.database is not None and not settings.database.startswith(("postgresql://", "postgres://")):
         raise InputError("expected a database address postgresql://…, got another kind")
     return settings
+
+
+def networks(texts: Sequence[str]) -> tuple[IPv4Network | IPv6Network, ...]:
+    """Addresses and networks that were declared as proxies."""
+    try:
+        return tuple(ip_network(text) for text in texts)
+    except ValueError:
+        raise InputError("expected proxies as addresses or networks, as in 10.0.0.0/8, got another") from None
 
 
 def refuse_seeds(environment: Mapping[str, str] = os.environ) -> None:

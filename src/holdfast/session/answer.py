@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 
 from holdfast.errors import InputError
 from holdfast.noise._replay import replaying
+from holdfast.query.temporal import Moment
+from holdfast.query.time_reading import difference, written
 from holdfast.session import answer_columns, display
 
 if TYPE_CHECKING:
@@ -85,7 +88,7 @@ class Answer:
     @property
     def width(self) -> Width:
         """Half the length of the interval."""
-        half: Width = (self.high - self.low) / 2
+        half: Width = difference(self.high, self.low) / 2
         return half
 
     @property
@@ -111,6 +114,10 @@ class Answer:
         """
         if self.within is None:
             return None
+        if self.labels is None:
+            return bool(
+                self.width <= self.within * (1 + 2.0**-40) + 2.0**-50 * max(abs(self.low), abs(self.high))
+            )
         last_digits = 2.0**-50 * np.maximum(np.abs(self.low), np.abs(self.high))
         kept: bool | NDArray[np.bool_] = _python(self.width <= self.within * (1 + 2.0**-40) + last_digits)
         return kept
@@ -135,8 +142,8 @@ class Answer:
 
     def __float__(self) -> float:
         """The value of an answer that is one number."""
-        if self.labels is not None or isinstance(self.value, datetime.date):
-            what = f"{len(self)} groups" if self.labels is not None else "a date"
+        if self.labels is not None or isinstance(self.value, Moment):
+            what = f"{len(self)} groups" if self.labels is not None else "a date or a time"
             raise InputError(
                 f"expected an answer that is one number, got {what}; take `.value`, or one group"
             )
@@ -189,7 +196,10 @@ class Answer:
             del parts["replayed"]
         if not self.private:
             parts |= {"rho": None, "private": False}
-        return _ENCODER.encode(parts)
+        if self.labels is not None:
+            return _ENCODER.encode(parts)
+        planned = _planned_text(*map(parts.pop, _PLANNED))
+        return f"{_ENCODER.encode(parts)[:-1]}, {planned[1:]}"
 
     @classmethod
     def from_json(cls, text: str, *, repeated: bool = False) -> Answer:
@@ -228,7 +238,7 @@ def _jsonable(part: Any) -> Any:
         return (
             {"array": part.tolist()} if part.dtype.kind != "O" else {"dates": [d.isoformat() for d in part]}
         )
-    if isinstance(part, datetime.date):
+    if isinstance(part, Moment):
         return {"date": part.isoformat()}
     if isinstance(part, np.generic):
         return part.item()
@@ -240,9 +250,20 @@ def _readable(part: Any) -> Any:
         if "array" in part:
             return np.array(part["array"])
         if "dates" in part:
-            return np.array([datetime.date.fromisoformat(d) for d in part["dates"]], dtype=object)
-        return datetime.date.fromisoformat(part["date"])
+            return np.array([written(d) for d in part["dates"]], dtype=object)
+        return written(part["date"])
     return part
 
 
 _ENCODER = json.JSONEncoder(default=_jsonable)
+_PLANNED = (
+    "confidence", "target", "rho", "epsilon", "rows_read", "mechanism", "within", "noise", "sampling", "population",
+    "labels", "keys", "by", "ends_theorem",
+)  # fmt: skip
+"""What a plan says of an answer before there is one: the same for all questions that it serves."""
+
+
+@lru_cache(maxsize=256, typed=True)
+def _planned_text(*planned: Any) -> str:
+    """These parts of a single number's answer as JSON."""
+    return _ENCODER.encode(dict(zip(_PLANNED, planned, strict=True)))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holdfast.errors import InputError
+from holdfast.query.time_reading import DAY, STEPS, clock_of, moment_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,7 +84,7 @@ def picture(answer: Answer, path: Path | str | None = None) -> Figure:
 
     made = columns(answer)
     labels = list(answer.labels or [""])
-    value, low, high = (np.array([_number(each) for each in made[name]]) for name in ("value", "low", "high"))
+    value, low, high = (np.array([number(each) for each in made[name]]) for name in ("value", "low", "high"))
     shown = np.isfinite(low) & np.isfinite(high)
     figure = Figure(figsize=(6.4, 1.2 + 0.28 * len(labels)), layout="constrained")
     axes = figure.add_subplot()
@@ -106,10 +107,12 @@ def _list(part: Any, size: int) -> list[object]:
     return list(part.tolist()) if np.ndim(part) else [part] * size
 
 
-def _number(value: Any) -> float:
-    """A date by the day count that matplotlib uses."""
+def number(value: Any) -> float:
+    """A date by the day count that matplotlib uses; a time of day by its hours."""
+    if isinstance(value, datetime.time):
+        return (clock_of(value) or 0) / STEPS["hour"]
     if isinstance(value, datetime.date):
-        return float(value.toordinal() - datetime.date(1970, 1, 1).toordinal())
+        return (moment_of(value) or 0) / DAY
     return math.nan if value is None else float(value)
 
 

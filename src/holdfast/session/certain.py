@@ -17,7 +17,7 @@ from holdfast.session.answer import Answer
 def is_certain(statistic: Statistic) -> bool:
     """Whether the schema and the number of rows answer a question: the count or fraction of all rows, or of none."""
     return (
-        isinstance(statistic.where, Always | Never)
+        isinstance(statistic.where, (Always, Never))
         and statistic.kind in ("count", "fraction")
         and (statistic.over is None or isinstance(statistic.where, Never))
         and statistic.by is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import html
 import math
 from collections.abc import Sequence
@@ -10,6 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from holdfast.query.temporal import Moment
+from holdfast.session import answer_columns
 
 if TYPE_CHECKING:
     from holdfast.session.answer import Answer
@@ -23,8 +25,8 @@ _CELL = "padding:2px 10px 2px 0;text-align:left;white-space:nowrap"
 
 def number(value: Any) -> str:
     """A number with about four digits, or a date; ends that are nowhere are told as such."""
-    if isinstance(value, datetime.date):
-        return value.isoformat()
+    if isinstance(value, Moment):
+        return str(value)
     value = float(value)
     if not math.isfinite(value):
         return "unknown" if math.isnan(value) else "∞" if value > 0 else "−∞"
@@ -81,6 +83,15 @@ def kept(answer: Answer) -> str:
     return f"within {number(answer.within)} in {np.count_nonzero(answer.met)} of {len(answer.labels)} groups"
 
 
+def helps(answer: Answer) -> str:
+    """Where means say nothing, what helps, in words; else nothing."""
+    if not np.any(answer.too_few):
+        return ""
+    return (
+        "too few rows for this noise: ask with rho= or in a session for fewer queries (explain() says more)"
+    )
+
+
 def answer_text(answer: Answer) -> str:
     """One line for a number, one line a group for a vector."""
     head = f"{kept(answer)}, " if kept(answer) else ""
@@ -91,7 +102,8 @@ def answer_text(answer: Answer) -> str:
     shown = lines(answer)
     if answer.labels is None:
         rows = f", of these rows {shown[0].rows}" if shown[0].rows else ""
-        return f"{answer.question}: {shown[0].value} {shown[0].interval}{rows} ({tail})"
+        few = f"; {helps(answer)}" if helps(answer) else ""
+        return f"{answer.question}: {shown[0].value} {shown[0].interval}{rows} ({tail}){few}"
     texts = [f"{answer.question} ({tail})"]
     for line in shown:
         missed = f" {line.missed}" if line.missed else ""
@@ -99,6 +111,7 @@ def answer_text(answer: Answer) -> str:
         texts.append(f"  {line.label}: {line.value} {line.interval}{rows}{missed}")
     if len(answer.labels) > _SHOWN:
         texts.append(f"  … and {len(answer.labels) - _SHOWN} more")
+    texts += [f"  {helps(answer)}"] if helps(answer) else []
     return "\n".join(texts)
 
 
@@ -138,6 +151,7 @@ def _caption(answer: Answer) -> str:
     hidden = 0 if answer.labels is None else max(0, len(answer.labels) - _SHOWN)
     more = f"{hidden} more groups; " if hidden else ""
     met = f"{kept(answer)}; " if kept(answer) else ""
+    met += f"{helps(answer)}; " if helps(answer) else ""
     return (
         f"{more}{met}covers the {answer.target} at {answer.confidence:.0%}; {cost(answer)}; "
         f"{answer.rows_read:,} rows read; {answer.mechanism}"
@@ -227,7 +241,7 @@ def _rows(answers: Sequence[Answer]) -> list[list[str]]:
 
 
 def _axis(value: Any) -> float:
-    return float(value.toordinal() if isinstance(value, datetime.date) else value)
+    return answer_columns.number(value)
 
 
 def _bar(spot: tuple[float, ...], least: float, most: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from threading import RLock
 
-from holdfast.ledger import UNCOVERED, Moment, Precondition, Stale
+from holdfast.ledger import UNCOVERED, Moment, Precondition
 from holdfast.planning.plan import Plan
 from holdfast.query.predicate import Always
 
@@ -28,11 +28,14 @@ class KeptPlans:
     def find(self, shape: object, moment: Moment) -> tuple[Precondition, Plan] | None:
         """What was planned for this shape, if it would be planned again now."""
         known = self._plans.get(shape)
-        if known is None or known[2] > moment.table.information or not _still(*known[:2], moment):
+        if known is None:
+            return None
+        holding, planned, told = known
+        if told > moment.table.information or not holding.after(moment, planned.charge):
             return None  # what was reserved and then not told makes narrower plans
-        if known[1].ends_theorem and moment.table.information >= UNCOVERED:
+        if planned.ends_theorem and moment.table.information >= UNCOVERED:
             return None  # the next of its kind has nothing to end
-        return known[:2]
+        return holding, planned
 
     def keep(self, shape: object, planned: Plan, holding: Precondition, told: int) -> None:
         """Remember a plan, without its condition, and what was told when it was made."""
@@ -46,12 +49,3 @@ class KeptPlans:
                 self._size = 0
             self._size += 0 if shape in self._plans else size
             self._plans[shape] = (holding, planned.about(bare), told)
-
-
-def _still(holding: Precondition, planned: Plan, moment: Moment) -> bool:
-    try:
-        after = moment.after(planned.charge)
-        holding.check(after.session, after.table, told=moment.table.information)
-    except Stale:
-        return False
-    return True

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from holdfast.noise.choice import choice, smoothed_choice
 from holdfast.query.grouping import Grouping
+from holdfast.query.time_reading import middle
 
 
 def select_bins(
@@ -59,8 +60,8 @@ def select_bins(
 
 def read_bins(bins: Grouping, chosen: tuple[int, int, int]) -> tuple[Any, Any, Any]:
     """The value and the ends of the interval, in the column's own scale."""
-    middle, first, last = chosen
+    place, first, last = chosen
     low, high = bins.starts[min(first, last)], bins.ends[max(first, last)]
-    start, end = bins.starts[middle], bins.ends[middle]
-    value = start if start == end else start + (end - start) / 2
+    start, end = bins.starts[place], bins.ends[place]
+    value = start if start == end else middle(start, end)
     return min(max(value, low), high), low, high

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar, Unpack
 
 from holdfast.check import shown
 from holdfast.errors import InputError, QueryError
 from holdfast.planning import question
+from holdfast.planning.cell_question import Independence
+from holdfast.planning.distinct_question import Distinct
 from holdfast.planning.keywords import Accuracy, Grouped
+from holdfast.planning.quantile_question import Quantile
 from holdfast.planning.question import Read
 from holdfast.planning.request import Request
+from holdfast.planning.sql_question import Sql
 from holdfast.query.calling import fitting
+from holdfast.query.extremes import LOWEST
 from holdfast.query.function import Function, RowFunction
 from holdfast.query.grouping import is_list
 from holdfast.query.predicate import Always
@@ -52,9 +57,13 @@ class Questions(Protocol[Result]):
         return self._one(question.Fraction(where=where, given=given, **how))
 
     @fitting
-    def count(self, where: str | None = None, **how: Unpack[Grouped]) -> Result:
-        """The number of rows which satisfy a condition."""
-        return self._one(question.Count(where=where, **how))
+    def count(self, where: str | None = None, *, cumulative: bool = False, **how: Unpack[Grouped]) -> Result:
+        """The number of rows which satisfy a condition; `cumulative`, up to each group of a number or a date in `by`.
+
+        Running totals have noise that is added before they are (docs/theorems.md, Theorem 136): one charge for all of
+        them, intervals that hold at once, and hardly more noise after a thousand days than after one.
+        """
+        return self._one(question.Count(where=where, cumulative=cumulative, **how))
 
     @fitting
     def difference(
@@ -79,9 +88,13 @@ class Questions(Protocol[Result]):
         return self._one(question.Difference(where=where, other=other, of=of, expect=expect, **how))
 
     @fitting
-    def sum(self, column: str, where: str | None = None, **how: Unpack[Grouped]) -> Result:
-        """The sum of a number (a column or an expression) over the rows which satisfy a condition."""
-        return self._one(question.Total(kind="sum", column=column, where=where, **how))
+    def sum(
+        self, column: str, where: str | None = None, *, cumulative: bool = False, **how: Unpack[Grouped]
+    ) -> Result:
+        """The sum of a number (a column or an expression) over the rows which satisfy a condition; `cumulative` as in
+        `count`."""
+        asked = question.Total(kind="sum", column=column, where=where, cumulative=cumulative, **how)
+        return self._one(asked)
 
     @fitting
     def mean(self, column: str, where: str | None = None, **how: Unpack[Grouped]) -> Result:
@@ -184,10 +197,56 @@ class Questions(Protocol[Result]):
 
     @fitting
     def quantile(
-        self, column: str, rank: float = 0.5, where: str | None = None, **how: Unpack[Grouped]
+        self,
+        column: str,
+        rank: float | Sequence[float] = 0.5,
+        where: str | None = None,
+        **how: Unpack[Grouped],
     ) -> Result:
-        """The value below which a fraction `rank` of the rows lies, chosen among the column's edges."""
-        return self._one(question.Quantile(column=column, rank=rank, where=where, **how))
+        """The value below which a fraction `rank` of the rows lies, chosen among the column's edges.
+
+        With a list of ranks all of them at once, in every group: read off running counts that are told once, under one
+        charge that does not grow with their number (docs/theorems.md, Theorem 137).
+        """
+        return self._one(Quantile(column=column, rank=rank, where=where, **how))
+
+    @fitting
+    def independence(
+        self,
+        column: str,
+        other: str,
+        where: str | None = None,
+        *,
+        edges: Mapping[str, Sequence[Any]] | None = None,
+        **how: Unpack[Accuracy],
+    ) -> Result:
+        """How far two columns are from independent: half the sum over all pairs of groups of the distance between the
+        share of rows in both and the product of the two shares. From 0, if they are independent, to 1.
+
+        All cells are told together under one charge. They are dependent where the interval does not hold 0
+        (`Answer.differs`), a test whose level holds whatever was asked before (docs/theorems.md, Theorem 138). No
+        `within`: how near it is depends on the rows.
+        """
+        return self._one(Independence(column=column, other=other, where=where, edges=edges, **how))
+
+    @fitting
+    def distinct(self, column: str, where: str | None = None, **how: Unpack[Grouped]) -> Result:
+        """How many different values a column has, or something computed such as month(visit); NULL is none.
+
+        For the table: a row moves it by at most one (docs/theorems.md, Theorem 139). Refused for the population: the
+        values that no row has may be many. It is no sum, so it ends the leave-out theorem on the table.
+        """
+        return self._one(Distinct(column=column, where=where, **how))
+
+    @fitting
+    def min(self, column: str, where: str | None = None, **how: Unpack[Grouped]) -> Result:
+        """The quantile of rank 0.001. The least value itself belongs to one row, and is not told."""
+        return self._one(Quantile(column=column, rank=float(LOWEST), where=where, **how))
+
+    @fitting
+    def max(self, column: str, where: str | None = None, **how: Unpack[Grouped]) -> Result:
+        """The quantile of rank 0.999. The greatest value itself belongs to one row, and is not told."""
+        return self._one(Quantile(column=column, rank=float(1 - LOWEST), where=where, **how))
 
     @fitting
     def statistic(self, function: Function, columns: Sequence[str], **how: Unpack[Accuracy]) -> Result:
@@ -218,12 +277,12 @@ class Questions(Protocol[Result]):
 
         One result for each aggregate, all charged or none.
         """
-        return self.put(self._read(question.Sql(text=text, **how)))
+        return self.put(self._read(Sql(text=text, **how)))
 
     @fitting
     def sql_one(self, text: str, **how: Unpack[Accuracy]) -> Result:
         """The result of a SELECT with one aggregate; see `sql`."""
-        return self._one(question.Sql(text=text, **how))
+        return self._one(Sql(text=text, **how))
 
     def _one(self, asked: question.Interval) -> Result:
         read = self._read(asked)

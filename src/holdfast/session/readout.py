@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.query.distinct import DistinctMeasurement
 from holdfast.query.grid import Grid
 from holdfast.query.propagation import extremes, propagated
 from holdfast.query.statistic import Workload
@@ -38,8 +39,10 @@ def read(totals: Workload, noisy: Totals, half_widths: tuple[float, ...], rows: 
     if totals.joint is not None:
         return _propagated(totals, noisy, half_widths, rows)
     least, most = _extremes(totals, rows)
-    value = noisy[0] * totals.unit
     reach = half_widths[0] * totals.unit + totals.rounding
+    if totals.size == 1 and totals.statistic.labels is None:
+        return _one_number(float(noisy[0][0]) * totals.unit, reach, least, most)
+    value = noisy[0] * totals.unit
     ends = np.array((value, value - reach, value + reach))
     # np.clip, twice as quick on single numbers.
     kept = np.minimum(np.maximum(ends, least), most)
@@ -47,6 +50,15 @@ def read(totals: Workload, noisy: Totals, half_widths: tuple[float, ...], rows: 
     if missed.any():  # then the totals are not within their half-widths, and nothing is known
         kept[1], kept[2] = np.where(missed, least, kept[1]), np.where(missed, most, kept[2])
     return Reading(*kept)
+
+
+def _one_number(value: float, reach: float, least: float, most: float) -> Reading:
+    """The same for a single number, without arrays on the way: most answers are one."""
+    low, high = value - reach, value + reach
+    if low > most or high < least:
+        low, high = least, most
+    ends = min(max(value, least), most), max(low, least), min(high, most)
+    return Reading(*(np.array([end]) for end in ends))
 
 
 def too_few(totals: Workload, reading: Reading) -> NDArray[np.bool_]:
@@ -69,6 +81,8 @@ def _range(grid: Grid) -> tuple[float, float]:
 def _extremes(totals: Workload, rows: int) -> tuple[float, float]:
     """The range that the statistic cannot leave, whatever the rows are."""
     measurement = totals.measurements[0]
+    if isinstance(measurement, DistinctMeasurement):
+        return 0.0, float(measurement.most_values(rows))
     return rows * measurement.low * totals.unit, rows * measurement.high * totals.unit
 
 

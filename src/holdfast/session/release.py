@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,21 +10,23 @@ from numpy.typing import NDArray
 
 from holdfast.mechanisms.gaussian import add_gaussian
 from holdfast.mechanisms.laplace import add_laplace
+from holdfast.mechanisms.logistic import add_logistic
 from holdfast.mechanisms.votes import FLIP, unbiased, votes
 from holdfast.noise.subset import without_replacement
 from holdfast.planning.plan import DISAGREEMENT_NOISE, SELECTED, Plan, Recipe
 from holdfast.planning.terms import Terms
-from holdfast.planning.width import deviation, disagreement_interval, of_each, spans, table_reaches
+from holdfast.planning.width import deviation, disagreement_interval, of_each, spans
 from holdfast.privacy.filter import UNITS
 from holdfast.privacy.rounding import miss, up
-from holdfast.query.computed_groups import Product
 from holdfast.query.difference import DifferenceMeasurement
+from holdfast.query.distinct import DistinctMeasurement
 from holdfast.query.function import FunctionMeasurement
 from holdfast.query.measurement import Measurement
 from holdfast.query.statistic import Workload, workload
 from holdfast.session.answer import Answer
 from holdfast.session.quantile import read_bins, select_bins
 from holdfast.session.readout import Reading, Totals, read, read_between, too_few
+from holdfast.session.sum_reading import nothing_known, read_sums
 from holdfast.validity.leave_out_intervals import rare_interval
 from holdfast.validity.odds import gaussian_odds, votes_odds
 
@@ -52,15 +55,20 @@ def release(planned: Plan, paid: Paid, terms: Terms) -> Answer:
         elif planned.promise.rare:
             reading = _as_rare(totals, noisy, planned)
         else:
-            reading = read(totals, noisy, planned.widths.totals, terms.rows)
+            reading = _read(totals, noisy, planned.widths.totals, terms.rows)
         own = disagreement is not None or planned.promise.rare
-        if totals.depends or own or (terms.fixed is not None and terms.fixed.odds):
+        if (
+            totals.depends
+            or statistic.cells is not None
+            or own
+            or (terms.fixed is not None and terms.fixed.odds)
+        ):
             half = (reading.high - reading.low) / 2
             parts = tuple(half * share if share else np.zeros_like(half) for share in planned.widths.divided)
-    ends: tuple[Any, ...] = (reading.value, reading.low, reading.high, too_few(totals, reading))
-    if planned.target == "population" and planned.mechanism not in SELECTED:
-        reaches = table_reaches(totals, planned.recipe, planned.promise, terms)
-        of_the_rows = read(totals, noisy, reaches, terms.rows)
+    few = too_few(totals, reading) if totals.sums is None else nothing_known(totals, reading)
+    ends: tuple[Any, ...] = (reading.value, reading.low, reading.high, few)
+    if planned.on_the_rows is not None:
+        of_the_rows = _read(totals, noisy, planned.on_the_rows, terms.rows)
         ends += of_the_rows.low, of_the_rows.high
     if statistic.labels is None:
         ends = tuple(end.item() for end in ends)
@@ -81,8 +89,8 @@ def release(planned: Plan, paid: Paid, terms: Terms) -> Answer:
         mechanism=planned.mechanism,
         explanation=planned.explanation,
         labels=statistic.labels,
-        keys=statistic.by.keys if isinstance(statistic.by, Product) else None,
-        by=tuple(part.column for part in statistic.by.parts) if isinstance(statistic.by, Product) else None,
+        keys=statistic.keys,
+        by=statistic.key_names,
         within=planned.within,
         too_few=ends[3],
         ends_theorem=planned.ends_theorem,
@@ -90,6 +98,12 @@ def release(planned: Plan, paid: Paid, terms: Terms) -> Answer:
         table_low=ends[4] if len(ends) > 4 else None,
         table_high=ends[5] if len(ends) > 4 else None,
     )
+
+
+def _read(totals: Workload, noisy: Totals, half_widths: tuple[float, ...], rows: int) -> Reading:
+    if totals.sums is not None:
+        return read_sums(totals, noisy[0], half_widths, rows)
+    return read(totals, noisy, half_widths, rows)
 
 
 def _noisy(totals: Workload, recipe: Recipe, paid: Paid, terms: Terms) -> Totals:
@@ -102,13 +116,16 @@ def _noisy(totals: Workload, recipe: Recipe, paid: Paid, terms: Terms) -> Totals
         ids = without_replacement(terms.rows, recipe.rows)
         secret = measurement.totals(paid.gather(_columns(measurement), ids))
         return (np.asarray(add_laplace(secret, recipe.noise)) * (terms.rows / recipe.rows),)
-    add = add_gaussian if recipe.mechanism == "gaussian" else add_laplace
-    variances = [
-        own.noise * (span**2 if own.per_span else 1)
-        for span, own in zip(spans(totals), of_each(totals, recipe), strict=True)
-    ]
-    secrets = zip(_totals(paid, totals), variances, strict=True)
-    return tuple(np.asarray(add(secret, noise)) for secret, noise in secrets)
+    return with_noise(totals, recipe, _totals(paid, totals))
+
+
+def with_noise(totals: Workload, recipe: Recipe, secrets: Sequence[NDArray[Any]]) -> Totals:
+    """The exact totals of every measurement with noise, each in its own scale; sums are encoded first."""
+    add = {"gaussian": add_gaussian, "laplace": add_laplace, "logistic": add_logistic}[recipe.mechanism]
+    if totals.sums is not None:
+        secrets = [totals.sums.encoded(secret) for secret in secrets]
+    each = zip(secrets, spans(totals), of_each(totals, recipe), strict=True)
+    return tuple(np.asarray(add(secret, own.of_span(span))) for secret, span, own in each)
 
 
 def _by_votes(measurement: Measured, count: int, flip: Any, paid: Paid, rows: int) -> NDArray[Any]:
@@ -130,13 +147,19 @@ def _totals(paid: Paid, totals: Workload) -> list[NDArray[np.int64]]:
     """
     functions = [m for m in totals.measurements if isinstance(m, FunctionMeasurement)]
     if not functions:
-        return [paid.totals(m) for m in totals.measurements if not isinstance(m, FunctionMeasurement)]
+        return [_total(paid, m) for m in totals.measurements if not isinstance(m, FunctionMeasurement)]
     found = [np.zeros(1, dtype=np.int64) for _ in functions]
     for block in paid.scan(functions[0].columns):
         values = functions[0].values(block)
         for total, measurement in zip(found, functions, strict=True):
             total += measurement.units(values).sum(dtype=np.int64)
     return found
+
+
+def _total(paid: Paid, measurement: Measurement | DifferenceMeasurement) -> NDArray[np.int64]:
+    if isinstance(measurement, DistinctMeasurement):
+        return measurement.counted(paid.scan(measurement.columns))
+    return paid.totals(measurement)
 
 
 def _columns(measurement: Measured) -> tuple[str, ...]:

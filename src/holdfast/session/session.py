@@ -18,7 +18,7 @@ from holdfast.mechanisms.votes import FLIP, vote
 from holdfast.offered import offered
 from holdfast.planning.affordable import refuse_overspending
 from holdfast.planning.budget import Amount, Budget
-from holdfast.planning.keywords import Choice, Descent, Many, Synthesis, Threshold
+from holdfast.planning.keywords import Choice, Descent, ManyFrom, Synthesis, Threshold
 from holdfast.planning.meter import Meter, meter
 from holdfast.planning.plan import STATISTIC, Plan, recipe_from_text
 from holdfast.planning.planner import finish, holds, plan
@@ -272,7 +272,7 @@ class Session(Questions[Answer], Closing):
 
     @fitting
     def multiplicative_weights(
-        self, columns: Sequence[str], *, queries: int, device: str = "numpy", **how: Unpack[Many]
+        self, columns: Sequence[str], *, queries: int, device: str = "numpy", **how: Unpack[ManyFrom]
     ) -> MultiplicativeWeights:
         """An answerer for very many questions over a few columns: `.fraction(where)`; lazy rounds are free.
 
@@ -411,7 +411,7 @@ class Session(Questions[Answer], Closing):
             answer = release(planned, paid, self._terms)
             text = answer.to_json()
             reached("after draw")
-            told = told_by_answer(planned, answer, workload(statistic, self.schema, self._terms.rows))
+            told = told_by_answer(planned, answer, self.schema)
             standing = yield from paid.recording(text, told=told)
             reached("after record")
             return answer if standing == text else Answer.from_json(standing)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import struct
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import BudgetError, InputError
@@ -16,7 +16,7 @@ from holdfast.planning.plan import recipe_from_text
 from holdfast.planning.planner import finish
 from holdfast.planning.recipe_bought import amount_of
 from holdfast.planning.request import Request
-from holdfast.query.statistic import Statistic, workload
+from holdfast.query.statistic import Statistic, digest, workload
 
 if TYPE_CHECKING:
     from holdfast.session.session import Session
@@ -33,16 +33,20 @@ def question_key(statistic: Statistic, request: Request) -> str:
 
     It begins with the question; then come the kind of accuracy, and how exact: the least key is the most exact.
     """
-    given = ((letter, getattr(request, name)) for name, letter in _WISHES.items())
-    letter, number = next((wish for wish in given if wish[1] is not None), (_SHARE, 0.0))
+    letter, number = _SHARE, 0.0
+    for name, sign in _WISHES.items():
+        if (wish := getattr(request, name)) is not None:
+            letter, number = sign, wish
     bits = int.from_bytes(struct.pack(">d", number))  # of positive numbers, they are in order
     exactness = bits if letter == "w" else 2**64 - 1 - bits
-    insisted = (
-        ""
-        if (request.mechanism, request.rows) == (None, None)
-        else _digest(f"{request.mechanism} {request.rows}")
-    )
-    return f"{_digest(statistic.identity)}{letter}{exactness:016x}{insisted}"
+    plain = request.mechanism is None and request.rows is None
+    insisted = "" if plain else _insisted(request.mechanism, request.rows)
+    return f"{statistic.key}{letter}{exactness:016x}{insisted}"
+
+
+@lru_cache(maxsize=64)
+def _insisted(mechanism: str | None, rows: int | None) -> str:
+    return digest(f"{mechanism} {rows}")
 
 
 def standing_entry(session: Session, statistic: Statistic, request: Request, key: str) -> Entry | None:
@@ -113,7 +117,3 @@ def _width_now(statistic: Statistic, request: Request, moment: Moment, session: 
         return session._planned(statistic, request, moment)[0].width
     except (InputError, BudgetError):
         return math.inf
-
-
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode(), digest_size=_QUESTION // 2).hexdigest()

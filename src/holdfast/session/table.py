@@ -419,15 +419,16 @@ def open(
     ReopenedWarning; `ledger=MemoryLedger()` says that it is meant.
     `lookups` are public tables by name, `{"carriers": hf.Lookup(carriers, key="carrier")}`: their columns
     (`carriers.name`) are then columns of the rows, at no cost (docs/lookups.md). They are given at each opening.
-    `allow_uncovered=True` allows releases that end the leave-out theorem (Laplace answers, plain quantile scores,
+    `allow_uncovered=True` allows releases that end the leave-out theorem (Laplace answers by name, plain quantiles,
     older weights) also while other sessions for the population are open, whose later intervals they widen.
     `set_aside=0.1` sets a tenth of the units aside for such releases, when the table is first opened and for good:
     chosen by a key that the ledger keeps, whatever they hold. `table.rows` and all answers are then about the rest, and
-    `table.aside` about these units. The rows must come in the same order at every opening.
+    `table.aside` about these units. The rows must come in the same order at every opening; a PostgreSQL table that was
+    written to or rewritten since is refused.
     """
     opened = _opened_table(data, schema, unit, rows_per_unit, order, ledger, in_memory, table)
     if set_aside is not None:
-        keep_aside(opened._ledger, opened._whole.rows, set_aside)
+        keep_aside(opened._ledger, opened._whole, set_aside)
         opened._part = "rest"
     if not isinstance(allow_uncovered, bool):
         raise refusal("True or False", "allow_uncovered", allow_uncovered)

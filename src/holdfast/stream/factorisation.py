@@ -29,6 +29,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.query.running import root_coefficients
+
 SHIFT = 30
 LONGEST = 1 << 21
 _FINENESS = 8
@@ -53,17 +55,9 @@ class Grid:
         return Grid(g, math.ceil(Fraction(D) ** 2))
 
 
-def coefficients(count: int) -> NDArray[np.float64]:
-    """f(0), ..., f(count-1)."""
-    f = np.ones(count)
-    k = np.arange(1, count)
-    np.cumprod(1 - 0.5 / k, out=f[1:])
-    return f
-
-
 def scaled(count: int) -> NDArray[np.int64]:
     """F(k), the nearest whole number to 2^30 f(k)."""
-    return np.rint(coefficients(count) * 2.0**SHIFT).astype(np.int64)
+    return np.rint(root_coefficients(count) * 2.0**SHIFT).astype(np.int64)
 
 
 @lru_cache(maxsize=64)
@@ -73,4 +67,4 @@ def norm_squared(count: int) -> float:
     A printed bound, 1 - (1-gamma)/pi + ln(T)/pi + 2/T, is smaller than this at every T above 6 (4.40 against
     4.60 at T = 2^16) and so is none; this is the sum itself.
     """
-    return float(np.sum(coefficients(count) ** 2))
+    return float(np.sum(root_coefficients(count) ** 2))

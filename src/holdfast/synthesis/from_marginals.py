@@ -18,7 +18,7 @@ from holdfast.mechanisms.laplace import add_laplace
 from holdfast.noise.bits import system_bits
 from holdfast.privacy.event import Event, Gaussian, Laplace
 from holdfast.query.calling import fitting
-from holdfast.query.schema import Date, Integer, Real, Text
+from holdfast.query.schema import Integer, Real, Temporal, Text
 from holdfast.query.universe import Universe, universe
 from holdfast.synthesis.marginal_plan import ORDERED_BINS, MarginalPlan, deviation, ordered, plan_marginals
 from holdfast.synthesis.measured_marginals import Measured, intervals
@@ -163,7 +163,7 @@ def _universe(
             continue
         if isinstance(kind, Real):
             given[column] = np.linspace(kind.lo, kind.hi, _GROUPS + 1).tolist()
-        elif isinstance(kind, Integer | Date) and kind.codes > _GROUPS:
+        elif isinstance(kind, Integer | Temporal) and kind.codes > _GROUPS:
             stride = -(-kind.codes // _GROUPS)
             starts = [kind.value(code) for code in range(0, kind.codes - 1, stride)]
             given[column] = [*starts, kind.value(kind.codes - 1)]

@@ -3,7 +3,8 @@
 In units of 1/sqrt(n), with s = sigma sqrt(n), w = tau sqrt(n) and y = sqrt(I/n)/4, the half-width at the best number of
 rows to leave out is y + f(s), f(s) = min over u of s u + h/(8s) + (s/h)(ln Q(u) + ln(2k/beta)), h = hazard(u). So with
 a common width w an epoch that ends at y may use s(w - y), the inverse of f, and holds 16 s^2 (y^2 - y'^2) answers,
-y' being where it began. The breakpoints are chosen by dynamic programming on a grid; what is then certified is
+y' being where it began. Logistic noise has an f of its own, s being the noise of Gaussian answers that tell as much.
+The breakpoints are chosen by dynamic programming on a grid; what is then certified is
 computed from the integers of the plan alone.
 """
 
@@ -21,6 +22,7 @@ from scipy.special import log_ndtr
 
 from holdfast.privacy.rounding import down, round_up, up
 from holdfast.validity.leave_out import LeaveOut, ladder, recorded_grid
+from holdfast.validity.leave_out_logistic import TELLS_LIKE, logistic_half_width, noise_table
 from holdfast.validity.normal_quantile import upper_quantile
 from holdfast.validity.option import Epoch
 
@@ -42,8 +44,9 @@ class Schedule:
     Guarantee: with probability 1 - beta every answer is within `half_width` of the population, for every adaptive
     analyst and at any stopping time. `information` bounds n^2 mu^2 of Gaussian DP up to the last answer.
     Requires: the first session on an untouched table; answers are scalar means into [0,1] of values on the grid 1/g
-    plus discrete Gaussian noise; the noise of place j is that of its epoch, or more.
-    Reference: docs/theorems.md, Theorem 23.
+    plus discrete Gaussian noise; the noise of place j is that of its epoch, or more. With `law` "logistic" the noise is
+    discrete logistic, and an epoch has the variance of Gaussian noise that tells as much.
+    Reference: docs/theorems.md, Theorem 23; Theorem 102 for logistic noise.
     """
 
     rows: int
@@ -55,6 +58,7 @@ class Schedule:
     """The information that was told before the first of these answers."""
     mixed: bool = False
     """Whether somebody was answered before this was planned: then the mixture over the recorded grid holds."""
+    law: str = "gaussian"
 
     def left_out(self, epoch: Epoch) -> LeaveOut:
         """What the theorem leaves out for the answers of an epoch."""
@@ -92,6 +96,9 @@ class Schedule:
         left_out = self.left_out(epoch)
         charged = left_out.charges(up(self.information_before(place)))
         step = 1 / (self.grid * self.rows)
+        if self.law == "logistic":
+            scale = up(self.sigma(epoch) / TELLS_LIKE)
+            return logistic_half_width(left_out, charged, scale, down(self.beta) / self.queries, step)
         return left_out.half_width(charged, self.sigma(epoch), down(self.beta) / self.queries, step)
 
     @cached_property
@@ -116,15 +123,17 @@ def falling_noise(
     least_noise: float = 0.0,
     begun: float = 0.0,
     mixed: bool = False,
+    law: str = "gaussian",
 ) -> Schedule | None:
     """The schedule with the least common half-width, spending at most so much information; None if nothing fits.
 
     `most_information` is n^2 mu^2 of the privacy budget: privacy is never weakened to reach a width. `least_noise`
-    bounds sigma from below, where fewer rows may be read. `begun` is the information that others were told.
+    bounds sigma from below, where fewer rows may be read. `begun` is the information that others were told. `law` is
+    that of the noise, "gaussian" or "logistic".
     """
     if rows < 2:
         return None
-    table = _from(least_noise * math.sqrt(rows), _noise_table(math.log(2 * queries / beta)))
+    table = _from(least_noise * math.sqrt(rows), _noise_table(math.log(2 * queries / beta), law))
     spent = begun / rows
     most = spent + most_information / rows
     counts = _counts(queries, table, spent, most, min(epochs, queries)) if table[0].size else None
@@ -136,7 +145,7 @@ def falling_noise(
     if noises is None:
         return None
     found = _in_whole_numbers(rows, grid, counts, noises, table, spent)
-    return Schedule(rows, queries, beta, grid, found, begun, mixed)
+    return Schedule(rows, queries, beta, grid, found, begun, mixed, law)
 
 
 def _from(least_noise: float, table: Table) -> Table:
@@ -195,11 +204,15 @@ def _noises(w: float, counts: list[int], table: Table, spent: float, most: float
 
 
 @lru_cache(maxsize=512)
-def _noise_table(log_miss: float) -> tuple[Floats, Floats, Floats]:
+def _noise_table(log_miss: float, law: str = "gaussian") -> Table:
     """(s, f(s), the hazard where f takes its minimum) along the tangent points u.
 
     There the derivative in u is 0, which says h^2 = 8 s^2 (ln Q(u) + ln(2k/beta)): s and f follow from u.
     """
+    if law == "logistic":
+        noises, least_widths, tilts = noise_table(log_miss)
+        enough = noises >= _LEAST
+        return noises[enough], least_widths[enough], tilts[enough]
     last = upper_quantile(math.exp(-log_miss)) if log_miss < _FURTHEST else math.sqrt(2 * log_miss)
     u = np.concatenate([np.linspace(-5.0, last - 1, 1000)[:-1], last - np.logspace(0, -9, 3000)])
     log_tail = log_ndtr(-u)

@@ -43,6 +43,25 @@ def rare_interval(
     return (low, high) if low <= high else (high, low)
 
 
+def rare_reach(
+    left_out: LeaveOut, charged: Sequence[float], sigma: float, beta: float, step: float = 0.0
+) -> float:
+    """The most that an end of `rare_interval` can be away from its answer, whichever answer in [0,1] that is.
+
+    With r = sigma z + A/b and y = 1 - a - r the upper end is r + y - (e^{ty} - 1)/(e^t - 1) above the answer, which is
+    concave in y and largest where e^{ty} = (e^t - 1)/t, or at the least answer, 0; the lower end is its mirror image.
+    """
+    found = 1.0
+    for m, w, a in zip(left_out.sizes, left_out.weights, charged, strict=True):
+        z = _tangent(beta * w, step)
+        b = hazard(z) / sigma
+        reach, t = up(sigma * z + a / b + step / 2), b / m
+        if reach < 1:
+            y = min(1 - reach, max(0.0, (t + math.log(-math.expm1(-t)) - math.log(t)) / t)) if t else 0.5
+            found = min(found, up(reach + y - _share(t, y), 1.0))
+    return found
+
+
 def difference_interval(
     left_out: int,
     charged: float,

@@ -8,9 +8,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from holdfast.privacy.rounding import up
+from holdfast.privacy.rounding import round_up, up
 from holdfast.validity.falling import Schedule
 from holdfast.validity.leave_out import LeaveOut, planned_place, recorded_grid
+from holdfast.validity.leave_out_logistic import TELLS_LIKE, logistic_half_width, logistic_told
 from holdfast.validity.leave_out_votes import votes_as_noisy, votes_half_width
 from holdfast.validity.option import Epoch
 from holdfast.validity.told import gaussian_told, rare_told, votes_told
@@ -50,15 +51,16 @@ class Places:
     mechanism: str = "gaussian"
     flip: Fraction = Fraction(1, 16)
     epochs: tuple[Epoch, ...] = ()
-    """The noise of plain answers, one number each, on the scale of a mean in [0,1]: a variance in squared rows, or a
-    number of votes. Empty: every answer says for itself how exact it is to be."""
+    """The noise of plain answers, one number each, on the scale of a mean in [0,1]: a variance in squared rows, a scale
+    in rows (logistic), or a number of votes. Empty: every answer says for itself how exact it is to be."""
     mixed: bool = True
     begun: float = 0.0
     """What was told of these rows when it was planned."""
     width: float = math.inf
     rare: tuple[tuple[int, ...], ...] = ()
     """Where answers are read as rare events: for each epoch the numbers of rows to leave out. What each answer tells is
-    then read off it, and `width` is that of a frequency of one half after answers that were all of one half."""
+    then read off it, and `width` is the most that an end of an interval can be away from its answer, after answers that
+    were all of one half."""
 
     @property
     def by_votes(self) -> bool:
@@ -91,6 +93,8 @@ class Places:
         """What one plain answer of an epoch tells."""
         if self.mechanism == "votes":
             return votes_told(self.rows, int(epoch.noise), float(self.flip))
+        if self.mechanism == "logistic":
+            return logistic_told(0.25, float(epoch.noise) / self.rows)
         if self.rare:
             return rare_told(self.rows, math.sqrt(epoch.noise) / self.rows, 0.5)
         return gaussian_told(0.25, math.sqrt(epoch.noise) / self.rows)
@@ -114,6 +118,9 @@ class Places:
         charged = left_out.charges(told)
         if self.mechanism == "votes":
             return votes_half_width(left_out, charged, int(epoch.noise), float(self.flip), beta)
+        if self.mechanism == "logistic":
+            scale = float(epoch.noise) / self.rows
+            return logistic_half_width(left_out, charged, scale, beta, 1 / self.rows)
         sigma = math.sqrt(epoch.noise) / self.rows
         return left_out.half_width(charged, sigma, beta, 1 / self.rows)
 
@@ -146,6 +153,16 @@ def places_from_json(rows: int, kept: list[Any]) -> Places:
 def by_gaussian(schedule: Schedule) -> Places:
     """The places of a schedule, answered with its noise."""
     made = Places(schedule.rows, epochs=schedule.epochs, mixed=schedule.mixed, begun=schedule.begun)
+    return replace(made, width=made.widest(schedule.beta))
+
+
+def by_logistic(schedule: Schedule) -> Places:
+    """The places of a schedule of logistic noise, answered with it: a scale for the variance that tells as much."""
+    epochs = tuple(
+        replace(epoch, noise=round_up(Fraction(math.sqrt(epoch.noise) / TELLS_LIKE)))
+        for epoch in schedule.epochs
+    )
+    made = Places(schedule.rows, "logistic", epochs=epochs, mixed=schedule.mixed, begun=schedule.begun)
     return replace(made, width=made.widest(schedule.beta))
 
 

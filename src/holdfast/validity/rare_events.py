@@ -9,10 +9,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from holdfast.privacy.rounding import round_up, up
+from holdfast.privacy.rounding import round_up
 from holdfast.validity.falling import EPOCHS, Schedule
 from holdfast.validity.leave_out import LeaveOut, ladder, planned_place, recorded_grid
-from holdfast.validity.leave_out_intervals import rare_interval
+from holdfast.validity.leave_out_intervals import rare_interval, rare_reach
 from holdfast.validity.normal_quantile import hazard, upper_quantile
 from holdfast.validity.option import Epoch
 from holdfast.validity.places import Places
@@ -30,8 +30,8 @@ _POINTS = 4000
 def as_rare(places: Places, beta: float, planned: float = 0.5) -> Places:
     """The same places with the same noise, each answer read as a rare event; most of its chance is for `planned`.
 
-    Guarantee: as `Places`, each answer within an interval of its own; `width` is half the longest, that of an answer of
-    one half after answers that were all of one half.
+    Guarantee: as `Places`, each answer within an interval of its own; `width` is the most that an end can be away from
+    its answer, whichever that is, after answers that were all of one half.
     Requires: Gaussian noise; made before the table's first answer, or `mixed`: then every rung of the recorded grid has
     its share. The numbers of rows are a function of the plan alone.
     Reference: docs/theorems.md, Theorem 38.
@@ -44,15 +44,18 @@ def as_rare(places: Places, beta: float, planned: float = 0.5) -> Places:
         for at in range(len(places.epochs))
     )
     made = replace(places, rare=sizes)
-    return replace(made, width=rare_width(made, beta, 0.5))
+    widest, last = 0.0, 0
+    for at, epoch in enumerate(made.epochs):
+        last += epoch.answers
+        widest = max(widest, rare_half_width(made, last, _told(made, at, 0.5), each))
+    return replace(made, width=widest * _WHOLE_UNITS)
 
 
 def rare_half_width(places: Places, place: int, told: float, beta: float) -> float:
-    """Half the interval of an answer of one half in this place, the longest there, after so much was told."""
+    """The most that an answer in this place can be away from an end of its interval, after so much was told."""
     epoch, left_out = places.epoch_of(place)[0], places.left_out(place)
     sigma = math.sqrt(epoch.noise) / places.rows
-    low, high = rare_interval(left_out, left_out.charges(told), sigma, 0.5, beta, 1 / places.rows)
-    return up((high - low) / 2)
+    return rare_reach(left_out, left_out.charges(told), sigma, beta, 1 / places.rows)
 
 
 def rare_width(places: Places, beta: float, frequency: float) -> float:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from holdfast.check import one_of, positive, printable, whole
+from holdfast.check import one_of, positive, printable, probability, whole
 from holdfast.errors import BudgetError, InputError
 from holdfast.ledger import UNCOVERED, Stale
 from holdfast.mechanisms.sparse_vector import SparseVector
@@ -22,15 +22,18 @@ from holdfast.query.calling import fitting
 from holdfast.query.region import GRID, Region, factors, region
 from holdfast.query.universe import MAX_CELLS, Universe, universe
 from holdfast.session.answer import Answer
+from holdfast.session.price import cost_of
 from holdfast.weights.array_module import array_module
 from holdfast.weights.cell_counts import CellCounts
 from holdfast.weights.distribution import Weights
-from holdfast.weights.terms_choice import VERSIONS, plan_weights
+from holdfast.weights.fitted_start import UNIFORM, begin
+from holdfast.weights.terms_choice import STOPS, VERSIONS, plan_weights
 from holdfast.weights.versions import WeightsTerms
 
 if TYPE_CHECKING:
     from holdfast.desk import Paid
     from holdfast.session.session import Session
+    from holdfast.weights.synthetic import SyntheticTable
 
 _REMEMBERED, _REGIONS = 1 << 16, 1 << 13
 _INSIDE = " (and in the weights' universe)"
@@ -50,6 +53,11 @@ class MultiplicativeWeights:
     planned for, answers are wider, as they say.
     Once the potential is used up (`settled`) the weights alone answer everything within that promise, for
     ever and for nothing.
+    With stop="when spent" the budget need not cover every update that could be needed: answers go on, each with its
+    promise, until there is no room for the next one, and `updates_left` says for how many there is. `start`, a
+    synthetic table that was released, is where the weights begin: mixed with a part `uniform` of the uniform table, so
+    that no cell is impossible (docs/theorems.md, Theorem 150). Fewer updates are then needed if it is near, and a few
+    more at the worst.
     The secret histogram is counted once, at the opening. What was released, and the noisy threshold of the
     run under way, stand in the ledger (secret, beside the rows): coming back to the same name goes on from
     there and draws nothing again.
@@ -74,8 +82,11 @@ class MultiplicativeWeights:
         edges: Mapping[str, Sequence[Any]] | None = None,
         nulls: Sequence[str] | None = None,
         version: str | None = None,
+        stop: str | None = None,
         name: str = "weights",
         device: str = "numpy",
+        start: SyntheticTable | None = None,
+        uniform: float = UNIFORM,
     ) -> None:
         self._session, self._name, self._lock = session, printable("name", name), RLock()
         self._holder, arrays = uuid.uuid4().hex, array_module(device)
@@ -87,14 +98,21 @@ class MultiplicativeWeights:
         wanted: dict[str, Any] = {
             "version": None if version is None else one_of("version", version, VERSIONS)
         } | {given: None if amount is None else positive(given, amount) for given, amount in amounts.items()}
+        if stop is not None:
+            wanted["stop"] = one_of("stop", stop, STOPS)
         asked = {"universe": self.universe.identity(), "queries": self.queries} | wanted
-        self._opening = json.loads(json.dumps(asked))
         self.weights = Weights(self.universe, arrays)
+        self._points = self.universe.points
+        part = probability("uniform", uniform)
+        if start is not None:
+            asked["start"] = begin(self.weights, start, part)
+            self._points = math.ceil(self._points / part)
+        self._opening = json.loads(json.dumps(asked))
         first = self._open(**wanted)
         self.terms = self._opened(first)
         self._run: SparseVector | None = None
         self._updates, self._asked = 0, 0
-        self.potential = up(math.log(self.weights.support))
+        self.potential = up(math.log(self._points))
         self._released: dict[str, float] = {}
         self._lazy: dict[str, tuple[float, float]] = {}
         """What the weights answered since the last update, and within what."""
@@ -119,8 +137,13 @@ class MultiplicativeWeights:
 
     @property
     def updates_left(self) -> int:
-        """How many more may happen."""
-        return self.terms.updates - self._updates
+        """How many more may happen; where they stop when the budget is spent, how many it has room for now."""
+        left = self.terms.updates - self._updates
+        if self._opening.get("stop") != STOPS[1]:
+            return left
+        begun = self._session._desk.find(self._key("round", self._updates)) is not None
+        room = math.floor(float(self._session.remaining) / cost_of(self._session, self.terms.event))
+        return min(left, room + begun)
 
     @property
     def asked(self) -> int:
@@ -288,7 +311,7 @@ class MultiplicativeWeights:
         session, key, room = self._session, self._key("round", 0), 0
         while (standing := session._desk.find(key)) is None:
             after = session._answered + (room if session.queries is None else 0)
-            terms = plan_weights(session, self.universe.points, self.queries, after=after, **wanted)
+            terms = plan_weights(session, self._points, self.queries, after=after, **wanted)
             try:
                 return session.pay(
                     "weights",

@@ -53,6 +53,11 @@ class Weights:
         made._outside, made._total = float(counts[-1]), float(points.size)
         return made
 
+    def set(self, cells: NDArray[np.float64], outside: float) -> None:
+        """Take these chances, which sum to 1."""
+        self._cells = self.arrays.send(cells)
+        self._outside, self._total, self._since, self._known = outside, 1.0, _RENEW, None
+
     @property
     def support(self) -> int:
         """The number of points: all cells, and the outside if a row may lie there."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.errors import InputError
 from holdfast.noise.bits import Bits
 from holdfast.query.region import region
-from holdfast.query.schema import Boolean, Category, ColumnType, Date, Integer, Schema
+from holdfast.query.schema import Boolean, Category, ColumnType, Integer, Schema, Temporal
 from holdfast.query.universe import Universe
 from holdfast.session.answer_columns import pandas_frame, polars_frame
 from holdfast.weights.binned_model import BinnedModel
@@ -116,8 +116,8 @@ def _sql_type(kind: ColumnType) -> str:
         return "BOOLEAN"
     if isinstance(kind, Integer):
         return "BIGINT"
-    if isinstance(kind, Date):
-        return "DATE"
+    if isinstance(kind, Temporal):
+        return kind.kind.upper()
     return "VARCHAR" if isinstance(kind, Category) else "DOUBLE"
 
 

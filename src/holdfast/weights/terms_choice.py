@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -13,8 +14,6 @@ from holdfast.ledger import UNCOVERED
 from holdfast.planning.keywords import Many
 from holdfast.planning.promise import grid_beta, next_promises, noise_beta, refuse_beyond_the_promise
 from holdfast.privacy.conversion import zcdp_to_approx
-from holdfast.privacy.event import Group
-from holdfast.privacy.filter import UNITS
 from holdfast.query.universe import universe
 from holdfast.session.price import Price, cost_of
 from holdfast.weights.versions import (
@@ -34,6 +33,9 @@ if TYPE_CHECKING:
     from holdfast.session.session import Session
 
 VERSIONS = ("best", "logistic", "lecture", "textbook")
+STOPS = ("when settled", "when spent")
+"""When weights end: "when settled", only after every update that could be needed, which must be affordable at the
+opening; "when spent", when the budget has no room for the next one."""
 _LEVELS = 40
 
 
@@ -100,9 +102,11 @@ def plan_weights(
     rho: float | None,
     epsilon: float | None,
     delta: float | None,
+    stop: str | None = None,
     after: int | None = None,
 ) -> WeightsTerms:
-    """The terms that were asked for. BudgetError if the session could not pay for every update.
+    """The terms that were asked for. BudgetError if the session could not pay for every update, unless `stop` is
+    "when spent": the terms are then the same, and all updates together may cost more than there is.
 
     The answers take the places of the session's promise that follow `after` (now: those already answered); their
     confidence holds in any earlier places as well, because these have larger shares.
@@ -117,6 +121,11 @@ def plan_weights(
         raise MechanismError(
             "the sparse vector is not Gaussian noise, and this session is Gaussian-only; open another"
         )
+    spends = one_of("stop", STOPS[0] if stop is None else stop, STOPS) == "when spent"
+    if spends and within is None:
+        raise InputError(
+            'expected within= with stop="when spent", got none; give the width that answers are to keep'
+        )
     n, pure = session._terms.rows, session.currency == "pure"
     after = session._answered if after is None else after
     failure = _failure(session, queries, after)
@@ -129,11 +138,10 @@ def plan_weights(
         own = lecture if version == "lecture" else textbook
         terms = own(n, points, queries, positive("epsilon", epsilon), delta or 0.0, failure)
     elif version == "logistic" and (within is None) != (budget is None):
-        most = (
-            session.left(session._moment())
-            if budget is None
-            else positive("epsilon" if pure else "rho", budget)
-        )
+        if budget is not None:
+            most = positive("epsilon" if pure else "rho", budget)
+        else:
+            most = math.inf if spends else session.left(session._moment())
         beta, secret = (part(session._terms, after + 1, queries) for part in (grid_beta, noise_beta))
         told = session._moment().table.information
         width = None if within is None else probability("within", within)
@@ -154,7 +162,8 @@ def plan_weights(
         raise InputError(
             "expected within=, or rho= for all updates (epsilon= in a pure session), got neither or both"
         )
-    _refuse_what_cannot_finish(session, terms)
+    if not spends:
+        _refuse_what_cannot_finish(session, terms)
     return terms
 
 
@@ -179,6 +188,7 @@ def price_weights(session: Session, columns: Sequence[str], *, queries: int, **h
     terms = plan_weights(
         session, cells.points, whole("queries", queries), version=how.get("version"),
         within=how.get("within"), rho=how.get("rho"), epsilon=how.get("epsilon"), delta=how.get("delta"),
+        stop=how.get("stop"),
     )  # fmt: skip
     each = cost_of(session, terms.event)
     question = f"weights over {', '.join(columns)} ({cells.size:,} cells)"
@@ -187,7 +197,13 @@ def price_weights(session: Session, columns: Sequence[str], *, queries: int, **h
         f"{'table' if terms.looks is None else 'population'}; at most "
         f"{terms.updates:,} updates cost {each:.4g} each, the rest is free."
     )
-    return Price(question, "multiplicative-weights", each * terms.updates, explanation, queries)
+    cost = each * terms.updates
+    if how.get("stop") == STOPS[1]:
+        cost = min(cost, float(session.remaining))
+        explanation += (
+            f" They stop when what is left ({float(session.remaining):.4g}) has no room for another."
+        )
+    return Price(question, "multiplicative-weights", cost, explanation, queries)
 
 
 def _failure(session: Session, queries: int, answered: int) -> float:
@@ -202,15 +218,12 @@ def _failure(session: Session, queries: int, answered: int) -> float:
 
 
 def _refuse_what_cannot_finish(session: Session, terms: WeightsTerms) -> None:
-    """All updates must be affordable at the start, so that the promise can be kept."""
-    size = session._terms.rows_per_unit
-    event = Group(terms.event, size) if size > 1 else terms.event
-    cost = terms.updates * session._terms.session.cost(event) / UNITS
-    left = float(session.remaining)
+    """All updates must be affordable at the start, so that every question can be answered."""
+    cost, left = terms.updates * cost_of(session, terms.event), float(session.remaining)
     if cost > left:
         raise BudgetError(
             f"{terms.updates:,} updates may cost {cost:.4g} and {left:.4g} is left; ask for a wider "
-            "promise, or give the budget and take the width that it affords",
+            'promise, give the budget and take the width that it affords, or stop="when spent"',
             requested=cost,
             remaining=left,
         )

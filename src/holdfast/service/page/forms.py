@@ -5,40 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import MISSING, fields, replace
-from typing import Any, get_args, get_type_hints
+from dataclasses import replace
+from typing import Any
 
 from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import FormData, UploadFile
 
-from holdfast.planning.question import AnyQuestion, Question
+from holdfast.planning.question import Question
 from holdfast.service.fast_route import question_of
+from holdfast.service.page.kinds import EXACT, KINDS, PARTS, SPENT
 from holdfast.service.page.shell import invalid
-from holdfast.service.page.visits import field, number
+from holdfast.service.page.visits import field, number, whole
 from holdfast.service.problem import Problem
-
-KINDS = {
-    "fraction": ("where", "by", "edges", "exact"),
-    "count": ("where", "by", "edges", "exact"),
-    "mean": ("column", "where", "by", "edges", "exact"),
-    "sum": ("column", "where", "by", "edges", "exact"),
-    "histogram": ("column", "where", "edges", "exact"),
-    "quantile": ("column", "rank", "where", "by", "edges", "exact"),
-    "sql": ("text", "exact"),
-    "sample": ("where",),
-}
-"""The questions that the page asks, with the fields that each of them has."""
-EXACT = {"within": "within ±", "rho": "for ρ", "epsilon": "for ε"}
-"""How an accuracy is said: as a half-width, or as what may be spent."""
-DEFAULTS = {
-    "kind": "fraction", "where": "", "column": "", "by": "", "edges": "", "rank": "0.5", "text": "",
-    "exact": "within", "amount": "",
-}  # fmt: skip
-"""The fields of the form before anybody has typed."""
-
-_KINDS: dict[str, type[Question]] = {
-    kind: form for form in get_args(AnyQuestion) for kind in get_args(get_type_hints(form)["kind"])
-}
 
 
 def question(form: FormData) -> Question:
@@ -52,16 +30,6 @@ def question(form: FormData) -> Question:
     except RequestValidationError as error:
         raise _missing(error) from None
     return replace(asked, confirm=field(form, "confirm") == mark(asked))
-
-
-def needed(*, planned: bool) -> dict[str, list[str]]:
-    """The fields that a question of each kind cannot do without; `planned` tables say how exactly by themselves."""
-    wanted = {kind: {each.name for each in fields(_KINDS[kind]) if each.default is MISSING} for kind in KINDS}
-    return {
-        kind: [name for name in names if name in wanted[kind]]
-        + (["amount"] if "exact" in names and not planned else [])
-        for kind, names in KINDS.items()
-    }
 
 
 def mark(asked: Question) -> str:
@@ -98,12 +66,40 @@ def budget(form: FormData) -> dict[str, float]:
 
 def _text(form: FormData, name: str) -> dict[str, Any]:
     text = field(form, name)
-    return {name: text} if text else {}
+    return {PARTS.get(name, name): text} if text else {}
+
+
+def _lines(form: FormData, name: str) -> dict[str, Any]:
+    lines = [line.strip() for line in field(form, name).splitlines() if line.strip()]
+    return {name: lines} if lines else {}
+
+
+def _list(form: FormData, name: str) -> dict[str, Any]:
+    parts = split(field(form, name))
+    return {name: parts} if parts else {}
+
+
+def _keys(form: FormData, name: str) -> dict[str, Any]:
+    parts = split(field(form, name))
+    return {name: parts[0] if len(parts) == 1 else parts} if parts else {}
 
 
 def _edges(form: FormData, name: str) -> dict[str, Any]:
-    parts = [part.strip() for part in field(form, name).split(",") if part.strip()]
-    return {name: [_value(part) for part in parts]} if parts else {}
+    """20, 40, 60; or with the columns that they cut: age = 20, 40; income = 100."""
+    text = field(form, name)
+    if "=" not in text:
+        return {name: _values(text)} if _values(text) else {}
+    cuts = [part.rpartition("=") for part in text.split(";") if part.strip()]
+    return {name: {column.strip(): _values(cut) for column, _, cut in cuts}}
+
+
+def _values(text: str) -> list[float | str]:
+    return [_value(part.strip()) for part in text.split(",") if part.strip()]
+
+
+def _ranks(form: FormData, name: str) -> dict[str, Any]:
+    ranks = _values(field(form, name))
+    return {name: ranks[0] if len(ranks) == 1 else ranks} if ranks else {}
 
 
 def _number(form: FormData, name: str) -> dict[str, Any]:
@@ -111,12 +107,44 @@ def _number(form: FormData, name: str) -> dict[str, Any]:
     return {} if value is None else {name: value}
 
 
+def _whole(form: FormData, name: str) -> dict[str, Any]:
+    value = whole(form, name)
+    return {} if value is None else {name: value}
+
+
+def _flag(form: FormData, name: str) -> dict[str, Any]:
+    return {name: True} if field(form, name) else {}
+
+
 def _exact(form: FormData, name: str) -> dict[str, Any]:
     how, amount = field(form, "exact"), number(form, "amount")
     return {} if amount is None or how not in EXACT else {how: amount}
 
 
-_READERS = {"edges": _edges, "rank": _number, "exact": _exact}
+def _spend(form: FormData, name: str) -> dict[str, Any]:
+    how, amount = field(form, "notion"), number(form, "spend")
+    return {} if amount is None or how not in SPENT else {how: amount}
+
+
+_READERS = {
+    "edges": _edges, "rank": _ranks, "exact": _exact, "spend": _spend, "by": _keys, "columns": _list, "nulls": _list,
+    "features": _lines, "candidates": _lines, "cumulative": _flag, "sample": _flag,
+} | dict.fromkeys(("expect", "delta", "threshold"), _number) | dict.fromkeys(
+    ("k", "rows", "hits", "questions", "queries"), _whole
+)  # fmt: skip
+
+
+def split(text: str) -> list[str]:
+    """The parts between commas, but for commas in parentheses and in quotes."""
+    parts, depth, quoted = [""], 0, False
+    for sign in text:
+        quoted ^= sign == "'"
+        depth += 0 if quoted else (sign == "(") - (sign == ")")
+        if sign == "," and not depth and not quoted:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [part.strip() for part in parts if part.strip()]
 
 
 def _value(text: str) -> float | str:
@@ -142,7 +170,17 @@ def _missing(error: RequestValidationError) -> Problem:
     """The commonest mistake is an empty field, and is told in the words of the form."""
     first = error.errors()[0]
     name = str(first["loc"][-1]) if first["loc"] else ""
-    if first["type"] == "missing":
-        words = {"where": "a condition, such as age > 40", "column": "a column", "text": "an SQL text"}
-        return Problem("invalid", f"this question needs {words.get(name, name)}; fill it in")
+    if first["type"] in ("missing", "missing_keyword_only_argument"):
+        return Problem("invalid", f"this question needs {_WANTED.get(name, name)}; fill it in")
+    if first["type"] == "unexpected_keyword_argument":
+        return Problem("invalid", f"this question takes no {name}; leave it out")
     return invalid(error)
+
+
+_WANTED = {
+    "where": "a condition, such as age > 40", "column": "a column", "text": "an SQL text",
+    "other": "another column or condition",
+    "divisor": "what to divide by", "features": "columns to explain it by", "candidates": "conditions, one a line",
+    "columns": "columns, with commas between them", "hits": "how often it may be above", "threshold": "a threshold",
+    "queries": "how many questions will follow",
+}  # fmt: skip

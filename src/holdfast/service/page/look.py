@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.query.schema import Boolean, Category, ColumnType, Date, Integer, Real, Schema, Text
+from holdfast.query.schema import Boolean, Category, ColumnType, Integer, Real, Schema, Temporal, Text
 from holdfast.query.unit_schema import UnitSchema, event_columns
+from holdfast.service.replies import answer_mark
 from holdfast.session import Answer, display
 
 SIGNS = {"pure": "ε", "zcdp": "ρ", "gdp": "μ²"}
@@ -65,10 +66,10 @@ def axis(lows: Iterable[float], highs: Iterable[float]) -> Axis:
     return Axis(least - margin, most + margin)
 
 
-def bars(answer: Answer) -> list[Bar]:
+def bars(answer: Answer, along: Axis | None = None) -> list[Bar]:
     """The groups of an answer on one axis, or its one value."""
     rows = list(answer)[:SHOWN]
-    along = axis((_float(row[2]) for row in rows), (_float(row[3]) for row in rows))
+    along = along or axis((_float(row[2]) for row in rows), (_float(row[3]) for row in rows))
     return [
         Bar(
             label, line.value, quantity(low), quantity(high), line.missed, along.place(_float(value)),
@@ -78,6 +79,21 @@ def bars(answer: Answer) -> list[Bar]:
             zip(rows, display.lines(answer, SHOWN), strict=True)
         )
     ]  # fmt: skip
+
+
+def side_by_side(first: Answer, second: Answer) -> list[tuple[Bar, Bar, bool]]:
+    """The groups that both have, or the one value of each, on one axis; and whether their intervals are apart."""
+    ends = [
+        {row[0]: (_float(row[2]), _float(row[3])) for row in list(answer)[:SHOWN]}
+        for answer in (first, second)
+    ]
+    along = axis(*zip(*(end for some in ends for end in some.values()), strict=True))
+    drawn = [{bar.label: bar for bar in bars(answer, along)} for answer in (first, second)]
+    return [
+        (drawn[0][label], drawn[1][label], high < ends[1][label][0] or ends[1][label][1] < low)
+        for label, (low, high) in ends[0].items()
+        if label in ends[1]
+    ]
 
 
 def pieces(along: Axis, value: float, low: float, high: float, parts: tuple[float, ...]) -> tuple[Piece, ...]:
@@ -137,8 +153,8 @@ def bounds(column: ColumnType) -> str:
             return ", ".join(str(label) for label in column.labels)
         case Boolean():
             return "false, true"
-        case Date():
-            return f"{column.first.isoformat()} to {column.last.isoformat()}"
+        case Temporal():
+            return f"{column.first} to {column.last}"
         case Text():
             return f"at most {column.max_length} letters"
         case Integer() | Real():
@@ -167,7 +183,27 @@ def of_events(schema: Schema) -> list[tuple[str, ColumnType]]:
     return [(name, schema.events[table].schema[column]) for name, table, column in event_columns(schema)]
 
 
+def condition(schema: Schema) -> str:
+    """A condition that a table's own columns could have, to show how one is written."""
+    parts: list[str] = []
+    for name, column in schema.items():
+        match column:
+            case Integer() | Real() if len(parts) < SHOWN_CONDITIONS:
+                parts.append(
+                    f"{name} > {quantity(column.lo + (column.hi - column.lo) // 2)}".replace(",", "")
+                )
+            case Category() if len(parts) < SHOWN_CONDITIONS and isinstance(column.labels[0], str):
+                parts.append(f"{name} = '{column.labels[0]}'")
+            case _:
+                pass
+    return " AND ".join(parts) or f"{next(iter(schema))} IS NOT NULL"
+
+
+SHOWN_CONDITIONS = 2
+
+
 FILTERS = {
+    "condition": condition, "mark": answer_mark, "extract": lambda name, known: known[name],
     "of_events": of_events,
     "bars": bars, "bounds": bounds, "exact": exact, "kept": display.kept, "kind": kind, "moment": moment,
     "parts": part_texts, "percent": percent, "quantity": quantity, "several": several, "small": small,

@@ -85,7 +85,7 @@ def disable(request: Request, visitor: Signed, form: Posted, key: Id) -> Respons
 def register_page(request: Request, visitor: Signed) -> Response:
     """A form for a new table."""
     visitor.guard.people(visitor.person)  # refuses whoever is no owner
-    return _register(request, visitor, {})
+    return register_page_with(request, visitor, {})
 
 
 @router.post("/register")
@@ -97,10 +97,11 @@ def register(request: Request, visitor: Signed, form: Posted) -> Response:
             relation=field(form, "relation"), schema=_schema(field(form, "schema")), budget=forms.budget(form),
             confidence=number(form, "confidence"), rows_per_unit=whole(form, "rows_per_unit"),
             queries=whole(form, "queries"), target=field(form, "target"),
+            allow_uncovered=bool(field(form, "allow_uncovered")),
         )  # fmt: skip
         new.register(visitor.guard, visitor.person)
     except REFUSALS as error:
-        return _register(request, visitor, typed_in(form), problem_of(error))
+        return register_page_with(request, visitor, typed_in(form), problem_of(error))
     return RedirectResponse(f"/tables/{new.id}/analysts", 303)
 
 
@@ -169,6 +170,19 @@ def export(visitor: Signed, key: Id) -> Response:
     return StreamingResponse((f"{line}\n" for line in lines), media_type="application/x-ndjson", headers=name)
 
 
+def register_page_with(
+    request: Request,
+    visitor: Visitor,
+    typed: dict[str, str],
+    problem: Problem | None = None,
+    *,
+    suggested: bool = False,
+) -> Response:
+    """The form for a new table, with what is in it."""
+    roots = visitor.guard.settings.roots
+    return form_page(request, "register.html", visitor, typed, problem, roots=roots, suggested=suggested)
+
+
 def declared(model: type[Model], **fields: Any) -> Model:
     """What a form declares, checked by the same model as the API's, which also says what an empty field means."""
     try:
@@ -195,12 +209,6 @@ def _person(
     disabled = key in visitor.guard.catalog.disabled()
     known = {"somebody": somebody, "tokens": tokens, "token": token, "disabled": disabled}
     return form_page(request, "person.html", visitor, typed, problem, **known)
-
-
-def _register(
-    request: Request, visitor: Visitor, typed: dict[str, str], problem: Problem | None = None
-) -> Response:
-    return form_page(request, "register.html", visitor, typed, problem, roots=visitor.guard.settings.roots)
 
 
 def _analysts(

@@ -15,7 +15,7 @@ from holdfast.planning.question import Interval, Question
 from holdfast.service import auth
 from holdfast.service.bodies import Id
 from holdfast.service.fast_route import refuse_haste
-from holdfast.service.page import forms
+from holdfast.service.page import forms, kinds
 from holdfast.service.page.shell import PageRoute, is_piece, page, told
 from holdfast.service.page.visits import (
     COOKIE,
@@ -81,6 +81,13 @@ def sign_out(visitor: Signed, form: Posted) -> Response:
     return reply
 
 
+@router.get("/kinds.css")
+def kinds_css() -> Response:
+    """Which kind of question shows which fields; its address holds a digest, as those of files do."""
+    headers = {"Cache-Control": "public, max-age=31536000, immutable"}
+    return Response(kinds.stylesheet(), media_type="text/css", headers=headers)
+
+
 @router.get("/tables")
 def tables(request: Request, visitor: Signed) -> Response:
     """The tables that one may see."""
@@ -122,7 +129,7 @@ async def ask(request: Request, visitor: Signed, form: Posted, key: Id) -> Respo
         problem = problem_of(error)
         known["problem"], status = told(problem), problem.status
         known["mark"] = forms.mark(known["asked"]) if problem.code == "confirm" else None
-    known |= {"typed": forms.DEFAULTS | typed_in(form)}
+    known |= {"typed": kinds.DEFAULTS | typed_in(form)}
     table = await request.app.state.work.planned(request, lambda: _table(visitor, key))
     shown = table | next_call(form, done=known["problem"] is None) | known
     template = "_answered.html" if is_piece(request) else "table.html"
@@ -140,6 +147,13 @@ def history(request: Request, visitor: Signed, key: Id) -> Response:
     answers, more = visitor.guard.last_answers(visitor.person, key, LAST)
     burn = json.dumps(visitor.guard.burn(visitor.person, key))
     return page(request, "history.html", visitor, answers=answers, more=more, burn=burn, **known)
+
+
+@router.post("/tables/{key}/close")
+def close(visitor: Signed, form: Posted, key: Id) -> Response:
+    """Close one's own session for ever; what was told stays."""
+    visitor.guard.end(visitor.person, key, visitor.person.id)
+    return RedirectResponse(f"/tables/{key}/history", 303)
 
 
 @router.get("/tables/{key}/answers.json")
@@ -182,16 +196,25 @@ def _table(visitor: Visitor, key: str) -> dict[str, Any]:
     dataset: Dataset = visitor.guard.dataset(visitor.person, key)
     budget = visitor.guard.budget(visitor.person, key)
     member = "limit" in budget
-    left = visitor.guard.meter(visitor.person, key)["meter"] if member else None
-    return {"table": dataset, "budget": budget, "member": member, "call": new_call(), "meter": left} | {
-        "kinds": forms.KINDS,
-        "needed": json.dumps(forms.needed(planned=dataset.queries is not None)),
-        "exact": forms.EXACT,
+    left = (
+        visitor.guard.meter(visitor.person, key)
+        if member
+        else {"meter": None, "closed": False, "queries": None}
+    )
+    known = {"table": dataset, "budget": budget, "member": member, "call": new_call()}
+    return known | {
+        "meter": left["meter"],
+        "closed": left["closed"],
+        "queries": left["queries"],
+        "groups": kinds.offered(dataset.schema),
+        "kinds": kinds,
+        "needed": json.dumps(kinds.needed(planned=dataset.queries is not None)),
+        "amounts_of": json.dumps(kinds.amounts(dataset.rows)),
     }
 
 
 def _unasked() -> dict[str, Any]:
-    return {"asked": None, "result": None, "problem": None, "mark": None, "typed": forms.DEFAULTS}
+    return {"asked": None, "result": None, "problem": None, "mark": None, "typed": kinds.DEFAULTS}
 
 
 def _question(visitor: Visitor, key: str, form: FormData) -> Question:
@@ -214,4 +237,4 @@ def _answer(visitor: Visitor, key: str, asked: Question, form: FormData) -> dict
     body = json.loads(guard.ask(person, key, asked, call_of(form, forms.mark(asked))))
     after = guard.budget(person, key)
     answers = [Answer.from_json(json.dumps(part)) for part in body.get("answers", [])]
-    return {"before": before, "after": after, "answers": answers, "told": body.get("told")}
+    return {"before": before, "after": after, "answers": answers, "body": body}

@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
 from holdfast.service.envelope import note_mistake
-from holdfast.service.page import look
+from holdfast.service.page import kinds, look
 from holdfast.service.page.visits import Visitor, visitor_of
 from holdfast.service.problem import CODES, REFUSALS, Problem, problem_of
 
@@ -145,7 +145,7 @@ def _environment() -> Environment:
 
 def _version() -> str:
     """A digest of all our files."""
-    whole = hashlib.sha256()
+    whole = hashlib.sha256(kinds.stylesheet().encode())
     for file in sorted(path for path in FILES.rglob("*") if path.is_file()):
         whole.update(file.name.encode() + file.read_bytes())
     return whole.hexdigest()[:12]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
-import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Annotated, TypeVar
@@ -45,7 +44,7 @@ def sign_in(guard: Gateway, token: str) -> str | None:
     key = auth.token_id(token)
     if key is None or guard.who(token) is None:
         return None
-    secret, moment = secrets.token_hex(32), time.time()
+    secret, moment = secrets.token_hex(32), guard.catalog.now()
     guard.catalog.add_visit(auth.digest(secret), key, moment + SECONDS, moment)
     return secret
 
@@ -67,7 +66,7 @@ def visitor_of(request: Request) -> Visitor | None:
     secret, guard = request.cookies.get(COOKIE), guard_of(request)
     if not secret:
         return None
-    person = guard.catalog.visitor(auth.digest(secret), time.time())
+    person = guard.catalog.visitor(auth.digest(secret), guard.catalog.now())
     return None if person is None or person.scope == "metrics" else Visitor(person, secret, guard)
 
 
@@ -75,9 +74,11 @@ async def signed_in(request: Request) -> Visitor:
     """Who is signed in; `unauthorized` if nobody is, `rate` if they are too quick."""
     visitor = await looked_up(lambda: visitor_of(request))
     if visitor is None:
+        request.app.state.strangers.forget(request.scope)
         raise Problem("unauthorized", "sign in first")
-    refuse_haste(request, visitor.person.id)
+    request.app.state.strangers.welcome(request.scope)
     request.state.person = visitor.person
+    refuse_haste(request, visitor.person.id)
     return visitor
 
 
@@ -86,8 +87,9 @@ Signed = Annotated[Visitor, Depends(signed_in)]
 
 def refuse_foreign(request: Request) -> None:
     """Refuse a POST that did not come from a page of this host. Browsers say from where, and scripts cannot lie."""
-    _, _, host = request.headers.get("origin", "").partition("://")
-    if not host or host != request.headers.get("host"):
+    scheme, _, host = request.headers.get("origin", "").partition("://")
+    schemes = ("https",) if guard_of(request).settings.secure_cookies else ("http", "https")
+    if not host or host != request.headers.get("host") or scheme not in schemes:
         raise Problem(
             "forbidden", "this form was not sent from a page of this gateway; open the page and try again"
         )

@@ -10,9 +10,10 @@
 
   // A chart that takes its colours from the page, and is drawn anew when they or its width change.
   class Chart {
-    // `y` and `x` are the ends of the axes; `digits` those of a percentage, or none; `band` a half-width to shade.
-    constructor(place, data, {y, line, x = null, fill = false, step = false, digits = null}) {
-      Object.assign(this, {place, data, y, line, x, fill, step, digits, band: 0, lines: [], width: 0});
+    // `y` and `x` are the ends of the axes and `titles` their names; `digits` those of a percentage, or none; `band` a
+    // half-width to shade.
+    constructor(place, data, {y, line, titles, x = null, fill = false, step = false, digits = null}) {
+      Object.assign(this, {place, data, y, line, titles, x, fill, step, digits, band: 0, lines: [], width: 0});
       new ResizeObserver(() => place.clientWidth !== this.width && this.draw()).observe(place);
       charts.add(this);
       this.draw();
@@ -23,12 +24,14 @@
       this.width = this.place.clientWidth;
       if (!this.width) return;
       const axis = {stroke: colour("--soft"), grid: {stroke: colour("--line"), width: 1}, ticks: {show: false},
-        font: "12px system-ui, sans-serif"};
+        font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif", labelSize: 20};
+      // As wide as the longest of its numbers, so that none is clipped.
+      const wide = (_, texts) => 16 + 7.5 * Math.max(3, ...(texts ?? []).map(text => text.length));
       this.plot = new uPlot({
         width: this.width, height: 240, cursor: {show: false}, legend: {show: false},
         scales: {x: {time: false, range: this.x ?? undefined}, y: {range: this.y}},
-        axes: [{...axis, size: 32, values: (_, ticks) => ticks.map(t => Number.isInteger(t) ? t.toLocaleString("en") : "")},
-          {...axis, size: this.digits > 1 ? 76 : 48, values: (_, ticks) => ticks.map(
+        axes: [{...axis, size: 32, label: this.titles[0], values: (_, ticks) => ticks.map(t => Number.isInteger(t) ? t.toLocaleString("en") : "")},
+          {...axis, size: wide, label: this.titles[1], values: (_, ticks) => ticks.map(
             t => this.digits === null ? t.toFixed(1) : `${(100 * t).toFixed(this.digits)}%`)}],
         bands: [{series: [2, 3], fill: colour(this.line) + "22"}],
         series: [{}, {
@@ -72,7 +75,7 @@
   for (const place of document.querySelectorAll("[data-burn]")) {
     const points = JSON.parse(place.dataset.burn), least = Math.min(...points.map(([, left]) => left));
     new Chart(place, [points.map(([charge]) => charge), points.map(([, left]) => left)],
-      {y: [least > 0.8 ? 1 - 1.4 * (1 - least) : 0, 1], line: "--kelp", fill: true, step: true,
+      {y: [least > 0.8 ? 1 - 1.4 * (1 - least) : 0, 1], line: "--kelp", titles: ["charge", "left of your budget"], fill: true, step: true,
         digits: Math.max(0, Math.min(7, Math.ceil(-Math.log10(100 * (1 - least))) + 1))});
   }
 
@@ -88,7 +91,8 @@
   const ask = document.getElementById("ask"), amount = document.getElementById("amount");
   if (ask && amount) {
     let own = amount.value !== "";
-    const suggest = () => { if (!own) amount.value = amount.dataset[ask.elements.kind.value] ?? ""; };
+    const usual = JSON.parse(amount.dataset.amounts);
+    const suggest = () => { if (!own) amount.value = usual[ask.elements.kind.value] ?? ""; };
     amount.addEventListener("input", () => { own = amount.value !== ""; });
     ask.addEventListener("input", event => { if (event.target.name === "kind") suggest(); }, {capture: true});
     // A field that this kind of question cannot do without is asked for before anything is sent.
@@ -102,6 +106,19 @@
     document.addEventListener("keydown", event => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.form === ask) ask.requestSubmit();
     });
+    // An answer is marked as old while the form asks something else.
+    const asks = () => [...new FormData(ask)].filter(([name]) => !["call", "form_token"].includes(name)).join("\n");
+    let answered = asks();
+    const mark = () => {
+      const old = answered !== asks() && document.getElementById("answer").childElementCount > 0;
+      document.getElementById("stale").hidden = !old;
+      document.getElementById("answer").classList.toggle("old", old);
+    };
+    ask.addEventListener("input", mark);
+    ask.addEventListener("change", mark);
+    let sent = answered;
+    ask.addEventListener("submit", () => { sent = asks(); }, {capture: true});
+    document.addEventListener("asked", () => { answered = sent; requestAnimationFrame(mark); });
     document.addEventListener("asked", () => requestAnimationFrame(() => document.getElementById("answer")
       .scrollIntoView({block: "nearest", behavior: still.matches ? "auto" : "smooth"})));
   }
@@ -110,7 +127,7 @@
   if (race) {
     const by = id => document.getElementById(id), names = ["ordinary", "guarded"];
     const charts = Object.fromEntries(names.map(name => [name, new Chart(by(`${name}-chart`), [[], []],
-      {y: [0.3, 1], x: [0, 2000], line: name === "ordinary" ? "--noise" : "--kelp"})]));
+      {y: [0.3, 1], x: [0, 2000], titles: ["submission", "best score shown"], line: name === "ordinary" ? "--noise" : "--kelp"})]));
     let source = null, ending = null;
 
     const show = points => names.forEach(name => charts[name].show([points.done, points[name]]));
