@@ -86,7 +86,7 @@ def test_estimate_charges_nothing(folder: Path) -> None:
     plan = run("ask", store, "age >= 50", "--within", 0.05, "--epsilon", 1, "--estimate")
     assert plan.exit_code == 0
     assert "rows" in plan.output
-    assert "left in session 'ask': 0.02436 zcdp (epsilon 1)" in plan.output
+    assert "left in session 'ask': rho 0.02436 (epsilon 1)" in plan.output
     assert "100 answers left" in plan.output
 
 

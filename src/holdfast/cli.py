@@ -48,16 +48,17 @@ def main() -> None:
 @click.option(
     "--suggest", is_flag=True, help="read DATA and print a schema to be edited; for the owner's eyes only"
 )
-@click.option("--rows-per-unit", default=1, show_default=True, help="how many rows one person may own")
+@click.option("--rows-per-unit", default=1, show_default=True, help="the most rows that one person may own")
 @click.option(
-    "--unit", help="the column that says whose a row is: then these are protected, and the rest is left out"
+    "--unit",
+    help="the column that says whose row it is: then people are protected, and rows beyond the bound are left out",
 )
 @click.option(
     "--events",
     nargs=4,
     multiple=True,
     metavar="NAME FILE SCHEMA BOUND",
-    help="with --unit: DATA has one row for each unit, and this table at most BOUND",
+    help="with --unit: a table with at most BOUND rows for each unit, of which DATA has one row; may be repeated",
 )
 @click.option("--overwrite", is_flag=True, help="replace an existing store, and with it its ledger")
 def ingest(
@@ -128,29 +129,29 @@ def _ingest_units(
 @main.command()
 @click.argument("store", type=click.Path(exists=True, path_type=Path))
 @click.argument("question")
-@click.option(
-    "--within", type=float, help="how exact: the half-width of the interval; as planned unless said"
-)
+@click.option("--within", type=float, help="the half-width of the interval [default: the planned one]")
 @click.option("--epsilon", type=float, help="the budget of all questions asked under this session's name")
 @click.option(
-    "--delta", type=float, help="with --epsilon: 1e-6 unless said; 0 for pure epsilon-DP, which is less exact"
+    "--delta", type=float, help="with --epsilon; 0 for pure epsilon-DP, which is less exact [default: 1e-6]"
 )
-@click.option("--rho", type=float, help="the budget in zCDP instead")
+@click.option("--rho", type=float, help="the same budget in zero-concentrated privacy")
 @click.option(
     "--queries",
     type=int,
-    help="for how many answers a new session is planned: 100 unless said; 0 for any number",
+    help="how many answers a new session is planned for; 0 for any number [default: 100]",
 )
-@click.option("--confidence", type=float, help="of all intervals together; 0.95 unless said")
+@click.option("--confidence", type=float, help="of all intervals together [default: 0.95]")
 @click.option(
     "--target",
     type=click.Choice(["population", "table"]),
     help="population: the rows are a sample, and intervals cover what they were drawn from, however the questions "
-    "depend on earlier answers (unless said). table: a census; intervals cover the rows themselves, and are for the "
-    "noise alone.",
+    "depend on earlier answers; table: the rows are all there is, and intervals cover the noise alone "
+    "[default: population]",
 )
-@click.option("--session", "name", default="ask", show_default=True, help="whose budget is spent")
-@click.option("--estimate", is_flag=True, help="only say what it would cost; nothing is read or charged")
+@click.option(
+    "--session", "name", default="ask", show_default=True, help="the name under which the budget is kept"
+)
+@click.option("--estimate", is_flag=True, help="say only what it would cost; nothing is read or charged")
 @click.option("--json", "as_json", is_flag=True, help="print the answer as JSON")
 def ask(
     store: Path,
@@ -202,7 +203,8 @@ def ask(
     if not as_json:
         left = session.remaining
         epsilon_left = "" if left.epsilon is None else f" (epsilon {left.epsilon:.4g})"
-        click.echo(f"left in session {name!r}: {float(left):.4g} {session.currency}{epsilon_left}")
+        unit = {"zcdp": "rho", "pure": "epsilon", "gdp": "mu squared"}[session.currency]
+        click.echo(f"left in session {name!r}: {unit} {float(left):.4g}{epsilon_left}")
         if (meter := session.meter) is not None:
             click.echo(str(meter))
 
@@ -213,16 +215,16 @@ def ask(
 @click.option("--queries", type=float, help="how many adaptive questions; then the chosen noise is shown too")
 @click.option("--confidence", type=float, default=0.95, show_default=True)
 def plan(rows: float, within: float, queries: float | None, confidence: float) -> None:
-    """How many adaptive questions can be answered for the population, by which theorem?
+    """Say how many adaptive questions can be answered for the population, and by which theorem.
 
-    Needs no data: these are functions of public numbers.
+    Needs no data: the bounds are functions of public numbers.
     """
     from rich.console import Console
     from rich.table import Table
 
     from holdfast import validity
 
-    table = Table("bound", "certified adaptive queries", "answers", "private", "source", box=None)
+    table = Table("bound", "adaptive queries", "answers", "private", "from", box=None)
     best: tuple[int, str] = (0, "none")
     for bound in validity.bounds():
         if not (bound.adaptive and bound.certified):
@@ -230,15 +232,20 @@ def plan(rows: float, within: float, queries: float | None, confidence: float) -
         most = validity.most_queries(bound.name, rows=int(rows), within=within, confidence=confidence)
         if bound.private and bound.mechanism in ("gaussian", "votes"):
             best = max(best, (most, bound.name))
-        source = "published" if bound.published else "Holdfast"
+        source = bound.reference.replace("docs/theorems.md", "Holdfast")
         shown = f"{most:,}" if most < 10**12 else f"{most:.3g}"
         table.add_row(bound.name, shown, bound.mechanism, "yes" if bound.private else "no", source)
     console = Console()
     console.print(
-        f"{int(rows):,} rows, each answer within {within:g}, all together with confidence {confidence:g}:"
+        f"{int(rows):,} rows; how many adaptive answers, each within {within:g}, hold together with confidence "
+        f"{confidence:g}:"
     )
     console.print(table)
-    console.print(f"chosen: {best[1]}, {best[0]:,} queries")
+    if best[0]:
+        console.print(f"chosen: {best[1]}, {best[0]:,} queries")
+    else:
+        least = validity.width("leave-out", rows=int(rows), queries=1, confidence=confidence)
+        console.print(f"no private answer is certified; a single one is within {least:.3g} at best")
     if queries is not None:
         chosen = validity.plan(rows=int(rows), queries=int(queries), within=within, confidence=confidence)
         console.print(str(chosen))
@@ -251,7 +258,7 @@ def plan(rows: float, within: float, queries: float | None, confidence: float) -
 )
 @click.option("--plot", type=click.Path(path_type=Path), help="write a picture of claimed against measured")
 def audit(effort: float, plot: Path | None) -> None:
-    """Attack every mechanism in the package; exits with 1 if a claim is refuted."""
+    """Attack every mechanism in the package; exit with 1 if a claim is refuted."""
     from holdfast.audit import run_all
 
     with _progress("auditing") as advance:
@@ -267,7 +274,7 @@ def audit(effort: float, plot: Path | None) -> None:
 @click.option("--rows", default=1_000_000, show_default=True, help="the size of the table")
 @click.pass_context
 def demo(context: click.Context, rows: int) -> None:
-    """Show the main job: an adaptive analyst on a million rows whose truth is known."""
+    """Play an adaptive analyst on a million rows whose truth is known, then an attack."""
     from holdfast.demo import run
 
     if context.invoked_subcommand is None:
@@ -276,7 +283,7 @@ def demo(context: click.Context, rows: int) -> None:
 
 @main.command()
 def doctor() -> None:
-    """What is installed here, and what each extra would add; exits with 1 if the core does not work."""
+    """Say what is installed, and what each extra would add; exit with 1 if the core does not work."""
     from holdfast.doctor import examine
 
     findings = examine()
@@ -287,7 +294,7 @@ def doctor() -> None:
 @main.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print what makes SHELL complete our commands: eval "$(holdfast completion bash)"."""
+    """Print a script that lets SHELL complete these commands: eval "$(holdfast completion bash)"."""
     from click.shell_completion import get_completion_class
 
     complete = get_completion_class(shell)

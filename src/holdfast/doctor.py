@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
+from importlib.util import find_spec
 
 from holdfast import __version__
 
@@ -58,7 +59,10 @@ def examine() -> list[Finding]:
     found.append(
         Finding("java", java is not None, java or "needed by the extra 'spark': install a Java runtime")
     )
-    found.append(_tried("GPU", _device))
+    if find_spec("cupy") is None:
+        found.append(Finding("GPU", False, "needed by the extra 'gpu', which finds it"))
+    else:
+        found.append(_tried("GPU", _device))
     return found
 
 

@@ -153,7 +153,8 @@ def _check_exists(path: str) -> None:
 def _declared(schema: Schema | None) -> Schema:
     if schema is None:
         raise InputError(
-            "expected a schema for this kind of data, got none; only a saved store brings its own"
+            "expected a schema for this kind of data, got none; only a saved store brings its own (`holdfast ingest` "
+            "writes one)"
         )
     return schema
 

@@ -29,15 +29,15 @@ def _open(
 
 @click.group()
 def board() -> None:
-    """A leaderboard that can't be overfitted: teams tie unless one is surely better."""
+    """A leaderboard that can't be overfitted: teams are tied unless one is certainly better."""
 
 
 @board.command()
 @click.argument("labels", type=click.Path(path_type=Path))
 @click.option("--queries", type=int, required=True, help="how many submissions there will be in all")
 @click.option("--metric", default="accuracy", show_default=True)
-@click.option("--within", type=float, help="the half-width to certify; left out: the narrowest")
-@click.option("--mode", help="votes, gaussian, ladder and others; left out: planned, and private")
+@click.option("--within", type=float, help="the half-width to certify [default: the narrowest]")
+@click.option("--mode", help="votes, gaussian, ladder, … [default: the narrowest that is private]")
 @place_options
 def init(
     labels: Path,
@@ -59,9 +59,9 @@ def init(
 @click.argument("labels", type=click.Path(path_type=Path))
 @click.argument("team")
 @click.argument("predictions", type=click.Path(path_type=Path))
-@click.option("--predictions-column", help="the column of PREDICTIONS, where there are several")
+@click.option("--predictions-column", help="the column of PREDICTIONS, if it has several")
 @click.option("--ids", help="the column of ids in both files: rows are matched by it, not by their order")
-@click.option("--per-team", type=int, help="how many submissions a team has")
+@click.option("--per-team", type=int, help="how many submissions a team may make")
 @click.option("--key", help="a name for this submission: under it a second one is free and the same")
 @place_options
 @click.pass_context

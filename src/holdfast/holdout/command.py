@@ -23,13 +23,15 @@ REFUSED, NOT_CLEARED = 3, 4
 def place_options(function: Any) -> Any:
     """Where the looks are counted; the same options for every command."""
     for option in (
-        click.option("--column", help="the column of LABELS, where there are several"),
+        click.option("--column", help="the column of LABELS, if it has several"),
         click.option(
             "--ledger",
-            help="where looks are counted: a file, a folder or postgresql://…#name; one for each LABELS",
+            help="where looks are counted: a file, a folder or postgresql://…#name; always the same for one LABELS",
         ),
         click.option(
-            "--anchors", type=click.Path(path_type=Path), help="a folder elsewhere, to notice old copies"
+            "--anchors",
+            type=click.Path(path_type=Path),
+            help="a folder elsewhere, by which old copies are noticed",
         ),
     ):
         function = option(function)
@@ -77,18 +79,18 @@ def holdout() -> None:
 @holdout.command()
 @click.argument("labels", type=click.Path(path_type=Path))
 @click.option("--queries", type=int, required=True, help="how many looks there will be in all")
-@click.option("--within", type=float, help="the half-width to certify; left out: the narrowest")
+@click.option("--within", type=float, help="the half-width to certify [default: the narrowest]")
 @click.option("--confidence", type=float, default=0.95, show_default=True)
 @click.option(
     "--mode",
-    help="votes or gaussian; by name only: thresholdout, and discretised and guess-and-check, which are not "
-    "private; left out: planned",
+    help="votes, gaussian or thresholdout; or discretised or guess-and-check, which are not private [default: the "
+    "narrower of the first two]",
 )
 @click.option(
     "--private/--not-private",
     default=None,
-    help="whether answers must be differentially private for the labels; left out: they are, unless --mode "
-    "names one that is not. From answers that are not private labels can be worked out, one a look",
+    help="whether answers must be differentially private for the labels [default: yes, unless --mode names one "
+    "that is not]. Labels can be worked out from answers that are not private, one for each look",
 )
 @click.option("--metric", default="accuracy", show_default=True)
 @place_options
@@ -115,13 +117,13 @@ def init(
 @holdout.command()
 @click.argument("labels", type=click.Path(path_type=Path))
 @click.argument("predictions", type=click.Path(path_type=Path))
-@click.option("--metric", help="left out: the one named at init")
-@click.option("--predictions-column", help="the column of PREDICTIONS, where there are several")
+@click.option("--metric", help="the score to compute [default: the one named at init]")
+@click.option("--predictions-column", help="the column of PREDICTIONS, if it has several")
 @click.option("--ids", help="the column of ids in both files: rows are matched by it, not by their order")
-@click.option("--train-score", type=float, help="your own estimate: say whether it holds")
+@click.option("--train-score", type=float, help="your own estimate; says whether it holds on the labels")
 @click.option("--at-least", type=float, help="exit 4 unless the whole interval is at least this")
 @click.option("--at-most", type=float, help="exit 4 unless the whole interval is at most this")
-@click.option("--key", help="a name for this look: asking again under it is free and gives the same answer")
+@click.option("--key", help="a name for this look: asked again under it, the same answer is free")
 @click.option("--json", "as_json", is_flag=True, help="print the answer as JSON")
 @place_options
 @click.pass_context
@@ -200,12 +202,12 @@ def status(
 @holdout.command()
 @click.argument("labels", type=click.Path(path_type=Path))
 @click.option(
-    "--not-private", is_flag=True, help="serve a mode that is not private: labels can be read, one a look"
+    "--not-private", is_flag=True, help="serve a mode that is not private: each look may reveal a label"
 )
 @click.option(
-    "--files", type=click.Path(path_type=Path), help="a folder: predictions in files below it can be scored"
+    "--files", type=click.Path(path_type=Path), help="a folder with files of predictions that can be scored"
 )
-@click.option("--ids", help="the column of LABELS with ids: rows of files are matched by it")
+@click.option("--ids", help="the column of LABELS with ids, by which the rows of files are matched")
 @place_options
 def serve(
     labels: Path,
@@ -216,7 +218,7 @@ def serve(
     ledger: str | None,
     anchors: Path | None,
 ) -> None:
-    """Serve LABELS to an agent over MCP (stdio): it scores, and what it hears is differentially private.
+    """Serve LABELS to an agent over MCP (stdio), which scores models and hears differentially private answers.
 
     A holdout whose mode is not private is refused without --not-private; with it, every answer says so. An agent with
     a shell under the same user can read LABELS: run this as another user.

@@ -287,5 +287,6 @@ def _problem(best: Option, mode: str | None) -> str:
     instead = "; ask for a wider interval or for fewer looks"
     if best.epochs:
         best = needs(best)
-        instead = f", or {best.most_queries:,} looks within {asked.within:g}, or {best.rows_needed} rows"
+        fewer = f"{best.most_queries:,} looks within {asked.within:g}, or " if best.most_queries else ""
+        instead = f", or {fewer}{asked.within:g} from {best.rows_needed} rows on"
     return f"within={asked.within:g} cannot be certified for {looks}: {_mode(best)} certifies {best.width:.4g}{instead}"

@@ -23,6 +23,7 @@ from holdfast.ledger.fact import FIELDS, Fact, Value, digest, genesis, is_hex, l
 from holdfast.ledger.memory import check_account, check_end, check_limit, running
 from holdfast.ledger.protocol import Ledger
 from holdfast.ledger.shares import check_share, check_told
+from holdfast.privacy.filter import UNITS
 
 CHARGED = ("session_units", "table_units", "queries", "information", "delta")
 
@@ -48,10 +49,18 @@ class Verified:
         replayed = f"; {self.replayed} charges REPLAYED, which are not private" if self.replayed else ""
         return (
             f"ledger {self.ledger}: sound. {self.place} facts: {self.totals.entries} charges by {self.sessions} "
-            f"sessions, {self.answered} answered ({self.secret} secret), {self.totals.units} "
-            f"{'' if self.currency == LOOKS else 'billionths of '}{self.currency} in all{replayed}{moved}\n"
+            f"sessions, {self.answered} answered ({self.secret} secret), "
+            f"{_amount(self.totals.units, self.currency)} in all{replayed}{moved}\n"
             f"head {self.head}"
         )
+
+
+def _amount(units: int, currency: str) -> str:
+    """A sum of charges in the words that sessions use for it."""
+    if currency == LOOKS:
+        return f"{units} {currency}"
+    name = {"zcdp": "rho", "pure": "epsilon", "gdp": "mu squared"}[currency]
+    return f"{name} {units / UNITS:.9g}"
 
 
 def verify(ledger: Ledger) -> Verified:

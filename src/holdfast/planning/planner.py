@@ -43,6 +43,7 @@ from holdfast.query.propagation import UNFORESEEN
 from holdfast.query.statistic import Statistic, Workload, workload
 from holdfast.validity.places import sensible_flips
 
+_ABOUT_THE_ROWS = '; target="table" asks about these rows alone'
 _EXACTLY = ("fraction", "count", "sum")
 """Statistics whose width is known before a row is read."""
 
@@ -475,13 +476,15 @@ def _impossible(totals: Workload, request: Request, moment: Moment, terms: Terms
                 made, lambda later: plan_by(mechanism, totals, wide, later, terms), moment, terms
             )
             many = f", for {several(count)}"
-    what = f"within={request.within:g}" if request.within is not None else "an answer that tells something"
+    what = (
+        f"within={request.within:g}" if request.within is not None else "an interval narrower than the range"
+    )
     rather = could_be(terms, moment) if request.within is None else ""
     advice = helps or (
-        f"no width can be certified{rather}"
+        f"no width can be certified{rather}{_ABOUT_THE_ROWS if terms.target == 'population' else ''}"
         if nearest is None
         else f"about within={nearest:.3g} can be{many}"
     )
     spent = total_rho(moment.table.units, terms) if terms.target == "population" else 0.0
-    after = f" after answers of rho {spent:.2g} in all on this table" if spent else ""
+    after = f", after answers that cost rho {spent:.2g} together" if spent else ""
     return f"{what} cannot be certified for the {terms.target} with {terms.rows:,} rows{after}; {advice}"

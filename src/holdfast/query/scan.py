@@ -261,7 +261,8 @@ def _column(piece: Piece, schema: Schema, text: str) -> str:
         return alike[0]
     if not piece.quote and piece.source.name != "VAR":
         raise QueryError(f"{name.upper()} is not part of the language; ask without it", text, piece.start)
-    advice = near(name, schema) or "; name one that is declared"
+    quoted = "; a text stands in single quotes, a column in double ones" if piece.quote == '"' else ""
+    advice = near(name, schema) or quoted or "; name one that is declared"
     raise QueryError(f"there is no column {name!r}{advice}", text, piece.start)
 
 

@@ -390,7 +390,10 @@ def _item(reader: Converter, node: Any, alias: str | None) -> Aggregate:
         name = alias or f"count(DISTINCT {_called(apart)})"
         return Aggregate("distinct", None, name, distinct=apart)
     if called not in _KINDS:
-        raise reader.refusal("select count, sum, avg, median, quantile_cont, stddev, variance or corr", node)
+        raise reader.refusal(
+            "expected an aggregate (count, sum, avg, median, quantile_cont, stddev, corr, …): rows never leave",
+            node,
+        )
     kind = _KINDS[called]
     if len(arguments) != (2 if called == "quantile_cont" else 1):
         wanted = "a column and a rank" if called == "quantile_cont" else "one argument"

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 @click.group()
 @click.option("--folder", type=click.Path(exists=True, path_type=Path), help="the gateway's own files")
 @click.option("--database", help="postgresql://…, if the gateway keeps people, tokens and ledgers there")
-@click.option("--anchors", type=click.Path(path_type=Path), help="where anchors lie")
+@click.option("--anchors", type=click.Path(path_type=Path), help="where the anchors of ledgers are kept")
 @click.pass_context
 def gateway(context: click.Context, /, **flags: Any) -> None:
-    """Withdraw an analyst, end tokens, disable somebody, retire a table or a board, set a cap: also while it runs.
+    """Manage a gateway from its own machine, also while it runs: analysts, tokens, people, tables, boards, caps.
 
-    Settings may also come from HOLDFAST_… variables, as for `holdfast serve`. Each is a fact in the chain of the
-    catalog, and what concerns a table's budget in that of its ledger too.
+    Settings may also come from HOLDFAST_… variables, as for `holdfast serve`. Each command is recorded in the chain of
+    the catalog; what concerns a table's budget, in the chain of its ledger too.
     """
     context.obj = flags
 
@@ -35,7 +35,7 @@ def gateway(context: click.Context, /, **flags: Any) -> None:
 @click.argument("person")
 @click.pass_obj
 def withdraw(flags: dict[str, Any], table: str, person: str) -> None:
-    """Let PERSON (a name or an id) ask TABLE no more, for good."""
+    """Withdraw PERSON (a name or an id) from TABLE, for good."""
     with _opened(flags) as (guard, owner):
         guard.withdraw(owner, table, _id(guard, person))
     click.echo(f"{person} asks {table} no more")
@@ -45,7 +45,7 @@ def withdraw(flags: dict[str, Any], table: str, person: str) -> None:
 @click.argument("person")
 @click.pass_obj
 def end_tokens(flags: dict[str, Any], person: str) -> None:
-    """End all tokens of PERSON, and their visits to the page."""
+    """End all tokens and page visits of PERSON."""
     with _opened(flags) as (guard, owner):
         guard.end_tokens(owner, _id(guard, person))
     click.echo(f"all tokens of {person} have ended")
@@ -55,7 +55,7 @@ def end_tokens(flags: dict[str, Any], person: str) -> None:
 @click.argument("person")
 @click.pass_obj
 def disable(flags: dict[str, Any], person: str) -> None:
-    """End all tokens of PERSON, who signs in no more, ever again."""
+    """Disable PERSON for good: all tokens end, and no new one is given."""
     with _opened(flags) as (guard, owner):
         guard.disable(owner, _id(guard, person))
     click.echo(f"{person} is disabled")
@@ -77,11 +77,11 @@ def cap(flags: dict[str, Any], /, table: str, **amounts: float | None) -> None:
 
 @gateway.command()
 @click.argument("table")
-@click.option("--board", "kind", flag_value="leaderboard", help="it is a leaderboard")
-@click.option("--holdout", "kind", flag_value="holdout", help="it is a holdout")
+@click.option("--board", "kind", flag_value="leaderboard", help="TABLE is a leaderboard")
+@click.option("--holdout", "kind", flag_value="holdout", help="TABLE is a holdout")
 @click.pass_obj
 def retire(flags: dict[str, Any], table: str, kind: str | None) -> None:
-    """Have TABLE (or a board) answer nothing any more, for good. Its rows cannot be registered again."""
+    """Retire TABLE (or a board) for good: it answers nothing more, and its rows cannot be registered again."""
     with _opened(flags) as (guard, owner):
         if kind is None:
             guard.retire(owner, table)

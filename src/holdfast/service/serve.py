@@ -18,25 +18,46 @@ _BACKLOG = 2048
 
 
 @click.command()
-@click.option("--folder", type=click.Path(path_type=Path), help="where the gateway keeps its own files")
-@click.option("--data", type=click.Path(exists=True, path_type=Path), multiple=True, help="where tables lie")
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path),
+    help="where the gateway keeps its own files [default: ./holdfast-server]",
+)
+@click.option(
+    "--data",
+    type=click.Path(exists=True, path_type=Path),
+    multiple=True,
+    help="a folder in which tables may lie; may be repeated",
+)
 @click.option("--database", help="postgresql://… for people, tokens and ledgers, instead of SQLite files")
 @click.option(
     "--postgres-tables", is_flag=True, default=None, help="owners may register postgresql:// tables"
 )
-@click.option("--anchors", type=click.Path(path_type=Path), help="where anchors lie; best on another disk")
-@click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--port", default=8765, show_default=True, help="0 takes a free one")
-@click.option("--proxy", "proxies", multiple=True, help="an address or network whose X-Forwarded-For counts")
-@click.option("--workers", type=int, help="processes that answer; 1 unless said")
-@click.option("--quantum", type=float, help="replies leave at whole multiples of so many seconds; 0.1")
-@click.option("--secure-cookies", is_flag=True, default=None, help="the page is reached by https only")
-@click.option("--demo", is_flag=True, help="register a synthetic table and a leaderboard to play with")
-@click.option("--new-token", is_flag=True, help="print a new token for the owner, if the first was lost")
 @click.option(
-    "--restored-catalog", is_flag=True, help="go on from an older copy of people and tokens: every token ends"
+    "--anchors",
+    type=click.Path(path_type=Path),
+    help="where the anchors of ledgers are kept; best on another disk",
 )
-@click.option("--log", type=click.Path(path_type=Path), help="append the log to a file, not the terminal")
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", default=8765, show_default=True, help="0 takes any free port")
+@click.option(
+    "--proxy", "proxies", multiple=True, help="an address or network whose X-Forwarded-For header is trusted"
+)
+@click.option("--workers", type=int, help="how many processes answer [default: 1]")
+@click.option(
+    "--quantum", type=float, help="replies leave at whole multiples of this many seconds [default: 0.1]"
+)
+@click.option(
+    "--secure-cookies", is_flag=True, default=None, help="for a page that is reached over https only"
+)
+@click.option("--demo", is_flag=True, help="register a synthetic table and a leaderboard to play with")
+@click.option("--new-token", is_flag=True, help="print a new token for the owner, if the first one is lost")
+@click.option(
+    "--restored-catalog", is_flag=True, help="accept an older copy of people and tokens; all tokens end"
+)
+@click.option(
+    "--log", type=click.Path(path_type=Path), help="append the log to a file instead of printing it"
+)
 def serve(
     host: str, port: int, demo: bool, new_token: bool, restored_catalog: bool, log: Path | None, **flags: Any
 ) -> None:
