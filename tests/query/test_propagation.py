@@ -92,6 +92,37 @@ def test_it_holds_whenever_the_totals_are_in_their_box(name: str) -> None:
             assert misses(name, columns, half, seed) == 0
 
 
+COUNTED = hf.Schema(x=hf.Integer(-4, 4), y=hf.Integer(-4, 4))
+SPREAD = {"x": np.array([4, 1, 1, 1, 1, 0]), "y": -np.array([4, 1, 1, 1, 1, 0])}
+
+
+@pytest.mark.parametrize(
+    ("asked", "truth"),
+    [
+        (Spread(kind="variance", column="x"), SPREAD["x"].var()),
+        (Paired(kind="covariance", column="x", other="y"), -SPREAD["x"].var()),
+    ],
+)
+def test_the_count_that_is_worst_may_lie_between_its_ends(
+    asked: Interval, truth: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sums are known and the count is not: 6 rows vary more than 4 or 12 would. The twin tries the ends."""
+    made = workload(asked.read(COUNTED).statistics[0], COUNTED, N)
+    codes = {name: (held + 4).astype(np.uint8) for name, held in SPREAD.items()}
+    box = [(total, total) for total in (m.totals(codes).astype(float) for m in made.measurements)]
+    box[0] = np.array([4.0]), np.array([12.0])
+    low, high = propagated(made, box, N)
+    assert low[0] <= truth <= high[0]
+
+    def at_the_ends(count: Any, linear: Any, square: Any) -> Any:
+        places = 1 / np.array(count)
+        return (linear * places - square * places**2).min(axis=0)
+
+    monkeypatch.setattr(propagation, "_least", at_the_ends)
+    low, high = propagated(made, box, N)
+    assert not low[0] <= truth <= high[0]
+
+
 @pytest.mark.parametrize("name", ["share", "variance", "covariance", "correlation", "contrast"])
 def test_a_linear_reading_is_noticed(name: str) -> None:
     """The twin: the value, and to first order what one total at a time can change in it, added up as if independent."""

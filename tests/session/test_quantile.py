@@ -13,6 +13,7 @@ from session.numbers import open_rows
 import holdfast as hf
 from holdfast.ledger import UNCOVERED, MemoryLedger
 from holdfast.planning import recipe_information
+from holdfast.query.grouping import declared_groups
 from holdfast.session import quantile as quantile_room
 from holdfast.session.quantile import select_bins
 from holdfast.validity.leave_out_charges import quantile_charge
@@ -176,3 +177,29 @@ def test_the_plain_score_is_for_the_table_and_by_name() -> None:
     named = session.quantile("x", rho=0.1, mechanism="exponential")
     assert named.mechanism == "exponential" and table.ledger.totals().information == UNCOVERED
     assert session.estimate.quantile("x", rho=0.1).mechanism == "exponential", "nothing is left to be kept"
+
+
+@pytest.mark.usefixtures("replayed_noise")
+@pytest.mark.parametrize("column", ["x", "y", "d"])
+def test_rows_beyond_the_edges_are_below_or_above_all_the_same(
+    column: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nine tenths of the rows are below the first edge. The twin takes the quantile of the others."""
+    values = np.concatenate([np.full(900, 1), np.full(50, 25), np.full(50, 35)])
+    days = np.datetime64("2020-01-01") + values
+    rows, edges = {"x": values, "y": values / 2.0, "d": days}, {"x": [20, 30, 40], "y": [10.0, 20.0]}
+    schema = hf.Schema(x=hf.Integer(0, 100), y=hf.Real(0, 50), d=hf.Date("2020-01-01", "2020-04-09"))
+    edges["d"] = ["2020-01-21", "2020-02-01"]
+    true = rows[column][0]
+    if column == "d":
+        true = true.item()
+
+    def missed() -> int:
+        session = hf.open(rows, schema, ledger=MemoryLedger()).session(rho=40.0, target="table")
+        one = session.quantile(column, 0.5, edges=edges[column], rho=10.0)
+        few = session.quantile(column, [0.5, 0.96], edges=edges[column], rho=10.0)
+        return int(not one.low <= true <= one.high) + int(not few.low[0] <= true <= few.high[0])
+
+    assert missed() == 0
+    monkeypatch.setattr("holdfast.planning.quantile_question.bins_of_all", declared_groups)
+    assert missed() > 0

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 from oracles.leave_out_game import MENU, Game, discrete_gaussian
+from scipy.special import log_ndtr
 
 from holdfast.errors import InputError
 from holdfast.validity.falling import falling_noise
-from holdfast.validity.leave_out import LeaveOut, kappa
+from holdfast.validity.leave_out import LEAST_TANGENT, LeaveOut, kappa
 
 POPULATIONS = ((1 / 3, 1 / 3, 1 / 3), (0.5, 0.5, 0.0), (0.2, 0.5, 0.3), (0.02, 0.08, 0.9))
 
@@ -127,6 +129,25 @@ def test_a_third_of_the_width_is_missed_in_these_games() -> None:
     chosen = LeaveOut(rows, (rows - 1,))
     width = chosen.half_width(chosen.charges((rows / 0.5) ** 2), 0.5 / rows, beta, 1 / rows)
     assert misses(Game(rows, POPULATIONS[0]), 0.5, 0.5, width / 3) > beta
+
+
+def test_discrete_noise_adds_half_a_step_from_the_least_tangent_on_and_a_whole_one_before() -> None:
+    """By hand, over all tangents; noise of a few steps, so that a forgotten step, or half of one too early, is seen."""
+    tangents = np.concatenate([np.linspace(-8, LEAST_TANGENT, 500)[:-1], np.linspace(LEAST_TANGENT, 6, 300)])
+    sides = set()
+    for rows, s, beta, told in itertools.product((3, 40, 2000), (0.6, 4.0, 50.0), (0.01, 0.4), (0.0, 30.0)):
+        chosen, sigma = LeaveOut(rows, (max(1, rows // 2),)), s / rows
+        charged = chosen.charges(told)
+        log_tail = log_ndtr(-tangents)
+        b = np.exp(-(tangents**2) / 2 - math.log(2 * math.pi) / 2 - log_tail) / sigma
+        exponents = np.array([chosen.exponent(charged, tilt) for tilt in b])
+        moved = np.where(tangents >= LEAST_TANGENT, 0.5, 1.0) / rows
+        by_hand = sigma * tangents + (exponents + log_tail + math.log(2 / beta)) / b + moved
+        best = int(by_hand.argmin())
+        sides.add(bool(tangents[best] >= LEAST_TANGENT))
+        width = chosen.half_width(charged, sigma, beta, 1 / rows)
+        assert by_hand[best] * (1 - 1e-3) <= width <= by_hand[best] * (1 + 1e-3)
+    assert sides == {False, True}
 
 
 @pytest.mark.parametrize("information", [0.0, 1e4, 1e7])

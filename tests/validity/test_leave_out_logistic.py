@@ -200,6 +200,23 @@ def test_a_more_precise_answer_is_hardly_wider_and_ends_at_corollary_a(told: flo
         assert by_hand * (1 - 1e-5) <= widths[1] <= by_hand * (1 + 1e-3)
 
 
+def test_discrete_noise_adds_half_a_step_from_one_half_on_and_a_whole_one_below() -> None:
+    """By hand, over all r; noise of a few steps, so that a step that is forgotten, or halved for a small r, is seen."""
+    shares = np.concatenate([np.geomspace(1e-4, 0.5, 400)[:-1], np.linspace(0.5, 1 - 1e-9, 400)])
+    entropy, sides = -(shares * np.log(shares) + (1 - shares) * np.log1p(-shares)), set()
+    for rows, t, beta, told in itertools.product((3, 40, 2000), (0.4, 3.0, 40.0), (0.01, 0.4), (0.0, 30.0)):
+        chosen, scale = LeaveOut(rows, (max(1, rows // 2),)), t / rows
+        charged = chosen.charges(told)
+        exponents = np.array([chosen.exponent(charged, r / scale) for r in shares])
+        moved = np.where(shares >= 0.5, 0.5, 1.0) / rows
+        by_hand = (exponents + math.log(2 / beta) - entropy) * scale / shares + moved
+        best = int(by_hand.argmin())
+        sides.add(bool(shares[best] >= 0.5))
+        width = logistic_half_width(chosen, charged, scale, beta, 1 / rows)
+        assert by_hand[best] * (1 - 1e-3) <= width <= by_hand[best] * (1 + 1e-3)
+    assert sides == {False, True}
+
+
 # Schedules and places.
 
 

@@ -14,7 +14,7 @@ from holdfast.planning.question import Grouped, Read
 from holdfast.planning.question_parts import Chance, Edges, Limits, Name, named, where_of
 from holdfast.query.across import scope
 from holdfast.query.group_keys import computed_keys, groups_of, key_texts
-from holdfast.query.grouping import Groups, declared_groups, is_list
+from holdfast.query.grouping import Groups, bins_of_all, is_list
 from holdfast.query.predicate import Predicate
 from holdfast.query.schema import Boolean, Category, Schema, Text
 from holdfast.query.statistic import Statistic
@@ -48,7 +48,10 @@ class Quantile(Grouped):
 def quantile_of(
     schema: Schema, column: str, rank: Any, where: Predicate, by: Groups | None, edges: Edges | None = None
 ) -> Statistic:
-    """One quantile, chosen privately; or those of a list of ranks, from running counts that are told once."""
+    """One quantile, chosen privately; or those of a list of ranks, from running counts that are told once.
+
+    Edges that leave values out get a bin beyond: those rows are below the quantile, or above it, all the same.
+    """
     several = is_list(rank)
     ranks = [_rank(each) for each in rank] if several else [_rank(rank)]
     if not 1 <= len(ranks) <= MAX_RANKS or len(set(ranks)) < len(ranks):
@@ -56,7 +59,7 @@ def quantile_of(
     kind = schema.get(column) if isinstance(column, str) else None
     if isinstance(kind, Category | Boolean | Text):
         raise QueryError(f"column {column!r} has no order, so it has no quantiles; ask for a histogram")
-    bins = declared_groups(schema, column, edges)
+    bins = bins_of_all(schema, column, edges)
     if by is not None and by.size * bins.size > MAX_CELLS:
         raise InputError(
             f"expected at most {MAX_CELLS:,} groups times bins, got {by.size * bins.size:,}; give fewer edges"

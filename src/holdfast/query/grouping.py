@@ -179,10 +179,26 @@ def is_list(value: object) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
+def bins_of_all(schema: Schema, column: str, edges: Sequence[Any] | None = None) -> Grouping:
+    """As `declared_groups`, with a bin more at an end that the `edges` leave out: every value of a column of numbers or
+    moments is in one of them."""
+    made, kind = declared_groups(schema, column, edges), schema[column]
+    if isinstance(kind, Real):
+        low, high = made.bounds[0], made.ends[-1]
+        beyond = [kind.lo] if low > kind.lo else [], [kind.hi] if high < kind.hi else []
+        return _real_bins(column, (*beyond[0], *made.starts, high, *beyond[1])) if any(beyond) else made
+    assert isinstance(kind, Integer | Temporal)
+    bounds = dict.fromkeys((0, *map(int, made.bounds), kind.codes))
+    return _whole_bins(column, kind, tuple(bounds))
+
+
 def _real(column: str, kind: Real, edges: Sequence[Any] | None) -> Grouping:
     if edges is None:
         edges = np.linspace(kind.lo, kind.hi, _REAL_BINS + 1).tolist()
-    bounds = _increasing([_number(column, edge) for edge in edges])
+    return _real_bins(column, _increasing([_number(column, edge) for edge in edges]))
+
+
+def _real_bins(column: str, bounds: tuple[Any, ...]) -> Grouping:
     labels = tuple(f"{low:g} to {high:g}" for low, high in itertools.pairwise(bounds))
     closed = (*bounds[:-1], float(np.nextafter(bounds[-1], np.inf)))
     return Grouping(column, closed, labels, bounds[:-1], bounds[1:])
@@ -198,6 +214,10 @@ def _whole(column: str, kind: Integer | Temporal, edges: Sequence[Any] | None) -
         if values[0] < 0 or values[-1] > kind.codes:
             raise InputError(f"expected edges of {column!r} inside its declared range, got others")
         bounds = tuple(values)
+    return _whole_bins(column, kind, bounds)
+
+
+def _whole_bins(column: str, kind: Integer | Temporal, bounds: tuple[int, ...]) -> Grouping:
     starts = tuple(kind.value(code) for code in bounds[:-1])
     ends = tuple(kind.value(code - 1) for code in bounds[1:])
     labels = tuple(f"{a}" if a == b else f"{a} to {b}" for a, b in zip(starts, ends, strict=True))

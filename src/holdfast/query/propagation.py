@@ -83,12 +83,12 @@ def foreseen(totals: Workload, in_units: tuple[float, ...], qualifying: int) -> 
         both = [max(in_units[i : i + 2]) for i in range(0, len(in_units), 2)]
         if 2 * max(both) >= qualifying:
             return math.inf
-        return sum(half / (qualifying - 2 * half) for half in both)
+        return sum(half / (qualifying - 2 * half) + 2 * _FLOATS for half in both)
     reaches, step = [grid.reach for grid in grids], [grid.step for grid in grids]
     rounding = [0.0 if grid.exact else 0.5 for grid in grids]
     if kind == "contrast":
         parts = [_of_a_mean(in_units[i + 1], in_units[i], reaches[0], qualifying) for i in (0, 2)]
-        return (sum(parts) + 2 * rounding[0]) * step[0]
+        return (sum(parts) + 2 * rounding[0] + 2 * _FLOATS * reaches[0]) * step[0]
     means = [
         _of_a_mean(half, in_units[0], reach, qualifying)
         for half, reach in zip(in_units[1 : 1 + len(grids)], reaches, strict=True)
@@ -102,11 +102,13 @@ def foreseen(totals: Workload, in_units: tuple[float, ...], qualifying: int) -> 
         whole += reaches[0] * means[1] + reaches[1] * means[0]
         whole += rounding[0] * reaches[1] + rounding[1] * reaches[0] + rounding[0] * rounding[1]
         widest = reaches[0] * reaches[1]
+        whole += 2 * _FLOATS * widest
         return (whole * factor + widest * (factor - 1)) * step[0] * step[1]
     whole = _of_a_mean(in_units[2], in_units[0], reaches[0] ** 2, qualifying) + 2 * reaches[0] * means[0]
-    whole = whole * factor + reaches[0] ** 2 * (factor - 1)
+    whole = whole * factor + reaches[0] ** 2 * (factor - 1) + 8 * _FLOATS * reaches[0] ** 2
     if kind == "std":
-        return (math.sqrt(whole / 2) + rounding[0] * (1 + math.sqrt(factor)) / 2) * step[0]
+        rounded = rounding[0] * (1 + math.sqrt(factor)) / 2
+        return (math.sqrt(whole / 2) + rounded + _FLOATS * reaches[0]) * step[0]
     return (whole + rounding[0] * 2 * (factor * reaches[0] + 1)) * step[0] ** 2
 
 
