@@ -82,6 +82,26 @@ def test_more_budget_is_narrower_and_a_width_costs_no_more_than_its_budget() -> 
         planned(most=1e-9)
 
 
+@pytest.mark.parametrize("told", [0, 5 * 10**8, 10**10])
+def test_silence_and_an_alarm_say_what_the_theorem_says(told: int) -> None:
+    """T + tau + r, and T - tau - r, by hand; r is for the secret noise, which neither may forget."""
+    looks, grid = planned().looks, recorded_grid(ROWS)
+    tau = comparison_half_width(grid, grid.charges(told_by(told, ROWS)), looks.rate, looks.beta)
+    assert looks.reach > 1e-3 and looks.beta == pytest.approx(0.0475 / (2 * (1000 + planned().alarms)))
+    silence, alarm = looks.threshold + tau + looks.reach, looks.threshold - tau - looks.reach
+    assert silence <= looks.half_width(told) <= silence * 1.01
+    assert max(0.0, alarm - 0.01 * tau) <= looks.gain(told) <= max(0.0, alarm)
+
+
+def test_weights_are_settled_from_where_no_question_can_be_off_by_more() -> None:
+    """Pinsker: a gap of W means a divergence of 2 W^2 at least."""
+    weights = opened()
+    least = 2 * weights.within**2
+    for potential, settled in ((least * (1 + 1e-9), False), (least, True), (4 * least, False)):
+        weights.potential = potential
+        assert weights.settled is settled
+
+
 class Looks:
     """Rows that are yes or no with chance 1/2 each, and all that two adaptive looks with guesses can go wrong."""
 
