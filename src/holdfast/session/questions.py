@@ -58,7 +58,8 @@ class Questions(Protocol[Result]):
 
     @fitting
     def count(self, where: str | None = None, *, cumulative: bool = False, **how: Unpack[Grouped]) -> Result:
-        """The number of rows which satisfy a condition; `cumulative`, up to each group of a number or a date in `by`.
+        """The number of rows which satisfy a condition; `cumulative`, in all groups up to each of a number or a date in
+        `by`: rows beyond its `edges` are in none.
 
         Running totals have noise that is added before they are (docs/theorems.md, Theorem 136): one charge for all of
         them, intervals that hold at once, and hardly more noise after a thousand days than after one.
@@ -205,8 +206,9 @@ class Questions(Protocol[Result]):
     ) -> Result:
         """The value below which a fraction `rank` of the rows lies, chosen among the column's edges.
 
-        With a list of ranks all of them at once, in every group: read off running counts that are told once, under one
-        charge that does not grow with their number (docs/theorems.md, Theorem 137).
+        Rows beyond the edges count below or above all the same. With a list of ranks all of them at once, in every
+        group: read off running counts that are told once, under one charge that does not grow with their number
+        (docs/theorems.md, Theorem 137).
         """
         return self._one(Quantile(column=column, rank=rank, where=where, **how))
 
@@ -223,9 +225,10 @@ class Questions(Protocol[Result]):
         """How far two columns are from independent: half the sum over all pairs of groups of the distance between the
         share of rows in both and the product of the two shares. From 0, if they are independent, to 1.
 
-        All cells are told together under one charge. They are dependent where the interval does not hold 0
-        (`Answer.differs`), a test whose level holds whatever was asked before (docs/theorems.md, Theorem 138). No
-        `within`: how near it is depends on the rows.
+        Rows in no group of one of the columns (NULL, or beyond its edges) are left out. All cells are told together
+        under one charge. They are dependent where the interval does not hold 0 (`Answer.differs`), a test whose level
+        holds whatever was asked before (docs/theorems.md, Theorem 138). No `within`: how near it is depends on the
+        rows.
         """
         return self._one(Independence(column=column, other=other, where=where, edges=edges, **how))
 
