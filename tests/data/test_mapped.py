@@ -14,6 +14,7 @@ from holdfast.data.mapped import MappedColumn, take_rows
 from holdfast.data.open import open_source
 from holdfast.data.save import save_store
 from holdfast.data.store import StoreSource
+from holdfast.data.store import mapped as mapped_file
 from holdfast.errors import StoreError
 from holdfast.query.schema import Integer, Real, Schema
 
@@ -38,6 +39,16 @@ def test_rows_are_those_asked_for(store: StoreSource, count: int) -> None:
         for name, codes in found.items():
             np.testing.assert_array_equal(codes, VALUES[name][np.clip(ids, 0, ROWS - 1)])
     assert len(store.draw(["a"], count)["a"]) == count
+
+
+@pytest.mark.parametrize("width", [8, 16, 32, 64])
+def test_long_rows_are_those_asked_for(width: int, tmp_path: Path) -> None:
+    content = np.random.default_rng(width).integers(0, 256, (ROWS, width), dtype=np.uint8)
+    (tmp_path / "long").write_bytes(content.tobytes())
+    column = mapped_file(tmp_path / "long", np.dtype(f"V{width}"), ROWS, "long")
+    ids = np.random.default_rng(3).integers(-5, ROWS + 5, 5000)
+    found = take_rows({"long": column}, ids)["long"]
+    assert found.tobytes() == content[np.clip(ids, 0, ROWS - 1)].tobytes()
 
 
 def test_a_cold_store_is_asked_for_all_but_the_first_rows(

@@ -11,6 +11,7 @@ import pytest
 from data.hospital import BOUNDS, SECRET, hospital
 from data.test_unit_build import declared
 from holdfast.data import unit_events
+from holdfast.data.packed import LENGTH
 from holdfast.data.unit_open import open_units
 from holdfast.data.unit_source import UnitSource
 from holdfast.data.unit_store import save_units
@@ -85,6 +86,23 @@ def test_what_is_read_does_not_depend_on_how_many_events_there_are(monkeypatch: 
     for ids in (np.full(7, np.argmin(lengths)), np.full(7, np.argmax(lengths))):
         source.gather(["count(visits, urgent)"], ids)
     assert lengths.min() < lengths.max() and copied == [(7, 4), (7, 4)]
+
+
+def test_records_and_places_say_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store has both; the twin, whose records hold the events of the unit before, is caught."""
+    store = save_units(open_units(declared(hospital()), SECRET), tmp_path / "h.hf")
+    taken: list[str] = []
+    whole = unit_events.take_rows
+    monkeypatch.setattr(
+        unit_events, "take_rows", lambda columns, *rest: taken.extend(columns) or whole(columns, *rest)
+    )
+    assert differing(store) == set() and LENGTH in taken
+    monkeypatch.setattr(
+        unit_events,
+        "take_rows",
+        lambda columns, ids, *rest: whole(columns, ids - 1 if LENGTH in columns else ids, *rest),
+    )
+    assert differing(store) == {"count(drugs, dose > 20)"}  # the only table all of whose columns fit a record
 
 
 def test_places_that_are_none_are_never_read_beyond_the_end(tmp_path: Path) -> None:

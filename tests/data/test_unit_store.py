@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +14,12 @@ import pytest
 
 from data.hospital import SCHEMAS, SECRET, hospital
 from data.test_unit_build import declared, held
-from holdfast.data import unit_build
+from holdfast.data import manifest, unit_build
 from holdfast.data.open import open_source, open_store
 from holdfast.data.unit_open import open_units
 from holdfast.data.unit_store import UnitStore, save_units
 from holdfast.errors import DataError, StoreError
+from holdfast.query.unit_schema import Slots
 
 
 def saved(folder: Path, tables: Any = None) -> UnitStore:
@@ -89,14 +93,16 @@ def test_a_damaged_dictionary_is_noticed(name: str, tmp_path: Path) -> None:
         UnitStore(tmp_path / "h.hf")
 
 
-@pytest.mark.parametrize("name", ["events-0000-0000.bin", "events-0000-offsets.bin", "column-0000.bin"])
+@pytest.mark.parametrize(
+    "name", ["events-0000-0000.bin", "events-0000-offsets.bin", "events-0000-packed.bin", "column-0000.bin"]
+)
 def test_damage_is_noticed(name: str, tmp_path: Path) -> None:
     saved(tmp_path)
     path = tmp_path / "h.hf" / name
     content = bytearray(path.read_bytes())
     content[8] ^= 1
     path.write_bytes(content)
-    with pytest.raises(StoreError, match=r"different bytes|more events|range"):
+    with pytest.raises(StoreError, match=r"different bytes|more events|range|records"):
         open_store(tmp_path / "h.hf").verify()  # type: ignore[union-attr]
     os.truncate(path, len(content) - 1)
     with pytest.raises(StoreError, match="damaged"):
@@ -112,6 +118,79 @@ def test_offsets_beyond_the_bound_never_reach_a_question(tmp_path: Path) -> None
     store = open_store(tmp_path / "h.hf")
     with pytest.raises(DataError, match="more events than its bound"):
         store.gather(["count(visits)"], np.arange(store.rows))
+
+
+def test_records_hold_the_events_of_a_unit_with_their_number(tmp_path: Path) -> None:
+    """What is read of them is as long for every unit, and a store of before them stays a store."""
+    store = saved(tmp_path)
+    visits, folder = store.events("visits"), tmp_path / "h.hf"
+    assert visits.records is not None and visits.records.codes.dtype.itemsize == 64
+    assert visits.records.codes.dtype.names == ("drug", "day", "urgent", "ward", "")
+    assert sizes(folder)["events-0000-packed.bin"] == 64 * store.rows
+    ids = np.arange(store.rows)[::-1]
+    names = ["day", "drug", "urgent"]
+    lengths, quick = visits.of(names, ids, slots=True)
+    bare = replace(visits, records=None)
+    expected, block = bare.of(names, ids)
+    assert isinstance(lengths, Slots) and lengths.tolist() == expected.tolist()
+    full = np.arange(visits.most) < expected[:, None]
+    for name in names:
+        assert quick[name].reshape(full.shape)[full].tolist() == block[name].tolist()
+        assert not np.any(quick[name].reshape(full.shape)[~full])  # nothing of others
+    before = held(store)
+    store.close()
+    for file in folder.glob("*-packed.bin"):
+        file.unlink()
+    body = json.loads((folder / "manifest.json").read_text())
+    body["checksums"] = body["checksums"][:-2]
+    del body["packed"]
+    body["checksum"] = manifest._own_checksum(body)
+    (folder / "manifest.json").write_text(json.dumps(body))
+    older = UnitStore(folder)
+    older.verify()
+    assert older.events("visits").records is None and held(older) == before
+
+
+def test_records_that_say_otherwise_than_the_columns_are_noticed(tmp_path: Path) -> None:
+    saved(tmp_path)
+    folder = tmp_path / "h.hf"
+    file = folder / "events-0000-packed.bin"
+    content = bytearray(file.read_bytes())
+    content[0] ^= 1
+    file.write_bytes(content)
+    body = json.loads((folder / "manifest.json").read_text())
+    body["checksums"][-2] = hashlib.blake2b(content, digest_size=32).hexdigest()
+    body["checksum"] = manifest._own_checksum(body)
+    (folder / "manifest.json").write_text(json.dumps(body))
+    with pytest.raises(StoreError, match="records of units"):
+        UnitStore(folder).verify()
+    content[:] = b"\xff" * len(content)
+    file.write_bytes(content)
+    with pytest.raises(DataError, match="more events than its bound"):
+        UnitStore(folder).gather(["sum(visits.day)"], np.arange(3))
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ["visits.cost", "visits.drug", "visits.day", "visits.urgent", "visits.ward", "drugs.dose"],
+        ["visits.age"],
+        ["day"],
+        ["visits.day"] * 2,
+        [],
+        3,
+    ],
+)
+def test_a_manifest_with_other_records_is_damaged(columns: object, tmp_path: Path) -> None:
+    saved(tmp_path)
+    page = tmp_path / "h.hf" / "manifest.json"
+    body = json.loads(page.read_text())
+    assert body["packed"]["columns"][0] == "visits.drug"
+    body["packed"]["columns"] = columns
+    body["checksum"] = manifest._own_checksum(body)
+    page.write_text(json.dumps(body))
+    with pytest.raises(StoreError, match="packed"):
+        UnitStore(tmp_path / "h.hf")
 
 
 def test_the_declaration_survives(tmp_path: Path) -> None:

@@ -36,9 +36,13 @@ OUTSIDE = {
     "session/session.py": {"Source": "handed to the desk, and not kept"},
     "session/opening.py": {"Span": "where rows are", "Trace": "where rows are"},
     "service/gateway.py": {"suggest_toml": "for the owner's eyes"},
-    "service/tables.py": {"DeferredSource": "opening", "look": "opening", "marks": "where rows are"},
+    "service/tables.py": {
+        "DeferredSource": "opening", "look": "opening", "marks": "where rows are", "Lookup": "public",
+    },
     "audit/session_cases.py": {"open_source": "opening rows that the opponent made up"},
-    "audit/unit_cases.py": dict.fromkeys(("declared_units", "open_units"), "opening rows that the opponent made up"),
+    "audit/unit_cases.py": dict.fromkeys(
+        ("declared_units", "open_units", "Lookup", "with_lookups"), "opening rows that the opponent made up"
+    ),
 }  # fmt: skip
 """Who else imports what from `data`, by nature. `mechanisms`, `stream` and `local` used alone know no source."""
 READS = {"scan", "gather", "draw", "totals", "one"}

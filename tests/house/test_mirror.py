@@ -47,6 +47,7 @@ JOURNEYS = {
     "mechanisms/svt_variants": "the six published sparse vectors, for the auditor's journey",
     "service/crash": "killed at every step of an answer",
     "service/mishaps": "a full disk and a clock that is set back, from the request to the ledger",
+    "service/lookups": "public tables, from a registration to an answer",
     "service/hosts": "two gateways over one database, behind a proxy",
     "service/fuzz": "whatever may be sent over HTTP",
     "service/page_axe": "every page before axe-core",

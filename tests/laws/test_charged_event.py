@@ -21,6 +21,7 @@ from laws.judge import Verdict, asked, guarded, judged
 from laws.releases import CURRENCIES, KINDS, TABLE, Release
 from oracles.tape import DOORS, LawBroken, Tape, doors, playing
 
+from holdfast.data.lookup_join import LookedUp
 from holdfast.data.unit_cap import Cap
 from holdfast.errors import MechanismError
 from holdfast.mechanisms.selection import exponential
@@ -215,6 +216,16 @@ def rows_as_keys(codes: Any, lengths: Any, size: int, event: Any) -> Any:
     return np.bincount(codes[codes < size], minlength=size) * event.scale
 
 
+def greatest_of_all(columns: Callable[..., Any]) -> Callable[..., Any]:
+    """A public table that gives every row what the greatest of all rows finds."""
+
+    def planted(table: LookedUp, block: Any, names: Any, words: Any) -> Any:
+        found = columns(table, block, names, words)
+        return {name: np.full_like(codes, codes.max(initial=0)) for name, codes in found.items()}
+
+    return planted
+
+
 BY_ROOT = sums._by_root
 TWINS: dict[str, tuple[list[tuple[Any, str, Any]], str]] = {
     "a quantile by groups is charged once": (
@@ -316,6 +327,13 @@ TWINS: dict[str, tuple[list[tuple[Any, str, Any]], str]] = {
     "each row of a unit counts for a key": (
         [(keys_room, "unit_weights", rows_as_keys)],
         "keys of events, gaussian",
+    ),
+    "what a row looks up depends on the other rows": (
+        [
+            (LookedUp, "columns", greatest_of_all(LookedUp.columns)),
+            (unit_releases, "source_of", unit_releases.source_of.__wrapped__),
+        ],
+        "sum of what events look up, pure",
     ),
     "the number of events is told for nothing": (
         [(session_room, "release", tells_how_many(release.release))],

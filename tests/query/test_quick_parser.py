@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from holdfast.errors import QueryError
 from holdfast.query import quick_parser
+from holdfast.query.across import _names
 from holdfast.query.comparison import NEGATED, Operand
 from holdfast.query.expression import Column
 from holdfast.query.parse import full_predicate, parse_predicate
 from holdfast.query.predicate import Predicate
-from holdfast.query.quick_parser import plain_predicate
+from holdfast.query.quick_parser import plain_names, plain_predicate
 from holdfast.query.schema import Boolean, Category, Date, Integer, Real, Schema
+from holdfast.query.unit_schema import Events, UnitSchema
 
 from .test_parse import REFUSED, SAME
 from .test_parse import SCHEMA as LANGUAGE
@@ -313,6 +315,77 @@ def test_disturbed_questions_agree(text: str, chance: random.Random) -> None:
         )
         letters[place : place + chance.randint(0, 2)] = strange * chance.randint(1, 2)
     check_agreement("".join(letters))
+
+
+VISITS = Schema(
+    cost=Integer(0, 999), ward=Category("surgery", "(", "it, is"), urgent=Boolean(), count=Integer(0, 9)
+)
+UNITS = UnitSchema(
+    "person",
+    {"age": Integer(0, 120), "sum": Integer(0, 9)},
+    {"visits": Events(VISITS, 20, "cost"), "drugs": Events(Schema(dose=Integer(0, 50)), 3)},
+    "people",
+)
+AGGREGATES = [
+    "count(visits, cost > 100) >= 3",
+    "age > 40 AND exists(visits, ward = 'surgery')",
+    "EXISTS (visits, ward IN ('(', 'it, is')) OR NOT count ( drugs ) = 0",
+    "sum(visits.cost) < 100 AND NOT (max(cost, urgent) IS NULL OR first(visits.ward) = 'surgery')",
+    "count(drugs) < count(visits, urgent AND (cost > 3 OR cost < 2))",
+    "cost > 100 AND count(drugs, dose > 3) > 1",
+]
+ODD = [
+    "count(visits, cost > 100 >= 3",
+    "count(visits)) > 3",
+    "(count(visits) > 3",
+    "count(DISTINCT visits) > 3",
+    "count(count(visits)) > 3",
+    "exists(SELECT 1 FROM visits WHERE visits.person = people.person AND cost > 3)",
+    "exists(visits) = TRUE",
+    "exists(visits) exists(visits)",
+    "exists(visits)(visits)",
+    "count(visits).cost > 3",
+    "people.count(visits) > 3",
+    "sum > 3 AND sum(cost) > 3 AND count > 3",
+    "counts(visits) > 3",
+    "count(visits, cost > 1e2) > 3",
+    "count(visits, cost > 100 -- x) > 3",
+    "visits.cost > 3 AND age > 2",
+    "count(doctors) > 3",
+    "sum(age) > 3",
+    "avg(cost, dose > 3) > 3",
+    "'count(visits)' = 3",
+    '"count"(visits) > 3',
+    "count(visits)\u00a0> 3",
+]
+
+
+@pytest.mark.parametrize("schema", [UNITS, UNITS.of_rows("visits")], ids=["units", "events"])
+def test_aggregates_of_events_agree(schema: Schema) -> None:
+    read = [text for text in (*AGGREGATES, *ODD) if check_agreement(text, schema)]
+    assert set(AGGREGATES) - set(read) <= {AGGREGATES[-1]} and len(read) < len(AGGREGATES) + 5
+    for text in (*AGGREGATES, *ODD):
+        assert outcome(parse_predicate, text, schema) == outcome(full_predicate, text, schema)
+        found = plain_names(text)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("holdfast.query.across.plain_names", lambda text: None)
+            assert found is None or sorted(found) == sorted(_names(text)), text
+
+
+@quick
+@given(st.sampled_from(AGGREGATES), st.randoms(use_true_random=False))
+def test_disturbed_aggregates_agree(text: str, chance: random.Random) -> None:
+    letters = list(text)
+    for _ in range(chance.randint(1, 3)):
+        place = chance.randrange(len(letters) + 1)
+        letters[place : place + chance.randint(0, 2)] = chance.choice(["", *" '\"-,.()<=5x"])
+    check_agreement("".join(letters), UNITS)
+
+
+def test_the_corpus_catches_an_aggregate_that_ends_too_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin takes the names in an aggregate for columns of the question."""
+    monkeypatch.setattr(quick_parser, "AGGREGATES", frozenset())
+    assert [text for text in AGGREGATES if check_agreement(text, UNITS)] == []
 
 
 def test_the_corpus_catches_a_reader_that_passes_over_what_it_does_not_know(

@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.audit.case import Case, one_by_one
 from holdfast.audit.session_cases import claim, hashable, interval
+from holdfast.data.lookup import Lookup, with_lookups
 from holdfast.data.unit_open import declared_units, open_units
 from holdfast.ledger import MemoryLedger
 from holdfast.query.schema import Boolean, Category, Integer, Schema, Text
@@ -23,6 +24,7 @@ _SCHEMAS = {
     "people": Schema(a=Boolean()),
     "visits": Schema(x=Integer(-1, 1), g=Category("a", "b"), t=Text(1)),
 }
+_LOOKUPS = {"groups": Lookup({"g": ["a", "b"], "weight": [-4, 4]}, "g")}
 _MOST = 3
 _RUNS = 1_500
 
@@ -57,6 +59,12 @@ def units() -> list[Case]:
             (LOW,) * 5,
         ),
         case("count of units", lambda s: s.count("count(visits, x > 0) >= 2", epsilon=2.0).value, pure, LOW),
+        case(
+            "sum of what events look up",
+            lambda s: s.sum("groups.weight", epsilon=2.0).value,
+            pure,
+            LOW,
+        ),
         case(
             "count of events, votes",
             lambda s: s.count("visits.x > 0", within=14.0, mechanism="votes").value,
@@ -98,4 +106,5 @@ def _source(people: tuple[Person, ...]) -> Any:
             n: [visit[i] for visit in visits] for n, i in (("person", 0), ("x", 1), ("g", 2), ("t", 2))
         },
     }
-    return open_units(declared_units(tables, _SCHEMAS, "person", {"visits": _MOST}), bytes(16))
+    units = open_units(declared_units(tables, _SCHEMAS, "person", {"visits": _MOST}), bytes(16))
+    return with_lookups(units, _LOOKUPS)

@@ -9,6 +9,7 @@ from holdfast.client.json_values import amount_of
 from holdfast.client.session import RemoteSession
 from holdfast.client.wire import Wire
 from holdfast.planning.budget import Amount
+from holdfast.query.lookup_json import lookups_from_json
 from holdfast.query.schema import Schema
 from holdfast.query.unit_schema import schema_from_json
 
@@ -44,4 +45,5 @@ def table_of(parts: dict[str, Any], wire: Wire, *, confirm: bool) -> RemoteTable
     """A table from the JSON that a gateway sends."""
     names = ("id", "name", "rows", "rows_per_unit", "budget", "confidence", "queries", "target")
     chosen = {name: parts[name] for name in names}
-    return RemoteTable(**chosen, schema=schema_from_json(parts["schema"]), _wire=wire, _confirm=confirm)
+    schema = lookups_from_json(schema_from_json(parts["schema"]), parts.get("public_tables", []))
+    return RemoteTable(**chosen, schema=schema, _wire=wire, _confirm=confirm)

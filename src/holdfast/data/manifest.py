@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.data.packed import RECORD_BYTES, record
+from holdfast.data.packed import RECORD_BYTES, UNIT_BYTES, record, unit_record
 from holdfast.errors import SchemaError, StoreError
 from holdfast.formats import FORMATS, check_format
 from holdfast.query.schema import Schema
@@ -27,7 +28,8 @@ _HEX_16_BYTES = re.compile(r"[0-9a-f]{32}")
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """Schema, number of rows, how many of them one person may own, identity, and one checksum (BLAKE2b,
-    32 bytes) per column in schema order; with records, their columns and their checksum."""
+    32 bytes) per column in schema order; with records, their columns and their checksum. Records of units have one
+    each among the others, and their columns are written with their tables."""
 
     schema: Schema
     rows: int
@@ -51,7 +53,9 @@ class Manifest:
             "checksums": list(self.checksums),
         }
         if self.packed:
-            body["packed"] = {"columns": list(self.packed), "checksum": self.packed_checksum}
+            body["packed"] = {"columns": list(self.packed)}
+            if self.packed_checksum:
+                body["packed"]["checksum"] = self.packed_checksum
         if self.words:
             body["words"] = list(self.words)
         body["checksum"] = _own_checksum(body)
@@ -88,14 +92,29 @@ def offsets_file(table: int) -> str:
     return f"events-{table:04d}-offsets.bin"
 
 
-def files_of(schema: Schema) -> list[str]:
-    """The files of the rows, less the records: of the columns, then of each table of events."""
+def records_file(table: int) -> str:
+    """The records of the events of each unit, by the place of the table."""
+    return f"events-{table:04d}-packed.bin"
+
+
+def records_of(schema: UnitSchema, packed: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The columns that are in the records of each table of events that has some."""
+    found = {
+        table: tuple(name.removeprefix(f"{table}.") for name in packed if name.startswith(f"{table}."))
+        for table in schema.events
+    }
+    return {table: names for table, names in found.items() if names}
+
+
+def files_of(schema: Schema, packed: Sequence[str] = ()) -> list[str]:
+    """The files of the rows, less the records of plain ones: of the columns, then of each table of events."""
     if not isinstance(schema, UnitSchema):
         return [column_file(index) for index in range(len(schema))]
     files = [column_file(index) for index in range(len(schema.own))]
-    for table, events in enumerate(schema.events.values()):
-        files += [offsets_file(table), *(events_file(table, index) for index in range(len(events.schema)))]
-    return files
+    for place, events in enumerate(schema.events.values()):
+        files += [offsets_file(place), *(events_file(place, index) for index in range(len(events.schema)))]
+    places = list(schema.events)
+    return files + [records_file(places.index(table)) for table in records_of(schema, packed)]
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -133,13 +152,13 @@ def _checked(body: Any, folder: Path) -> Manifest:
         schema = schema_from_json(body["schema"])
     except (SchemaError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
         raise _damaged(folder, "schema") from None
-    texts, words = len(schema.texts), body.get("words", [])
-    for field, sums, wanted in (("checksums", checksums, len(files_of(schema))), ("words", words, texts)):
+    packed, packed_checksum = _packed(body, schema, folder)
+    texts, words, files = len(schema.texts), body.get("words", []), len(files_of(schema, packed))
+    for field, sums, wanted in (("checksums", checksums, files), ("words", words, texts)):
         if not isinstance(sums, list) or len(sums) != wanted:
             raise _damaged(folder, field)
         if not all(isinstance(each, str) and _HEX_32_BYTES.fullmatch(each) for each in sums):
             raise _damaged(folder, field)
-    packed, packed_checksum = _packed(body, schema, folder)
     return Manifest(
         schema=schema,
         rows=body["rows"],
@@ -155,9 +174,23 @@ def _checked(body: Any, folder: Path) -> Manifest:
 def _packed(body: dict[str, Any], schema: Schema, folder: Path) -> tuple[tuple[str, ...], str]:
     """The columns of the records and their checksum; nothing in a store that has none."""
     packed = body.get("packed")
-    if packed is None or isinstance(schema, UnitSchema):
+    if packed is None:
         return (), ""
     names, checksum = (packed.get("columns"), packed.get("checksum")) if isinstance(packed, dict) else (0, 0)
+    if isinstance(schema, UnitSchema):
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise _damaged(folder, "packed")
+        records = records_of(schema, names)
+        if not names or sorted(names) != sorted(
+            {f"{t}.{name}" for t, some in records.items() for name in some}
+        ):
+            raise _damaged(folder, "packed")
+        for table, some in records.items():
+            events = schema.events[table]
+            known = all(name in events.schema for name in some)
+            if not known or unit_record(some, events.schema, events.most).itemsize > UNIT_BYTES:
+                raise _damaged(folder, "packed")
+        return tuple(names), ""
     if not isinstance(names, list) or not isinstance(checksum, str) or not _HEX_32_BYTES.fullmatch(checksum):
         raise _damaged(folder, "packed")
     known = all(isinstance(name, str) and name in schema for name in names)

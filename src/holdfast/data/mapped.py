@@ -18,6 +18,7 @@ except ImportError:  # not Linux: every store then counts as warm
     getrusage = None  # type: ignore[assignment]
 
 _FIRST_ROWS, _MOST_ROWS, _GROWTH = 64, 2**16, 32
+_WORD, _WIDE, _WIDE_ROWS = 8, 32, 2**11
 
 
 class MappedColumn:
@@ -57,6 +58,14 @@ class MappedColumn:
         for page in pages.tolist():
             self._advise("MADV_WILLNEED", page * mmap.PAGESIZE, mmap.PAGESIZE)
 
+    def take_wide(self, ids: NDArray[np.int64], place: Codes) -> None:
+        """Copy long rows. A word of each is read first: many short reads wait for memory side by side."""
+        words = np.frombuffer(self._map, dtype=np.uint64)
+        for first in range(0, len(ids), _WIDE_ROWS):
+            part = ids[first : first + _WIDE_ROWS]
+            words.take(part * (self._width // _WORD), mode="clip")
+            self.codes.take(part, mode="clip", out=place[first : first + _WIDE_ROWS])
+
     def _advise(self, advice: str, start: int, length: int) -> None:
         if hasattr(mmap, advice):
             self._map.madvise(getattr(mmap, advice), start, length)
@@ -80,7 +89,9 @@ def take_rows(columns: Mapping[str, MappedColumn], ids: NDArray[np.int64], many:
                 column.fetch(part)
         for name, column in columns.items():
             place = result[name][first * many : (first + length) * many]
-            if many == 1:
+            if many == 1 and column.codes.dtype.itemsize >= _WIDE:
+                column.take_wide(part, place)
+            elif many == 1:
                 column.codes.take(part, mode="clip", out=place)
             else:
                 place[:] = take_runs(column.codes, part, many)

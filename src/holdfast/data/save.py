@@ -24,12 +24,13 @@ from holdfast.data.manifest import (
     read_manifest,
     words_files,
 )
-from holdfast.data.packed import pack, packed_columns, record
+from holdfast.data.packed import pack, packed_columns, packed_events, record
 from holdfast.data.source import Block, Codes, Source
 from holdfast.data.store import StoreSource
 from holdfast.errors import StoreError
 from holdfast.query.dictionary import Words
 from holdfast.query.schema import Schema
+from holdfast.query.unit_schema import UnitSchema
 
 Progress = Callable[[int, int], None]
 """Called with (rows done, rows in all)."""
@@ -66,7 +67,7 @@ class StoreWriter:
         token = secrets.token_hex(4)
         self._partial = self._target.parent / f".{self._target.name}.{token}.partial"
         self._old = self._target.parent / f".{self._target.name}.{token}.old"
-        self._packed = packed_columns(schema)
+        self._packed = _packed(schema)
         self._files: dict[str, int] = {}
         self._digests = {file: hashlib.blake2b(digest_size=32) for file in self._names()}
 
@@ -110,7 +111,8 @@ class StoreWriter:
     def _names(self) -> list[str]:
         """The files of the rows."""
         texts = self._words_files.values()
-        return [*files_of(self._schema), *texts, *([PACKED_FILE] if self._packed else [])]
+        plain = [] if isinstance(self._schema, UnitSchema) else [PACKED_FILE]
+        return [*files_of(self._schema, self._packed), *texts, *(plain if self._packed else [])]
 
     def commit(self) -> None:
         """Bring everything to the disk and give the folder its name."""
@@ -127,7 +129,7 @@ class StoreWriter:
             rows=self._rows,
             rows_per_unit=self._rows_per_unit,
             fingerprint=self._fingerprint,
-            checksums=tuple(checksums[file] for file in files_of(self._schema)),
+            checksums=tuple(checksums[file] for file in files_of(self._schema, self._packed)),
             words=tuple(checksums[file] for file in self._words_files.values()),
             packed=self._packed,
             packed_checksum=packed_checksum,
@@ -231,6 +233,16 @@ def check_target(path: str | os.PathLike[str], overwrite: bool) -> None:
         raise StoreError(
             f"expected a store to overwrite, got something else: {target}; remove it yourself"
         ) from None
+
+
+def _packed(schema: Schema) -> tuple[str, ...]:
+    """The columns that are also in records; those of events with their tables in front."""
+    if not isinstance(schema, UnitSchema):
+        return packed_columns(schema)
+    tables = schema.events.items()
+    return tuple(
+        f"{table}.{name}" for table, each in tables for name in packed_events(each.schema, each.most)
+    )
 
 
 def _create(path: Path) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.data.mapped import MappedColumn, take_rows, take_runs
+from holdfast.data.packed import LENGTH
 from holdfast.data.source import Block, Codes
 from holdfast.errors import DataError
 from holdfast.query.unit_schema import Slots
@@ -73,13 +74,15 @@ class MappedColumns:
 class OwnedRows:
     """Events sorted by unit: unit i owns the rows from offsets[i] up to offsets[i + 1], at most `most`.
 
-    `check` is called before every reading and raises when the rows are no longer those that were opened.
+    `check` is called before every reading and raises when the rows are no longer those that were opened. `records` hold
+    some columns once more, the events of a unit side by side with their number (`holdfast.data.packed`).
     """
 
     offsets: NDArray[np.int64]
     columns: Columns
     most: int
     check: Callable[[], None] = lambda: None
+    records: MappedColumn | None = None
 
     def of(self, names: Sequence[str], ids: NDArray[np.int64], *, slots: bool = False) -> tuple[Codes, Block]:
         """How many events each of these units has, and the events, unit after unit.
@@ -87,6 +90,8 @@ class OwnedRows:
         With `slots` they may come in as many places for each unit as it may have events: see `Slots`. What is read then
         depends on the bound, and not on how many there are.
         """
+        if slots and names and self._packed.issuperset(names):
+            return self._of_records(names, ids)
         self.check()
         starts = np.take(self.offsets, ids)
         lengths = np.take(self.offsets, ids + 1) - starts
@@ -99,6 +104,17 @@ class OwnedRows:
         rows = np.repeat(starts - ends + lengths, lengths)
         rows += np.arange(len(rows))
         return lengths, self.columns.take(names, rows)
+
+    @property
+    def _packed(self) -> frozenset[str]:
+        return frozenset() if self.records is None else frozenset(self.records.codes.dtype.names or ())
+
+    def _of_records(self, names: Sequence[str], ids: NDArray[np.int64]) -> tuple[Codes, Block]:
+        assert self.records is not None
+        taken = take_rows({LENGTH: self.records}, ids)[LENGTH]
+        lengths = taken[LENGTH].astype(np.int64)
+        self._refuse_too_many(lengths)
+        return Slots.of(lengths, self.most), {name: taken[name].reshape(-1) for name in names}
 
     def stretch(self, names: Sequence[str], first: int, last: int) -> tuple[Codes, Block]:
         """The same for the units from `first` up to `last`, without a copy."""

@@ -5,6 +5,7 @@
         column-0000.bin             the first column of the units
         events-0000-offsets.bin     where the events of each unit begin in the first table of events, as int64
         events-0000-0000.bin        the codes of its first column
+        events-0000-packed.bin      its narrowest columns once more, a record for each unit (see `holdfast.data.packed`)
 
 Neither the manifest nor the size of a file tells how many events there are: the files of events are as long as if
 every unit had as many as it may, and sparse beyond the last one.
@@ -23,7 +24,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.data.frame import check_codes
-from holdfast.data.manifest import column_file, events_file, files_of, offsets_file, read_manifest
+from holdfast.data.manifest import (
+    column_file,
+    events_file,
+    files_of,
+    offsets_file,
+    read_manifest,
+    records_file,
+    records_of,
+)
+from holdfast.data.packed import pack_units, unit_record
 from holdfast.data.save import Progress, StoreWriter
 from holdfast.data.source import BLOCK_ROWS, Block
 from holdfast.data.store import check_places, mapped, saved_words
@@ -49,7 +59,11 @@ class UnitStore(UnitSource):
             name: mapped(folder / column_file(index), column.dtype.newbyteorder("<"), units, name)
             for index, (name, column) in enumerate(schema.own.items())
         }
-        events = {table: _events(folder, schema, place, units) for place, table in enumerate(schema.events)}
+        records = records_of(schema, self._manifest.packed)
+        events = {
+            table: _events(folder, schema, place, units, records.get(table, ()))
+            for place, table in enumerate(schema.events)
+        }
         super().__init__(
             schema,
             units,
@@ -78,7 +92,7 @@ class UnitStore(UnitSource):
 
     def _files(self) -> Iterator[tuple[str, int, Callable[[int], Iterator[NDArray[Any]]]]]:
         """Each file, what reads it with care, and how much of it (or up to which bound) there is to read."""
-        schema, files = self.schema, iter(files_of(self.schema))
+        schema, files = self.schema, iter(files_of(self.schema, self._manifest.packed))
 
         def columns(
             names: Sequence[str], declared: Any, part: Callable[..., Block], texts: Mapping[str, Words]
@@ -104,6 +118,8 @@ class UnitStore(UnitSource):
             part, words = events.columns.part, self.words_of(table)
             for read in columns(list(declared.schema), declared.schema, part, words):
                 yield next(files), used, read
+        for table in records_of(schema, self._manifest.packed):
+            yield next(files), 0, partial(_records, self.events(table))
 
 
 class UnitWriter(StoreWriter):
@@ -137,6 +153,13 @@ class UnitWriter(StoreWriter):
             for index, column in enumerate(events.schema.values()):
                 length = self._rows * events.most * column.dtype.itemsize
                 os.ftruncate(self._files[events_file(place, index)], length)
+        for table, names in records_of(self._schema, self._packed).items():
+            place, declared = list(self._schema.events).index(table), self._schema.events[table]
+            written = _events(self._partial, self._schema, place, self._rows)
+            columns = written.columns.part(names, 0, int(written.offsets[-1]))
+            layout = unit_record(names, declared.schema, declared.most)
+            for records in pack_units(layout, written.offsets, columns):
+                self._add(records_file(place), records)
 
 
 def save_units(
@@ -179,7 +202,9 @@ def save_units(
     return UnitStore(path)
 
 
-def _events(folder: Path, schema: UnitSchema, place: int, units: int) -> OwnedRows:
+def _events(
+    folder: Path, schema: UnitSchema, place: int, units: int, packed: Sequence[str] = ()
+) -> OwnedRows:
     declared = list(schema.events.values())[place]
     columns = {
         name: mapped(
@@ -188,7 +213,9 @@ def _events(folder: Path, schema: UnitSchema, place: int, units: int) -> OwnedRo
         for index, (name, column) in enumerate(declared.schema.items())
     }
     offsets = mapped(folder / offsets_file(place), _OFFSET, units + 1, "offsets")
-    return OwnedRows(offsets.codes, MappedColumns(columns), declared.most, offsets.check)
+    layout = unit_record(packed, declared.schema, declared.most) if packed else None
+    records = None if layout is None else mapped(folder / records_file(place), layout, units, "records")
+    return OwnedRows(offsets.codes, MappedColumns(columns), declared.most, offsets.check, records)
 
 
 def _offsets(events: OwnedRows, most: int) -> Iterator[NDArray[Any]]:
@@ -199,3 +226,17 @@ def _offsets(events: OwnedRows, most: int) -> Iterator[NDArray[Any]]:
         if (first == 0 and offsets[0] != 0) or np.any((lengths < 0) | (lengths > most)):
             raise DataError("expected no unit with more events than its bound, got one")
         yield np.ascontiguousarray(offsets[first : first + BLOCK_ROWS])
+
+
+def _records(events: OwnedRows, count: int) -> Iterator[NDArray[Any]]:
+    """The records, refused where they hold other codes than the columns."""
+    assert events.records is not None
+    codes, first = events.records.codes, 0
+    names = (codes.dtype.names or ())[:-1]
+    columns = events.columns.part(names, 0, int(events.offsets[-1]))
+    for expected in pack_units(codes.dtype, events.offsets, columns):
+        found = codes[first : first + len(expected)]
+        if found.tobytes() != expected.tobytes():
+            raise DataError("expected the codes of the columns in the records of units, got others")
+        first += len(found)
+        yield found

@@ -5,9 +5,10 @@
     inverse:    NOT inverse | ( either ) | TRUE | FALSE | column | clause
     clause:     operand sign operand | operand [NOT] BETWEEN operand AND operand
                 | operand [NOT] IN ( operand, ... ) | column IS [NOT] (NULL | TRUE | FALSE)
-    operand:    column | number | 'text' | TRUE | FALSE
+    operand:    column | number | 'text' | TRUE | FALSE | aggregate(...)
 
-Names are plain and spelt as declared, numbers are short decimals. All else, and whatever is wrong, is left to
+Names are plain and spelt as declared, numbers are short decimals; what events say of a unit is read from its own words
+by `holdfast.query.across`. All else, and whatever is wrong, is left to
 `holdfast.query.parse`, which also knows what to say about it.
 """
 
@@ -22,15 +23,18 @@ from holdfast.errors import QueryError
 from holdfast.query.column import Boolean
 from holdfast.query.comparison import NEGATED, Operand, comparison
 from holdfast.query.expression import Column
+from holdfast.query.folding import AGGREGATES
 from holdfast.query.predicate import Always, IsNull, Never, NotNull, Predicate, conjunction, disjunction
 from holdfast.query.scan import MAX_DEPTH
 from holdfast.query.schema import Schema
+from holdfast.query.unit_schema import RowSchema, UnitSchema
 
 _LONGEST = 1000
 _TOKEN = re.compile(
-    r"[A-Za-z_][A-Za-z0-9_]*|-?[0-9]{1,18}(?:\.[0-9]{1,18})?|'[^'\\\x00-\x1f]*'|<=|>=|<>|!=|==|[<>=(),]"
+    r"[A-Za-z_][A-Za-z0-9_]*|-?[0-9]{1,18}(?:\.[0-9]{1,18})?|'[^'\\\x00-\x1f]*'|<=|>=|<>|!=|==|[<>=(),.]"
 )
 _PLAIN = re.compile(rf"(?:{_TOKEN.pattern}|[ \t\r\n])*+")
+_AGGREGATE = re.compile(rf"(?:{'|'.join(sorted(AGGREGATES))})[ \t\r\n]*+\(", re.IGNORECASE)
 _SIGNS = {"<": "<", "<=": "<=", ">": ">", ">=": ">=", "=": "=", "==": "=", "<>": "<>", "!=": "<>"}
 _TRUTHS = {"true": True, "false": False}
 _KEYWORDS = frozenset(["and", "or", "not", "in", "between", "is", "null", *_TRUTHS])
@@ -50,9 +54,9 @@ class _Run(list[Predicate]):
 
 def plain_predicate(text: str, schema: Schema) -> Predicate | None:
     """The condition in the text, if it is an everyday one; None if not, or if it is wrong."""
-    if len(text) > _LONGEST or not _PLAIN.fullmatch(text):
+    words = _words(text)
+    if words is None:
         return None
-    words = _TOKEN.findall(text)
     tokens = [word.lower() if word.lower() in _KEYWORDS else word for word in words]
     if (
         len(tokens) > MAX_DEPTH
@@ -69,14 +73,38 @@ def plain_predicate(text: str, schema: Schema) -> Predicate | None:
 
 
 def plain_names(text: str) -> list[str] | None:
-    """The names in an everyday text; None if it is none, or calls a function."""
-    if len(text) > _LONGEST or not _PLAIN.fullmatch(text):
+    """The names in an everyday text, other than in aggregates; None if it is none, or calls another function."""
+    tokens = _words(text)
+    if tokens is None or "." in tokens:
         return None
-    tokens = _TOKEN.findall(text)
     names = [token.isidentifier() and token.lower() not in _KEYWORDS for token in tokens]
     if any(name and follower == "(" for name, follower in zip(names, tokens[1:], strict=False)):
         return None
     return [token for name, token in zip(names, tokens, strict=True) if name]
+
+
+def _words(text: str) -> list[str] | None:
+    """The pieces of an everyday text, each aggregate as one of them; None if it is no everyday text."""
+    if len(text) > _LONGEST or not _PLAIN.fullmatch(text):
+        return None
+    if not _AGGREGATE.search(text):
+        return _TOKEN.findall(text)
+    found: list[str] = []
+    start, depth = -1, 0
+    for piece in _TOKEN.finditer(text):
+        word = piece[0]
+        if start < 0 and word.lower() in AGGREGATES and _AGGREGATE.match(text, piece.start()):
+            start = piece.start()
+        elif start < 0:
+            found.append(word)
+        elif word.lower() == "distinct":
+            return None
+        else:
+            depth += (word == "(") - (word == ")")
+            if depth == 0:
+                found.append(text[start : piece.end()])
+                start = -1
+    return found if start < 0 else None
 
 
 class _Reader:
@@ -204,6 +232,10 @@ def _operand(token: str, schema: Schema) -> Operand:
         return Fraction(token) if "." in token else Fraction(int(token))
     if token in _TRUTHS:
         return _TRUTHS[token]
+    if len(token) > 1 and token[-1] == ")":
+        if not isinstance(schema, UnitSchema | RowSchema):
+            raise _NotPlain
+        return Column((schema if isinstance(schema, UnitSchema) else schema.of).read(token).name)
     name = None if token in _KEYWORDS or not token.isidentifier() else schema.spelling(token)
     if name is None:
         raise _NotPlain

@@ -296,7 +296,7 @@ def counted(chosen: NDArray[np.bool_], lengths: NDArray[np.int64]) -> NDArray[np
     """The places that were chosen and hold an event of their unit."""
     if not isinstance(lengths, Slots):
         return chosen
-    full: NDArray[np.bool_] = _full(lengths.most)[lengths.view(np.ndarray)].view(np.bool_)
+    full: NDArray[np.bool_] = _full(lengths.most).take(lengths.view(np.ndarray)).view(np.bool_)
     return chosen & full
 
 

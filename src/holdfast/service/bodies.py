@@ -62,6 +62,17 @@ class Share(Budget):
     queries: Annotated[int, Field(ge=1)] | None = None
 
 
+class NewLookup(Body):
+    """A public table (CSV or Parquet, below the gateway's data folders) and its key: columns that are called alike in
+    both tables, or what it calls each of the rows' columns."""
+
+    path: Annotated[str, Field(min_length=1, max_length=1000)]
+    key: Name | Annotated[list[Name], Field(min_length=1)] | Annotated[dict[Name, Name], Field(min_length=1)]
+    columns: dict[str, Any] | None = Field(
+        default=None, alias="schema", description="its columns; without them they are read off it"
+    )
+
+
 class NewDataset(Body):
     """A table: where it is (below the gateway's data folders, or postgresql://), its columns, its cap."""
 
@@ -78,6 +89,10 @@ class NewDataset(Body):
     queries: Many | None = None
     target: Annotated[str, Field(pattern="^(population|table)$")] = "population"
     allow_uncovered: bool = False
+    lookups: dict[Name, NewLookup] = Field(
+        default_factory=dict,
+        description="public tables by name, whose columns stand beside those of the rows",
+    )
 
     def register(self, guard: Gateway, asker: Person) -> Dataset:
         """Take the table in."""
@@ -86,6 +101,9 @@ class NewDataset(Body):
             relation=self.relation, rows_per_unit=self.rows_per_unit, name=self.name or self.id,
             budget=self.budget.given(), confidence=self.confidence, queries=self.queries, target=self.target,
             allow_uncovered=self.allow_uncovered,
+            lookups={
+                name: each.model_dump(by_alias=True, exclude_none=True) for name, each in self.lookups.items()
+            },
         )  # fmt: skip
 
 

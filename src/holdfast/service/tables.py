@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
 from holdfast.data.deferred import DeferredSource, look
 from holdfast.data.identity import marks
+from holdfast.data.lookup import Lookup
 from holdfast.errors import DataError, HoldfastError, InputError, LedgerError
 from holdfast.ledger import LEDGER_FILE, Account, Ledger, SqliteLedger, move_ledger
 from holdfast.ledger.chained import ChainedLedger
 from holdfast.planning.budget import Budget, budget
+from holdfast.query.lookup_json import lookups_from_json, lookups_to_json
 from holdfast.query.schema import Schema
 from holdfast.query.unit_schema import schema_from_json
 from holdfast.service.catalog import Catalog, Person, same_rows
@@ -53,6 +56,8 @@ class Dataset:
     """Whether it answers nothing any more."""
     allow_uncovered: bool = False
     """Whether an analyst may ask what ends the leave-out theorem for the others."""
+    lookups: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Where the public tables beside it are: their path, key and declared columns. What they hold is in `schema`."""
 
     def public(self) -> dict[str, Any]:
         """What an analyst may know. It is a function of the declaration alone."""
@@ -60,7 +65,7 @@ class Dataset:
             "id": self.id, "name": self.name, "schema": self.schema.to_json(), "rows": self.rows,
             "rows_per_unit": self.rows_per_unit, "budget": self.budget, "confidence": self.confidence,
             "queries": self.queries, "target": self.target, "allow_uncovered": self.allow_uncovered,
-            "retired": self.retired,
+            "retired": self.retired, "public_tables": lookups_to_json(self.schema),
         }  # fmt: skip
 
     def record(self) -> dict[str, Any]:
@@ -69,13 +74,15 @@ class Dataset:
             "path": self.path,
             "relation": self.relation,
             "store": self.store,
+            "lookups": self.lookups,
         }
 
     @classmethod
     def of(cls, key: str, record: dict[str, Any], retired: bool = False) -> Dataset:
         """The dataset that `record` wrote."""
-        declared = record | {"id": key, "schema": schema_from_json(record["schema"])}
-        return cls(**declared, retired=retired)
+        declared = {name: part for name, part in record.items() if name != "public_tables"}
+        schema = lookups_from_json(schema_from_json(record["schema"]), record.get("public_tables", []))
+        return cls(**declared | {"id": key, "schema": schema}, retired=retired)
 
 
 class Tables:
@@ -98,11 +105,13 @@ class Tables:
         *,
         relation: str | None = None,
         rows_per_unit: int = 1,
+        lookups: Mapping[str, Mapping[str, Any]] | None = None,
         by: str = "",
         **promised: Any,
     ) -> Dataset:
         """Take a table in: look at it once, count its rows, remember the declaration, and set its cap.
 
+        `lookups` are public tables beside it: for each name a path, a key and perhaps a schema (see `Lookup`).
         `promised` is the name, the budget, the confidence, the queries, the target, and what is allowed.
         Guarantee: rows have one ledger, however many declare them at once (`marks` says which rows are the same). The
         declaration is decided in one transaction, before there is a ledger; what comes after follows from it, and is
@@ -114,10 +123,13 @@ class Tables:
         known = marks(place, relation)
         self._refuse_registered(known)
         budget(**promised["budget"])  # refused before anything is kept
-        seen = look(place, schema, relation)
+        public = {
+            name: dict(each) | {"path": self._file(each["path"])} for name, each in (lookups or {}).items()
+        }
+        seen = look(place, schema, relation, _lookups(public))
         declared = Dataset(
             id=key, path=place, relation=relation, store=seen.store, schema=seen.schema, rows=seen.rows,
-            rows_per_unit=max(rows_per_unit, seen.rows_per_unit), ledger=None, **promised,
+            rows_per_unit=max(rows_per_unit, seen.rows_per_unit), ledger=None, lookups=public, **promised,
         )  # fmt: skip
         self._catalog.add_dataset(key, declared.record(), known, by=by)
         return self._open_once(key)[0]
@@ -192,10 +204,13 @@ class Tables:
         return self.admitted(key, person, anew=anew)[0]
 
     def ready(self, key: str, person: Person) -> Admitted | None:
-        """What `admitted` gives, if the table and the session are open already, their files are on this machine and the
-        share is remembered: then nothing has to be waited for. None also if they may not ask it."""
+        """What `admitted` gives, if the table and the session are open already, their files are on this machine, no
+        public table may have to be read, and the share is remembered: then nothing has to be waited for. None also if
+        they may not ask it."""
         known, session = self._tables.get(key), self._sessions.get((key, person.id))
         if known is None or session is None or self._settings.database is not None or not known[0].store:
+            return None
+        if known[0].lookups:
             return None
         try:
             share = at_once(lambda: self._catalog.member(key, person.id))
@@ -309,7 +324,9 @@ class Tables:
         return self._table(dataset, ledger)
 
     def _table(self, dataset: Dataset, ledger: ChainedLedger) -> Table:
-        source = DeferredSource(dataset.schema, dataset.rows, dataset.path, dataset.relation)
+        source = DeferredSource(
+            dataset.schema, dataset.rows, dataset.path, dataset.relation, _lookups(dataset.lookups)
+        )
         table = Table(source, PublicTimesLedger(ledger), dataset.rows_per_unit)
         table.allow_uncovered = dataset.allow_uncovered
         return table
@@ -333,6 +350,14 @@ class Tables:
             "expected a table below the gateway's data folders, got another path or nothing there; move it into "
             "one of them, or start the gateway with --data FOLDER"
         )
+
+    def _file(self, path: str) -> str:
+        """A public table's file below one of the roots."""
+        if path.startswith(URLS):
+            raise InputError(
+                "expected a public table as a file, got a postgresql:// address; export it as Parquet"
+            )
+        return self.place(path)
 
     def _new_ledger(self, key: str, place: str, store: bool, cap: Account) -> ChainedLedger:
         """The ledger of a new table, with its cap. What a store was charged before goes with it."""
@@ -359,6 +384,19 @@ class Tables:
         folder = self._settings.folder / "ledgers"
         folder.mkdir(parents=True, exist_ok=True)
         return SqliteLedger(folder / f"{key}.sqlite", anchors)
+
+
+def _lookups(declared: Mapping[str, Mapping[str, Any]]) -> dict[str, Lookup]:
+    """The public tables that an owner declared."""
+    schemas = {name: each.get("schema") for name, each in declared.items()}
+    return {
+        name: Lookup(
+            each["path"],
+            each["key"],
+            schema=None if schemas[name] is None else Schema.from_json(schemas[name]),
+        )
+        for name, each in declared.items()
+    }
 
 
 def _words(amounts: dict[str, Any]) -> str:

@@ -97,7 +97,7 @@ def register(request: Request, visitor: Signed, form: Posted) -> Response:
             relation=field(form, "relation"), schema=_schema(field(form, "schema")), budget=forms.budget(form),
             confidence=number(form, "confidence"), rows_per_unit=whole(form, "rows_per_unit"),
             queries=whole(form, "queries"), target=field(form, "target"),
-            allow_uncovered=bool(field(form, "allow_uncovered")),
+            allow_uncovered=bool(field(form, "allow_uncovered")), lookups=_lookups(field(form, "lookups")),
         )  # fmt: skip
         new.register(visitor.guard, visitor.person)
     except REFUSALS as error:
@@ -255,3 +255,11 @@ def _schema(text: str) -> dict[str, Any] | None:
         return {"columns": [{"name": name, **fields} for name, fields in columns.items()]}
     except (ValueError, TypeError, AttributeError):
         raise Problem("invalid", "expected the columns as TOML or JSON, got something else") from None
+
+
+def _lookups(text: str) -> dict[str, Any] | None:
+    """Public tables by name, as TOML: a path and a key for each."""
+    try:
+        return tomllib.loads(text) if text else None
+    except ValueError:
+        raise Problem("invalid", "expected the public tables as TOML, got something else") from None
