@@ -68,19 +68,13 @@ def test_they_are_those_of_each_by_itself(case: str) -> None:
         assert found.tolist() == each.totals(rows).tolist()
 
 
-def by_hand(x: Any, y: Any, g: Any) -> dict[str, list[list[int]]]:
-    """Counts, and sums of x and its squares around 3, by groups, of the rows where x > -3; in whole numbers of Python."""
-    known = [(int(a) - 9, int(b)) for a, b in zip(x, g, strict=True) if 6 < a < 19 and b < 2]
-    return {
-        "variance": [
-            [sum((a - 3) ** power for a, b in known if b == group) for group in (0, 1)] for power in range(3)
-        ]
-    }
-
-
 def test_they_are_those_of_plain_python() -> None:
+    """Counts, and sums of x and its squares around 3, by groups, of the rows where x > -3."""
     both, rows = joined("variance", "x", by="g"), block()
-    expected = by_hand(rows["x"], rows["y"], rows["g"])["variance"]
+    known = [(int(x) - 9, g) for x, g in zip(rows["x"], rows["g"], strict=True) if 6 < x < 19]
+    expected = [
+        [sum((x - 3) ** power for x, g in known if g == group) for group in (0, 1)] for power in range(3)
+    ]
     assert [each.tolist() for each in both.apart(both.totals(rows))] == expected
 
 
