@@ -46,6 +46,8 @@ class Outcome(NamedTuple):
     sql: tuple[int, int] | None
     width: float
     truth: float
+    error: float
+    """How far the value is from the truth, in the middle group."""
 
 
 def _slopes(rows: Any) -> list[tuple[str, float]]:
@@ -141,8 +143,7 @@ QUESTIONS = (
              "SELECT avg(dep_delay) FROM t WHERE dep_delay BETWEEN -15 AND 60"),
     Question(40, "a typing error", 's.mean("dep_dealy")', "SELECT avg(dep_dealy) FROM t", refused="dep_delay"),
     Question(41, "is A different from B?", 's.difference("smoker", "NOT smoker", of="visits")',
-             "",
-             "SELECT avg(visits) FILTER (WHERE smoker) - avg(visits) FILTER (WHERE NOT smoker) FROM t", "survey"),
+             "SELECT avg(visits) FILTER (WHERE smoker) - avg(visits) FILTER (WHERE NOT smoker) FROM t", None, "survey"),
     Question(42, "regression", 's.regression("visits", ["age", "income"])',
              "", _slopes, "survey"),
     Question(43, "independence", 's.independence("smoker", "region")', "SELECT independence(smoker, region) FROM t",
@@ -228,22 +229,25 @@ def _outcome(
 
     if question.refused:
         python, sql = (_refused(ask, question.refused) for ask in (in_python, lambda: s.sql(question.sql)))
-        return Outcome(question, (python, 1), (sql, 1), 0.0, 0.0)
-    true = _truth(question, rows, beside)
-    pairs = _beside(in_python(), true)
+        return Outcome(question, (python, 1), (sql, 1), 0.0, 0.0, 0.0)
+    true = truth(question, rows, beside)
+    said = in_python()
+    pairs = _beside(said, true)
+    values = _beside(said, true, ("value", "value"))
+    error = float(np.median([abs(value - exact) for (value, _), exact in values]))
     half = float(np.median([(high - low) / 2 for (low, high), _ in pairs]))
     middle = float(np.median([value for _, value in pairs]))
     sql = _held(_beside(s.sql(question.sql), true)) if question.sql else None
-    return Outcome(question, _held(pairs), sql, half, middle)
+    return Outcome(question, _held(pairs), sql, half, middle, error)
 
 
 def _beside(
-    answers: Any, true: list[dict[tuple[str, ...], float]]
+    answers: Any, true: list[dict[tuple[str, ...], float]], parts: tuple[str, str] = ("low", "high")
 ) -> list[tuple[tuple[float, float], float]]:
     """The interval of each group beside its true value; a group that no row is in has none, and is left out."""
     answers = answers if isinstance(answers, list) else [answers]
-    found = [(_parts(answer), truth) for answer, truth in zip(answers, true, strict=True)]
-    return [(parts[key], value) for parts, truth in found for key, value in truth.items() if key in parts]
+    found = [(_parts(answer, *parts), exact) for answer, exact in zip(answers, true, strict=True)]
+    return [(ends[key], value) for ends, exact in found for key, value in exact.items() if key in ends]
 
 
 def _held(pairs: list[tuple[tuple[float, float], float]]) -> tuple[int, int]:
@@ -259,15 +263,15 @@ def _refused(ask: Callable[[], Any], advice: str) -> bool:
     return False
 
 
-def _parts(answer: Any) -> dict[tuple[str, ...], tuple[float, float]]:
+def _parts(answer: Any, first: str, second: str) -> dict[tuple[str, ...], tuple[float, float]]:
     """The interval of each group, by its keys as texts."""
     if answer.labels is None:
-        return {(): (float(answer.low), float(answer.high))}
+        return {(): (float(getattr(answer, first)), float(getattr(answer, second)))}
     keys = answer.keys or [(label,) for label in answer.labels]
-    return dict(zip(keys, zip(answer.low, answer.high, strict=True), strict=True))
+    return dict(zip(keys, zip(getattr(answer, first), getattr(answer, second), strict=True), strict=True))
 
 
-def _truth(question: Question, rows: Any, beside: dict[str, Any]) -> list[dict[tuple[str, ...], float]]:
+def truth(question: Question, rows: Any, beside: dict[str, Any]) -> list[dict[tuple[str, ...], float]]:
     """For each aggregate, the true value of each group."""
     if callable(question.truth):
         found = question.truth(rows)

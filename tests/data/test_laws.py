@@ -38,6 +38,7 @@ from holdfast.query.parse import parse_expression, parse_predicate
 from holdfast.query.predicate import Always
 from holdfast.query.schema import Text
 from holdfast.query.statistic import Statistic, workload
+from holdfast.query.together import Together, together
 
 ALL = SOURCES | SERVERS
 ROWS = 4321
@@ -65,7 +66,7 @@ def source(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     opened.close()
 
 
-def questions() -> list[Measurement]:
+def questions() -> list[Measurement | Together]:
     """Totals of every kind: with and without a condition, a value, a grid, groups."""
 
     def expression(text: str) -> Expression:
@@ -105,7 +106,16 @@ def questions() -> list[Measurement]:
             "sum", where, expression("greatest(nullif(age, 50), day(visit), doy(visit) - quarter(visit))")
         ),
     ]
-    return [m for s in statistics for m in workload(s, SCHEMA, ROWS).measurements]
+    several = [
+        Statistic("variance", where, expression("income"), by=by_kind),
+        Statistic("correlation", quotient, expression("income"), values=(expression("age"),)),
+        Statistic("ratio", nulls, expression("wide"), values=(expression("income / (age - 60)"),), by=by_age),
+        Statistic("share", nulls, chosen=where, against=rare),
+    ]
+    made = [workload(statistic, SCHEMA, ROWS).measurements for statistic in (*statistics, *several)]
+    joined = [each for each in map(together, made) if each is not None]
+    assert len(joined) > len(several)
+    return [*(m for measurements in made[: len(statistics)] for m in measurements), *joined]
 
 
 def check_scan(source: Source) -> None:

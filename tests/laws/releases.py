@@ -157,6 +157,12 @@ QUESTIONS: dict[str, Question] = {
         lambda s, **how: s.difference("g = 'a'", "g = 'b'", of="x", **how), 9.9, MANY, **_SEVERAL
     ),
     "regression": Question(lambda s, **how: s.regression("y", ["x"], **how), 1.9, MANY, **_SEVERAL),
+    "line": Question(
+        lambda s, **how: s.sql_one("SELECT regr_slope(y, x) FROM t", **how), 1.9, MANY, **_SEVERAL
+    ),
+    "line by groups": Question(
+        lambda s, **how: s.sql_one("SELECT g, regr_r2(y, x) FROM t GROUP BY g", **how), 1.9, MANY, **_SEVERAL
+    ),
     "histogram of the top": Question(lambda s, **how: s.top("g", 2, **how), 5.4),
     "contrast of shares": Question(
         lambda s, **how: s.difference("x < 3", "x > -2", of="t", **how), 1.9, MANY, **_SEVERAL

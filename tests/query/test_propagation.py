@@ -21,9 +21,10 @@ from holdfast.planning.question import (
     Spread,
     Total,
 )
+from holdfast.planning.sql_question import Sql
 from holdfast.query import propagation
 from holdfast.query.propagation import extremes, foreseen, propagated
-from holdfast.query.statistic import Workload, workload
+from holdfast.query.statistic import LINES, Workload, workload
 
 SCHEMA = hf.Schema(x=hf.Integer(-3, 4), y=hf.Real(0.0, 2.0), t=hf.Boolean())
 N = 12
@@ -198,6 +199,8 @@ def test_a_box_that_holds_no_table_tells_nothing() -> None:
 def test_kinds_without_a_foreseen_width_have_none() -> None:
     asked = {kind: question for kind, (question, _) in ASKED.items()}
     asked["regression"] = Regression(column="y", features=["x"])
+    lines: dict[str, Any] = {kind: Sql(text=f"SELECT regr_{kind}(y, x) FROM t") for kind in LINES}
+    asked |= lines
     for kind in propagation.UNFORESEEN:
         made = workload(asked[kind].read(SCHEMA).statistics[0], SCHEMA, N)
         assert foreseen(made, (0.0,) * len(made.measurements), N) == math.inf

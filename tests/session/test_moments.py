@@ -81,3 +81,25 @@ def test_one_answer_through_every_door(tmp_path: Path, door: str) -> None:
     assert np.all((told.low <= hours) & (hours <= told.high))
     late = np.bincount(MINUTES[kept] // 60 + 1, minlength=25)[:24]
     assert not np.all((told.low <= late) & (late <= told.high)), "an hour too late is noticed"
+
+
+@pytest.mark.parametrize("name", ["slope", "intercept", "r2"])
+def test_a_line_holds_what_numpy_finds_in_every_group(name: str) -> None:
+    """regr_slope and its kin: the interval of each group holds the line of its own rows, and would not hold another."""
+    draw = np.random.default_rng(8)
+    x, g = draw.integers(0, 20, 6000), draw.integers(0, 2, 6000)
+    y = np.clip(3 + np.where(g == 0, 1.5, 0.5) * x + draw.normal(0, 2, 6000), 0, 40)
+    rows = {"x": x, "y": y, "g": np.where(g == 0, "a", "b")}
+    schema = hf.Schema(x=hf.Integer(0, 20), y=hf.Real(0, 40), g=hf.Category("a", "b"))
+    session = hf.open(rows, schema).session(rho=1000, target="table")
+    found = session.sql_one(f"SELECT g, regr_{name}(y, x) FROM t GROUP BY g", rho=100)
+    for place in (0, 1):
+        slope, intercept = np.polyfit(x[g == place], y[g == place], 1)
+        r2 = np.corrcoef(x[g == place], y[g == place])[0, 1] ** 2
+        truth = {"slope": slope, "intercept": intercept, "r2": r2}
+        assert found.low[place] <= truth[name] <= found.high[place]
+        assert not found.low[place] <= truth[name] * 0.8 <= found.high[place]
+    (alone,) = session.sql(f"SELECT regr_{name}(y, x) FROM t WHERE g = 'a'", rho=100)
+    assert alone.low <= found.high[0] and found.low[0] <= alone.high
+    constant = session.sql_one(f"SELECT regr_{name}(y, x) FROM t WHERE x = y AND y < 1 AND x > 18", rho=1)
+    assert constant.too_few

@@ -13,11 +13,11 @@ from holdfast.query.evaluate import compile_predicate, read_columns
 from holdfast.query.expression import Column, Expression
 from holdfast.query.grouping import Groups, is_list
 from holdfast.query.parse import parse_expression, parse_predicate
-from holdfast.query.predicate import Predicate
+from holdfast.query.predicate import Predicate, conjunction
 from holdfast.query.running import LONGEST
 from holdfast.query.schema import Integer, Real, Schema, Temporal
 from holdfast.query.select_statistics import Combination
-from holdfast.query.statistic import Kind, Statistic
+from holdfast.query.statistic import LINES, Kind, Statistic
 from holdfast.query.unit_schema import Over, RowSchema
 
 _SHORT = 500
@@ -127,11 +127,15 @@ def combined(schema: Schema, asked: Combination, where: Predicate, by: Groups | 
     if kind == "ratio":
         return ratio_of(*asked.values, schema=schema, where=where, by=by)
     values = [_refuse_constant(value, where, schema) for value in asked.values]
-    if kind in ("covariance", "correlation"):
+    if kind in ("covariance", "correlation", *LINES):
         refuse_twice(*values)
+    if asked.first is None or asked.compared is None:
+        compared = None
+    else:
+        where, compared = conjunction(where, asked.first), conjunction(where, asked.compared)
     return Statistic(
         kind, where, values[0] if values else None, by, over=events_of(schema), values=tuple(values[1:]),
-        sample=asked.sample, chosen=asked.chosen, against=asked.against,
+        sample=asked.sample, chosen=asked.chosen, against=asked.against, compared=compared,
     )  # fmt: skip
 
 

@@ -124,5 +124,6 @@ def _known(where: Predicate, schema: Schema, *values: Expression) -> Predicate:
 
 _PARTS: dict[str, Callable[..., Parts]] = {
     "share": _share, "ratio": _ratio, "contrast": _contrast,
-    "regression": _moments, "variance": _moments, "std": _moments, "covariance": _moments, "correlation": _moments,
+    "regression": _moments, "slope": _moments, "intercept": _moments, "r2": _moments,
+    "variance": _moments, "std": _moments, "covariance": _moments, "correlation": _moments,
 }  # fmt: skip

@@ -76,7 +76,7 @@ class DistinctMeasurement(Measurement):
     def counted(self, blocks: Iterable[Block]) -> NDArray[np.int64]:
         """The numbers, over all blocks of the rows."""
         marks, seen, many = np.zeros(0, np.bool_), np.zeros(0, np.int64), 1
-        for rows in map(self._rows, blocks):
+        for rows in map(self.rows, blocks):
             places, many = self._places(rows)
             if self.size * many > _MARKED:
                 seen = np.union1d(seen, places)

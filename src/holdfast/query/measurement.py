@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,9 @@ from holdfast.query.schema import Schema
 from holdfast.query.unit_schema import Over, RowSchema, by_unit, event_rows
 
 Block = Mapping[str, NDArray[Any]]
+
+_EXACT = 2**53
+"""Below it float64 adds whole numbers exactly, in whatever order."""
 
 
 @dataclass(frozen=True)
@@ -103,27 +106,52 @@ class Measurement:
 
     def totals(self, block: Block) -> NDArray[np.int64]:
         """The totals over a block of rows (codes by column), or over the events of a block of units."""
-        block = self._rows(block)
-        chosen = self._chosen(block)
-        if self.by is None and self.value is None:
+        return self.added(Shared(self.rows(block)))
+
+    def added(self, rows: Shared) -> NDArray[np.int64]:
+        """The same over rows, some of which may have been worked out for another measurement."""
+        chosen = rows.once(("where", self.where, self.without), lambda: self._chosen(rows.block))
+        if self.value is None and self.by is None:
             return np.array([np.count_nonzero(chosen) * self.weight], dtype=np.int64)
-        contributions = self._units(block)
+        units = None if self.value is None else self._counted(rows, chosen, self.value, self.grid)
         if self.by is None:
-            assert contributions is not None
-            return np.array([contributions[chosen].sum(dtype=np.int64)], dtype=np.int64)
+            assert units is not None
+            total = units.sum() if self.times is None else units @ self._counted(rows, chosen, *self.times)
+            return np.array([total], dtype=np.int64)
+        groups = rows.once(("groups", self.where, self.without), lambda: self._groups(rows.block, chosen))
+        if units is None:
+            return np.bincount(groups, minlength=self.size + 1)[: self.size].astype(np.int64) * self.weight
+        if self.times is not None:
+            units = units * self._counted(rows, chosen, *self.times)
+        return _exact_bincount(groups, units, self.size + 1, max(-self.low, self.high))[: self.size]
+
+    def _counted(
+        self, rows: Shared, chosen: NDArray[np.bool_], value: Expression, grid: Grid | None
+    ) -> NDArray[np.int64]:
+        """A number of each row in steps; 0 where it does not count."""
+        assert grid is not None
+
+        def found() -> NDArray[np.int64]:
+            units = _on_grid(value, grid, self.schema, rows.block)
+            np.copyto(units, 0, where=~chosen)
+            return units
+
+        return rows.once((value, grid, self.where, self.without), found)
+
+    def _groups(self, block: Block, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The group of each row; one more for those that are in none."""
+        assert self.by is not None
         groups = self.by.groups(block)
-        chosen = chosen & (groups >= 0)
-        if contributions is None:
-            return np.bincount(groups[chosen], minlength=self.size).astype(np.int64) * self.weight
-        return _exact_bincount(groups[chosen], contributions[chosen], self.size)
+        return np.where(chosen & (groups >= 0), groups, self.size)
 
     def contributions(self, block: Block) -> NDArray[Any]:
         """What each row or unit contributes, without groups: truth values if all it can be is 0 or 1."""
         if self.over is not None:
-            return by_unit(self._contributions(self._rows(block)), block[self.over.table])
+            return by_unit(self._contributions(self.rows(block)), block[self.over.table])
         return self._contributions(block)
 
-    def _rows(self, block: Block) -> Block:
+    def rows(self, block: Block) -> Block:
+        """What is added up: the rows, or the events of a block of units."""
         if self.over is None:
             return block
         assert isinstance(self.schema, RowSchema)
@@ -150,15 +178,26 @@ class Measurement:
 
     def sql(self, relation: str) -> str:
         """A query for (group, total) over a relation that holds the same codes; absent groups are 0."""
-        assert self.over is None, "events of units are not in one relation"
-        where = render_predicate(self.where, self.schema)
-        if self.without is not None:
-            where = f"({where}) AND CASE WHEN {render_predicate(self.without, self.schema)} THEN FALSE ELSE TRUE END"
-        group = "0" if self.by is None else self.by.sql()
         return (
-            f"SELECT g, CAST(SUM(v) AS BIGINT) FROM (SELECT {group} AS g, {self._value_sql()} AS v "
-            f"FROM {relation} WHERE {where}) AS t WHERE g IS NOT NULL GROUP BY g"
+            f"SELECT g, CAST(SUM(v) AS BIGINT) FROM (SELECT {self.group_sql()} AS g, {self._value_sql()} AS v "
+            f"FROM {relation} WHERE {self._where_sql()}) AS t WHERE g IS NOT NULL GROUP BY g"
         )
+
+    def group_sql(self) -> str:
+        """The group of a row as SQL; NULL where it is in none."""
+        assert self.over is None, "events of units are not in one relation"
+        return "0" if self.by is None else self.by.sql()
+
+    def contribution_sql(self) -> str:
+        """What each row contributes, as SQL: 0 where it does not qualify."""
+        return f"CASE WHEN {self._where_sql()} THEN {self._value_sql()} ELSE 0 END"
+
+    def _where_sql(self) -> str:
+        where = render_predicate(self.where, self.schema)
+        if self.without is None:
+            return where
+        without = render_predicate(self.without, self.schema)
+        return f"({where}) AND CASE WHEN {without} THEN FALSE ELSE TRUE END"
 
     def _value_sql(self) -> str:
         if self.value is None or self.grid is None:
@@ -167,17 +206,39 @@ class Measurement:
         return units if self.times is None else f"({units}) * ({_grid_sql(*self.times, self.schema)})"
 
 
+class Shared:
+    """A block of rows, and what several measurements have of it in common: each part is worked out once."""
+
+    __slots__ = ("_found", "block")
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self._found: dict[Any, NDArray[Any]] = {}
+
+    def once(self, part: Any, found: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+        """A part of it; nobody may write to it."""
+        if part not in self._found:
+            self._found[part] = found()
+        return self._found[part]
+
+
 def _on_grid(value: Expression, grid: Grid, schema: Schema, block: Block) -> NDArray[np.int64]:
-    """A number of each row in steps; 0 where it is NULL."""
+    """A number of each row in steps, in an array of its own; 0 where it is NULL."""
     values, null = compile_expression(value, schema)(block)
     if grid.exact:
-        units = values.astype(np.int64) - int(grid.origin)
+        units: NDArray[np.int64] = np.subtract(values, int(grid.origin), dtype=np.int64, casting="unsafe")
+        np.clip(units, grid.low, grid.high, out=units)
     else:
-        scaled = np.floor((values.astype(np.float64) - grid.origin) / grid.step + 0.5)
+        scaled: NDArray[np.float64] = np.subtract(values, grid.origin, dtype=np.float64)
+        scaled /= grid.step
+        scaled += 0.5
+        np.floor(scaled, out=scaled)
         # NaN marks NULL; it is replaced before the cast, whose result on NaN is undefined.
-        units = np.nan_to_num(np.clip(scaled, grid.low, grid.high), nan=0.0).astype(np.int64)
-    units = np.clip(units, grid.low, grid.high)
-    return units if null is None else np.where(null, 0, units)
+        np.copyto(scaled, 0.0, where=np.isnan(scaled))
+        units = np.clip(scaled, grid.low, grid.high, out=scaled).astype(np.int64)
+    if null is not None:
+        np.copyto(units, 0, where=null)
+    return units
 
 
 def _grid_sql(value: Expression, grid: Grid, schema: Schema) -> str:
@@ -198,10 +259,14 @@ def _double(number: float) -> str:
     return f"CAST('{number!r}' AS DOUBLE)"
 
 
-def _exact_bincount(groups: NDArray[np.int64], values: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+def _exact_bincount(
+    groups: NDArray[np.int64], values: NDArray[np.int64], size: int, largest: int
+) -> NDArray[np.int64]:
     """Integer sums by group. `bincount` adds in float64, exactly below 2^53; halves keep each part there."""
     if len(values) == 0:
         return np.zeros(size, dtype=np.int64)
+    if largest * len(values) < _EXACT:
+        return np.bincount(groups, weights=values, minlength=size).astype(np.int64)
     high, low = values >> 31, values & (2**31 - 1)
     sums = [np.bincount(groups, weights=part, minlength=size).astype(np.int64) for part in (high, low)]
     total: NDArray[np.int64] = (sums[0] << 31) + sums[1]

@@ -31,7 +31,7 @@ from holdfast.query.expression import NULL, Column, DatePart, Expression
 from holdfast.query.predicate import Always, IsNull, Never, NotNull, Predicate, conjunction, disjunction
 from holdfast.query.presence import absent, known
 from holdfast.query.quick_parser import plain_predicate
-from holdfast.query.scan import MAX_DEPTH, MAX_TERMS, MAX_TEXT, OURS, Token, scan
+from holdfast.query.scan import MAX_DEPTH, MAX_TERMS, MAX_TEXT, OURS, REGRESSIONS, Token, scan
 from holdfast.query.schema import Schema
 from holdfast.query.temporal import Temporal
 from holdfast.query.wording import quoted
@@ -144,7 +144,7 @@ class Converter:
             # sqlglot sees the grammar only: a name or a value is the number of its token. So is the column
             # number, because that is what a ParseError reports.
             # Functions of our own are not sqlglot's, which has ideas about some of them.
-            own = "_" if token.kind == "function" and token.value in OURS else ""
+            own = "_" if token.kind == "function" and token.value in OURS | REGRESSIONS else ""
             word = str(place) if token.kind in _CONTENT else own + token.value
             raw.append(lexer.Token(source, word, 1, place, token.start, token.start))
         try:

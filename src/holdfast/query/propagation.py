@@ -23,7 +23,7 @@ Numbers = NDArray[np.float64]
 Ends = tuple[Numbers, Numbers]
 Box = Sequence[Ends]
 
-UNFORESEEN = ("ratio", "correlation", "regression")
+UNFORESEEN = ("ratio", "correlation", "regression", "slope", "intercept", "r2")
 """Kinds of which no width is certain before the rows are read."""
 _FLOATS = 2.0**-40
 """More than the floats of a reading can have moved it, relative to its terms."""
@@ -64,6 +64,8 @@ def extremes(totals: Workload) -> tuple[float, float]:
             return -most, most
         case "correlation":
             return -1.0, 1.0
+        case "r2":
+            return 0.0, 1.0
         case "contrast":
             length = lengths[0] if lengths else 1.0
             return -length, length
@@ -267,6 +269,22 @@ def _regression(totals: Workload, box: Box, rows: int) -> Ends:
     return coefficients(_grids(totals), list(box), rows)
 
 
+def _line(totals: Workload, box: Box, rows: int) -> Ends:
+    """The intercept or the slope of one number by another, in each group by itself."""
+    place, grids = int(totals.statistic.kind == "slope"), _grids(totals)
+    groups = range(len(box[0][0]))
+    boxes = [[(low[i : i + 1], high[i : i + 1]) for low, high in box] for i in groups]
+    found = [coefficients(grids, each, rows) for each in boxes]
+    return np.array([low[place] for low, _ in found]), np.array([high[place] for _, high in found])
+
+
+def _determination(totals: Workload, box: Box, rows: int) -> Ends:
+    """The square of a correlation."""
+    low, high = _correlation(totals, box, rows)
+    near = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
+    return near**2 * (1 - _FLOATS), np.maximum(np.abs(low), np.abs(high)) ** 2 * (1 + _FLOATS)
+
+
 def _contrast(totals: Workload, box: Box, rows: int) -> Ends:
     """One mean or share less another."""
     grids = _grids(totals)
@@ -283,4 +301,5 @@ def _contrast(totals: Workload, box: Box, rows: int) -> Ends:
 _READ: dict[str, Callable[[Workload, Box, int], Ends]] = {
     "share": _share, "ratio": _ratio, "variance": _variance, "std": _deviation, "covariance": _covariance,
     "correlation": _correlation, "contrast": _contrast, "regression": _regression,
+    "slope": _line, "intercept": _line, "r2": _determination,
 }  # fmt: skip

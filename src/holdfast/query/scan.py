@@ -18,6 +18,7 @@ from holdfast.query.calendar import PARTS
 from holdfast.query.flatten import flattened
 from holdfast.query.folding import FOLDED, Piece, dotted, folded
 from holdfast.query.lookup_schema import LookupSchema
+from holdfast.query.other_ways import OTHER_WAYS
 from holdfast.query.schema import Schema
 from holdfast.query.synonyms import respelt
 from holdfast.query.unit_schema import RowSchema, UnitSchema
@@ -35,6 +36,8 @@ _CASE = ("case", "when", "then", "else", "end")
 _KEYWORDS = frozenset(["and", "or", "not", "in", "between", "is", "null", "true", "false", "like", *_CASE])
 OURS = frozenset(["coalesce", "nullif", "floor", "ceil", "date_trunc", "low", "high", *PARTS])
 """Functions that mean what is said here, whatever sqlglot makes of them."""
+REGRESSIONS = frozenset(["regr_slope", "regr_intercept", "regr_r2", "regr_count", "regr_avgx", "regr_avgy"])
+"""Of sqlglot's versions only some know these; here they are our own."""
 _FUNCTIONS = frozenset(["abs", "least", "greatest", "length", "starts_with", *OURS]) - {"low", "high"}
 _SELECT_KEYWORDS = frozenset(
     ["select", "from", "where", "as", "having", "limit", "asc", "desc", "group by", "order by", "filter"]
@@ -53,8 +56,10 @@ _SELECT_FUNCTIONS = frozenset(["count", "sum", "avg", "median", "quantile_cont",
         "corr",
         "independence",
         "approx_count_distinct",
+        "count_if",
         "min",
         "max",
+        *REGRESSIONS,
     ]
 )
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
@@ -195,6 +200,8 @@ def _problem(
         return f"{piece.text!r} is not part of the language"
     if kind == "function" and piece.word in ("extract", "date_part"):
         return f"{piece.word} takes a part ({', '.join(PARTS)}) and a column of dates or times"
+    if kind == "function" and piece.word in OTHER_WAYS:
+        return OTHER_WAYS[piece.word]
     if kind == "function" and piece.word not in functions:
         return f"the function {piece.text} is not in the language; it has {', '.join(sorted(functions))}"
     if kind in ("sign", "keyword") and after == "," and piece.word in (")", "from"):

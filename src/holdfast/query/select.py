@@ -18,10 +18,16 @@ from holdfast.query.expression import Column, Expression
 from holdfast.query.extremes import EXTREMES
 from holdfast.query.group_keys import Key, read_key
 from holdfast.query.parse import COMPARISONS, Converter
-from holdfast.query.predicate import Always, Predicate
+from holdfast.query.predicate import Always, Predicate, conjunction
 from holdfast.query.scan import scan
 from holdfast.query.schema import Schema
-from holdfast.query.select_statistics import Combination, combination, is_combination, running_sum
+from holdfast.query.select_statistics import (
+    Combination,
+    combination,
+    is_combination,
+    regression_part,
+    running_sum,
+)
 from holdfast.query.temporal import Temporal
 from holdfast.query.wording import quoted
 
@@ -129,6 +135,12 @@ def _parse(text: str, schema: Schema) -> Select:
     if not 1 <= len(aggregates) <= MAX_AGGREGATES:
         raise QueryError(
             f"expected between 1 and {MAX_AGGREGATES} aggregates, got {len(aggregates)}", text, 0
+        )
+    if by and any(each.kind == "contrast" for each in aggregates):
+        raise QueryError(
+            "a difference compares two groups of rows, and has no groups of its own; ask for it without GROUP BY",
+            text,
+            0,
         )
     if by and any(each.cells is not None for each in aggregates):
         raise QueryError("independence is one number for all rows; ask for it without GROUP BY", text, 0)
@@ -361,7 +373,7 @@ def _is_aggregate(node: Any) -> bool:
     called = _call(node)[0]
     return (
         node.key in ("filter", "window")
-        or called in ("independence", "approxdistinct")
+        or called in ("independence", "approxdistinct", "countif")
         or called in _KINDS
         or called in _ENDS
         or is_combination(node)
@@ -371,15 +383,19 @@ def _is_aggregate(node: Any) -> bool:
 def _item(reader: Converter, node: Any, alias: str | None) -> Aggregate:
     """One aggregate."""
     if node.key == "filter":
-        inner, condition = (
-            _item(reader, node.this, None),
-            reader.predicate(node.expression.this, positive=True),
-        )
+        inner = _item(reader, node.this, None)
+        condition = reader.predicate(node.expression.this, positive=True)
         label = alias or f"{inner.label} FILTER (WHERE {condition})"
-        return replace(inner, where=condition, label=label)
+        return replace(inner, where=conjunction(inner.where, condition), label=label)
     several = combination(reader, node)
     if several is not None:
         return Aggregate(several.kind, None, alias or several.label, several=several)
+    if (part := regression_part(reader, node)) is not None:
+        name, value, where = part
+        return Aggregate("count" if value is None else "avg", value, alias or name, where=where)
+    if node.key == "countif":
+        condition = reader.predicate(node.this, positive=True)
+        return Aggregate("count", None, alias or f"count_if({condition})", where=condition)
     called, arguments = _call(node)
     if called == "independence":
         keys = tuple(_key(reader, each) for each in arguments)
@@ -391,7 +407,8 @@ def _item(reader: Converter, node: Any, alias: str | None) -> Aggregate:
         return Aggregate("distinct", None, name, distinct=apart)
     if called not in _KINDS:
         raise reader.refusal(
-            "expected an aggregate (count, sum, avg, median, quantile_cont, stddev, corr, …): rows never leave",
+            "expected an aggregate (count, sum, avg, median, quantile_cont, stddev, corr, regr_slope, …): rows never "
+            "leave, and arithmetic on what was released is free, on the answers",
             node,
         )
     kind = _KINDS[called]

@@ -8,7 +8,9 @@ from typing import Any
 from holdfast.query.expression import Expression
 from holdfast.query.group_keys import Key, read_key
 from holdfast.query.parse import Converter
-from holdfast.query.predicate import Predicate
+from holdfast.query.predicate import Always, Predicate
+from holdfast.query.presence import known
+from holdfast.query.scan import REGRESSIONS
 
 _OF_ONE = {
     "variance": ("variance", True, "var_samp"),
@@ -22,6 +24,7 @@ _OF_TWO = {
     "covarpop": ("covariance", False, "covar_pop"),
     "corr": ("correlation", False, "corr"),
 }
+_LINES = {"regr_slope": "slope", "regr_intercept": "intercept", "regr_r2": "r2"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +37,87 @@ class Combination:
     sample: bool = False
     chosen: Predicate | None = None
     against: Predicate | None = None
+    first: Predicate | None = None
+    """Of a contrast, the rows that are compared with those of `compared`."""
+    compared: Predicate | None = None
 
 
 def is_combination(node: Any) -> bool:
     """Whether its name, or its form, is that of one."""
-    return node.key in _OF_ONE or node.key in _OF_TWO or _is_ratio(node)
+    return (
+        node.key in _OF_ONE
+        or node.key in _OF_TWO
+        or _is_ratio(node)
+        or _is_contrast(node)
+        or called_regression(node) is not None
+    )
 
 
 def _is_ratio(node: Any) -> bool:
     return bool(node.key == "div" and node.this.key == node.expression.key == "sum")
 
 
+def _is_contrast(node: Any) -> bool:
+    sides = (node.this, node.expression) if node.key == "sub" else ()
+    return bool(sides) and all(side.key in ("avg", "filter") for side in sides)
+
+
+def called_regression(node: Any) -> str | None:
+    """Which of PostgreSQL's regr_ functions it calls; these are read as functions of our own."""
+    called = str(node.this).removeprefix("_") if node.key == "anonymous" else ""
+    return called if called in REGRESSIONS else None
+
+
+def regression_part(reader: Converter, node: Any) -> tuple[str, Expression | None, Predicate] | None:
+    """regr_count, regr_avgx and regr_avgy: a count or a mean of the rows where both numbers are known."""
+    called = called_regression(node)
+    if called is None or called in _LINES:
+        return None
+    values = _two(reader, node)
+    where = known(*values, schema=reader.schema)
+    return called, None if called == "regr_count" else values[called == "regr_avgx"], where
+
+
+def _two(reader: Converter, node: Any) -> tuple[Expression, Expression]:
+    if len(node.expressions) != 2:
+        raise reader.refusal(f"{called_regression(node)} takes two numbers, the explained one first", node)
+    return reader.number(node.expressions[0]), reader.number(node.expressions[1])
+
+
+def _contrast(reader: Converter, node: Any) -> Combination:
+    """avg(x) FILTER (WHERE a) - avg(x) FILTER (WHERE b)."""
+    sides = [side.this if side.key == "filter" else side for side in (node.this, node.expression)]
+    wheres = [
+        reader.predicate(side.expression.this, positive=True) if side.key == "filter" else Always()
+        for side in (node.this, node.expression)
+    ]
+    if any(side.key != "avg" for side in sides) or wheres[0] == wheres[1]:
+        raise reader.refusal(_CONTRAST, node)
+    if all(_is_condition(reader, side.this) for side in sides):
+        both: list[Any] = [reader.predicate(side.this, positive=True) for side in sides]
+        against = reader.predicate(sides[0].this, positive=False)
+        parts: dict[str, Any] = {"chosen": both[0], "against": against}
+    elif any(_is_condition(reader, side.this) for side in sides):
+        raise reader.refusal(_CONTRAST, node)
+    else:
+        both = [reader.number(side.this) for side in sides]
+        parts = {"values": (both[0],)}
+    if both[0] != both[1]:
+        raise reader.refusal(_CONTRAST, node)
+    first, second = (f"avg({each}) FILTER (WHERE {where})" for each, where in zip(both, wheres, strict=True))
+    label = f"{first} - {second}"
+    return Combination("contrast", label, first=wheres[0], compared=wheres[1], **parts)
+
+
+_CONTRAST = (
+    "a difference is of the same mean in two groups of rows; "
+    "write avg(x) FILTER (WHERE a) - avg(x) FILTER (WHERE b)"
+)
+
+
 def combination(reader: Converter, node: Any) -> Combination | None:
-    """A variance, a standard deviation, a covariance, a correlation; the mean of a condition; a sum over a sum. None if
-    it is none of them."""
+    """A variance, a standard deviation, a covariance, a correlation; a line; the mean of a condition; a sum over a sum;
+    a mean less a mean. None if it is none of them."""
     key = node.key
     if key in _OF_ONE:
         kind, sample, name = _OF_ONE[key]
@@ -57,6 +127,11 @@ def combination(reader: Converter, node: Any) -> Combination | None:
         kind, sample, name = _OF_TWO[key]
         values = reader.number(node.this), reader.number(node.expression)
         return Combination(kind, f"{name}({values[0]}, {values[1]})", values, sample)
+    if (called := called_regression(node)) in _LINES:
+        values = _two(reader, node)
+        return Combination(_LINES[called], f"{called}({values[0]}, {values[1]})", values)
+    if _is_contrast(node):
+        return _contrast(reader, node)
     if key == "avg" and _is_condition(reader, node.this):
         chosen, against = (reader.predicate(node.this, positive=positive) for positive in (True, False))
         return Combination("share", f"avg({chosen})", (), chosen=chosen, against=against)

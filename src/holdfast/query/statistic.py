@@ -26,9 +26,14 @@ from holdfast.query.unit_schema import Over, UnitSchema
 
 Kind = Literal[
     "fraction", "count", "sum", "mean", "histogram", "quantile", "difference", "share", "ratio", "variance", "std",
-    "covariance", "correlation", "contrast", "regression", "quantiles", "independence", "distinct",
+    "covariance", "correlation", "contrast", "regression", "slope", "intercept", "r2", "quantiles", "independence",
+    "distinct",
 ]  # fmt: skip
-DERIVED = ("share", "ratio", "variance", "std", "covariance", "correlation", "contrast", "regression")
+LINES = ("slope", "intercept", "r2")
+"""What is said of the line of one number by another, in each group."""
+DERIVED = (
+    "share", "ratio", "variance", "std", "covariance", "correlation", "contrast", "regression", *LINES
+)  # fmt: skip
 """Those that are read off several totals, told together (`holdfast.query.derived`)."""
 Neighbours = Literal["replace-one", "add-remove"]
 

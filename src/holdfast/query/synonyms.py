@@ -1,7 +1,8 @@
 """PostgreSQL's and DuckDB's names for what the language has, put into ours before anything is read.
 
 EXTRACT(year FROM visit), date_part('year', visit)        year(visit)
-percentile_cont(0.9) WITHIN GROUP (ORDER BY age)          quantile_cont(age, 0.9)
+percentile_cont(0.9) WITHIN GROUP (ORDER BY age)          quantile_cont(age, 0.9), as is percentile_disc: a quantile is
+                                                          one of the values that the schema allows
 count(DISTINCT age)                                       approx_count_distinct(age)
 CAST(departed AS DATE), date(departed), departed::date    date_trunc('day', departed)
 """
@@ -18,6 +19,9 @@ from holdfast.query.folding import Piece
 NAMES = {
     "mean": "avg",
     "quantile": "quantile_cont",
+    "quantile_disc": "quantile_cont",
+    "approx_quantile": "quantile_cont",
+    "countif": "count_if",
     "ifnull": "coalesce",
     "nvl": "coalesce",
     "ceiling": "ceil",
@@ -31,6 +35,9 @@ NAMES = {
     "len": "length",
 }
 """Other names of functions. Days of the week count from Sunday, 0, as in PostgreSQL and DuckDB."""
+
+
+_RANKED = ("percentile_cont", "percentile_disc", "quantile_cont", "quantile_disc")
 
 
 def respelt(pieces: Sequence[Piece]) -> list[Piece]:
@@ -67,7 +74,7 @@ def respelt(pieces: Sequence[Piece]) -> list[Piece]:
         elif called and (part := _part(pieces[place : place + 4])) is not None:
             found += part
             place += 3
-        elif called and piece.word in ("percentile_cont", "quantile_cont") and signs[2:3] == [")"]:
+        elif called and piece.word in _RANKED and signs[2:3] == [")"]:
             ends = _closings(pieces) if ends is None else ends
             behind = [each.sign for each in pieces[place + 4 : place + 8]]
             last = ends.get(place + 6) if behind == ["within", "group", "(", "order by"] else None

@@ -23,6 +23,7 @@ from holdfast.query.distinct import DistinctMeasurement
 from holdfast.query.function import FunctionMeasurement
 from holdfast.query.measurement import Measurement
 from holdfast.query.statistic import Workload, workload
+from holdfast.query.together import together
 from holdfast.session.answer import Answer
 from holdfast.session.quantile import read_bins, select_bins
 from holdfast.session.readout import Reading, Totals, read, read_between, too_few
@@ -147,6 +148,8 @@ def _totals(paid: Paid, totals: Workload) -> list[NDArray[np.int64]]:
     """
     functions = [m for m in totals.measurements if isinstance(m, FunctionMeasurement)]
     if not functions:
+        if (joined := together(totals.measurements)) is not None:
+            return joined.apart(paid.totals(joined))
         return [_total(paid, m) for m in totals.measurements if not isinstance(m, FunctionMeasurement)]
     found = [np.zeros(1, dtype=np.int64) for _ in functions]
     for block in paid.scan(functions[0].columns):
