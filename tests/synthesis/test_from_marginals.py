@@ -270,6 +270,23 @@ def test_odd_columns_work() -> None:
     assert abs(alone.rows(1)["age"][0] - single["age"][0]) <= 2  # type: ignore[operator]
 
 
+def test_units_with_several_rows_have_their_number_as_a_column() -> None:
+    """Whoever has many rows is drawn as one, and moves the release as one."""
+    draw = np.random.default_rng(0)
+    people = np.minimum(draw.geometric(0.002, 20_000), 3999)
+    data = {"person": people, "paid": draw.integers(0, 50, 20_000)}
+    schema = hf.Schema(person=hf.Integer(0, 3999), paid=hf.Integer(0, 49))
+    table = hf.open(data, schema, unit="person", rows_per_unit=10, ledger=MemoryLedger())
+    session = table.session(rho=1.0, target="table")
+    with replayed(ReplayedBits(12)):
+        made = session.synthesize(rho=0.5)
+        rows = made.rows(2000)["count(rows)"]
+    truth = np.minimum(np.bincount(people)[np.unique(people)], 10)
+    assert table.rows == len(truth)
+    assert float(session.spent) <= 0.5
+    assert np.mean(np.array(rows) == 10) == pytest.approx(np.mean(truth == 10), abs=0.05)
+
+
 def test_declared_edges_are_bins_and_what_lies_outside_counts_as_null() -> None:
     edges = {"age": [18, 30, 65], "gain": [0, 100, 1000, 100_000]}
     with replayed(ReplayedBits(9)):

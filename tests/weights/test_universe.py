@@ -226,6 +226,8 @@ def test_views_cover_a_box_once(data: st.DataObject) -> None:
         for size in shape
     )
     flat = np.zeros(math.prod(shape))
+    uncut = views(flat.copy(), shape, box, cached=False)  # as a GPU has it
+    assert len(uncut) == 1 and uncut[0].size == math.prod(last - first for first, last in box)
     for view in views(flat, shape, box):
         view += 1
     truth = np.zeros(shape)

@@ -73,10 +73,12 @@ class Many(Cells, total=False):
 
 
 class ManyFrom(Many, total=False):
-    """The same, and where the answerer begins, in process only: a released `holdfast.synthesis.SyntheticTable`."""
+    """The same, in process only: where the answerer begins, a released `holdfast.synthesis.SyntheticTable`; and the
+    memory of one over more cells than can be listed."""
 
     start: Any
     uniform: float
+    memory: int | None
 
 
 class Synthesis(Cells, total=False):

@@ -30,10 +30,11 @@ from holdfast.query.predicate import (
     Predicate,
     Present,
     TextTest,
+    columns,
 )
 from holdfast.query.ranges import before, domain, intersection
 from holdfast.query.schema import ColumnType, Real
-from holdfast.query.universe import Universe
+from holdfast.query.universe import MAX_CELLS, WIDE, Universe
 
 MOST_BOXES = 64
 GRID = 2**20
@@ -113,6 +114,7 @@ def _region(universe: Universe, condition: Predicate) -> Region:
                 runs[universe.axis(part.column)] = _runs(_leaf(universe, part))
         if math.prod(map(len, runs)) <= MOST_BOXES:
             return Region(text, tuple(product(*runs)), None)
+    _refuse_wide(universe, condition)
     mask = _mask(universe, condition)
     if np.count_nonzero(mask) <= MOST_BOXES:
         free = [
@@ -125,6 +127,17 @@ def _region(universe: Universe, condition: Predicate) -> Region:
         )
         return Region(text, boxes, None)
     return Region(text, None, mask.astype(np.int64) * GRID)
+
+
+def _refuse_wide(universe: Universe, condition: Predicate) -> None:
+    """A condition that is no conjunction has a value for each cell of its columns, of which a wide table has many."""
+    asked_about = sorted(columns(condition))
+    cells = math.prod(universe.shape[universe.axis(column)] for column in asked_about)
+    if cells > MAX_CELLS and universe.size > WIDE:
+        raise InputError(
+            f"expected a condition on at most {MAX_CELLS:,} cells, got one on {cells:,} of {', '.join(asked_about)}; "
+            "ask about fewer columns at once, or for conjunctions"
+        )
 
 
 def _mask(universe: Universe, condition: Predicate) -> NDArray[np.bool_]:

@@ -22,6 +22,8 @@ from holdfast.query.schema import Schema
 MAX_CELLS = 2**26
 """What one float64 array of half a gigabyte holds; a GPU may be given more."""
 
+WIDE = 2**32
+"""More cells than this are never listed, on no device."""
 
 REAL_BINS = 32
 """How many bins a Real has without edges: every further column multiplies the cells."""
@@ -79,14 +81,20 @@ class Universe:
     def groups(self, block: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
         """The cell of each row, or -1."""
         cells = np.zeros((), dtype=np.int64)
-        for axis, size in zip(self.axes, self.shape, strict=True):
-            inner = axis.groups(block)
-            if axis.column in self.nulls:
-                codes, kind = block[axis.column], self.schema[axis.column]
-                null = np.isnan(codes) if isinstance(kind, Real) else codes == kind.null_code
-                inner = np.where(null, axis.size, inner)
+        for place, size in enumerate(self.shape):
+            inner = self.own_groups(place, block)
             cells = np.where((cells >= 0) & (inner >= 0), cells * size + inner, -1)
         return cells
+
+    def own_groups(self, place: int, block: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+        """The group of each row in one column, or -1."""
+        axis = self.axes[place]
+        inner = axis.groups(block)
+        if axis.column in self.nulls:
+            codes, kind = block[axis.column], self.schema[axis.column]
+            null = np.isnan(codes) if isinstance(kind, Real) else codes == kind.null_code
+            inner = np.where(null, axis.size, inner)
+        return inner
 
     def sql(self) -> str:
         """The cell of a row as SQL over codes; NULL where it has none."""

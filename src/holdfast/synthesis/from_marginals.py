@@ -28,6 +28,7 @@ from holdfast.weights.binned_model import BinnedModel
 from holdfast.weights.cell_counts import marginal_counts
 from holdfast.weights.column_bins import Bins, bins
 from holdfast.weights.junction_tree import junction_tree
+from holdfast.weights.low_rank import denoised
 from holdfast.weights.marginal_fit import Fitted, NoisyMarginal, fit
 from holdfast.weights.marginals import Axes
 from holdfast.weights.synthetic import SyntheticTable
@@ -43,6 +44,8 @@ _STEPS, _LAST_STEPS = 60, 400
 _SCORED = 400
 """So many candidates are compared in a round; of more, a random part."""
 _WIDE = 20
+_LARGE_PAIR = 60
+"""Pairs of so many cells are told from their noise by their singular values; smaller ones have too few."""
 _MOST_WAYS = 6
 _KEPT = 0.9
 """What is spent of the session's budget if nothing is said: the rest is for a look at the quality."""
@@ -295,10 +298,14 @@ def _modelled(
         )
         for axis, (own, counts) in enumerate(zip(binned, columns, strict=True))
     ]
+    alone = [np.maximum(one.counts, 0.0) for one in noisy]
+    alone = [counts * (planned.rows / max(float(counts.sum()), 1.0)) for counts in alone]
     for axes, cells in told["marginals"]:
         assert planned.noise is not None
         sizes = [shape[axis] for axis in axes]
         counts = np.array(cells, dtype=np.float64).reshape(sizes)
+        if len(axes) == 2 and counts.size >= _LARGE_PAIR:
+            counts = denoised(counts, alone[axes[0]], alone[axes[1]], deviation(planned.noise))
         noisy.append(NoisyMarginal(tuple(axes), counts, np.full(sizes, deviation(planned.noise) ** 2)))
     tree = junction_tree(shape, [one.axes for one in noisy])
     return fit(tree, noisy, planned.rows, start=start, steps=steps), binned

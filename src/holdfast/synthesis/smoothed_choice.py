@@ -17,7 +17,7 @@ from holdfast.weights.marginals import Axes
 Array = NDArray[np.float64]
 SENSITIVITY = 2
 """One row leaves a cell and comes into another."""
-_PARTS = 64
+_PARTS = 25
 
 
 def choose(

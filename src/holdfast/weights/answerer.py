@@ -20,13 +20,15 @@ from holdfast.privacy.event import Nothing
 from holdfast.privacy.rounding import up
 from holdfast.query.calling import fitting
 from holdfast.query.region import GRID, Region, factors, region
-from holdfast.query.universe import MAX_CELLS, Universe, universe
+from holdfast.query.universe import MAX_CELLS, WIDE, Universe, universe
 from holdfast.session.answer import Answer
 from holdfast.session.price import cost_of
 from holdfast.weights.array_module import array_module
 from holdfast.weights.cell_counts import CellCounts
 from holdfast.weights.distribution import Weights
+from holdfast.weights.factored_weights import FactoredWeights
 from holdfast.weights.fitted_start import UNIFORM, begin
+from holdfast.weights.row_groups import RowGroups, by_rows
 from holdfast.weights.terms_choice import STOPS, VERSIONS, plan_weights
 from holdfast.weights.versions import WeightsTerms
 
@@ -58,6 +60,9 @@ class MultiplicativeWeights:
     synthetic table that was released, is where the weights begin: mixed with a part `uniform` of the uniform table, so
     that no cell is impossible (docs/theorems.md, Theorem 150). Fewer updates are then needed if it is near, and a few
     more at the worst.
+    With `memory=` in bytes the columns may be as many as they like: the weights are a product of factors, one on the
+    columns of each update, summed exactly on a junction tree within that memory, with the same updates and the same
+    potential (Theorem 280). A question whose update would not fit is refused before anything is charged for it.
     The secret histogram is counted once, at the opening. What was released, and the noisy threshold of the
     run under way, stand in the ledger (secret, beside the rows): coming back to the same name goes on from
     there and draws nothing again.
@@ -87,12 +92,15 @@ class MultiplicativeWeights:
         device: str = "numpy",
         start: SyntheticTable | None = None,
         uniform: float = UNIFORM,
+        memory: int | None = None,
     ) -> None:
         self._session, self._name, self._lock = session, printable("name", name), RLock()
         self._holder, arrays = uuid.uuid4().hex, array_module(device)
-        self.universe: Universe = universe(
-            session.schema, columns, edges, nulls=nulls, most=MAX_CELLS if device == "numpy" else 2**32
-        )
+        most = MAX_CELLS if device == "numpy" else WIDE
+        if memory is not None:
+            _refuse_beside_memory(start, device)
+            most = 10 ** (20 * len(columns))
+        self.universe: Universe = universe(session.schema, columns, edges, nulls=nulls, most=most)
         self.queries = whole("queries", queries)
         amounts = {"within": within, "rho": rho, "epsilon": epsilon, "delta": delta}
         wanted: dict[str, Any] = {
@@ -101,10 +109,16 @@ class MultiplicativeWeights:
         if stop is not None:
             wanted["stop"] = one_of("stop", stop, STOPS)
         asked = {"universe": self.universe.identity(), "queries": self.queries} | wanted
-        self.weights = Weights(self.universe, arrays)
+        self.weights: Weights | FactoredWeights
+        if memory is None:
+            self.weights = Weights(self.universe, arrays)
+        else:
+            self.weights = FactoredWeights(self.universe, whole("memory", memory))
+            asked["memory"] = memory
         self._points = self.universe.points
         part = probability("uniform", uniform)
         if start is not None:
+            assert isinstance(self.weights, Weights)
             asked["start"] = begin(self.weights, start, part)
             self._points = math.ceil(self._points / part)
         self._opening = json.loads(json.dumps(asked))
@@ -119,7 +133,8 @@ class MultiplicativeWeights:
         self._regions: dict[str, Region] = {}
         if first.outcome is None:
             self._open_run()
-        self._secret = CellCounts(first, self.universe)
+        by_row = memory is not None or by_rows(self.universe, session._terms.rows)
+        self._secret: CellCounts | RowGroups = (RowGroups if by_row else CellCounts)(first, self.universe)
         self._catch_up()
 
     def __repr__(self) -> str:
@@ -187,6 +202,7 @@ class MultiplicativeWeights:
                 self._catch_up()
                 answer = self._free(query)
                 if answer is None:
+                    self._refuse_large(query)
                     answer = self._compare(query)
             return answer
 
@@ -196,6 +212,7 @@ class MultiplicativeWeights:
         if released is not None:
             return self._answer(query, released, "the released answer, repeated", within)
         if self.settled:
+            self._refuse_large(query)
             return self._answer(
                 query, self.weights.fraction(query), "answered by the settled weights", within
             )
@@ -203,6 +220,10 @@ class MultiplicativeWeights:
         if known is not None:
             return self._answer(query, known[0], "answered by the weights, repeated", known[1])
         return None
+
+    def _refuse_large(self, query: Region) -> None:
+        if isinstance(self.weights, FactoredWeights):
+            self.weights.refuse_large(query)
 
     def _compare(self, query: Region) -> Answer | None:
         """One round of the sparse vector: the weights' answer, or an update; None if another holder's
@@ -428,6 +449,14 @@ class MultiplicativeWeights:
 def weights_text(name: str, over: Universe, queries: int, within: float) -> str:
     """Weights in one line."""
     return f"weights {name!r} over {', '.join(over.columns)}: {queries:,} questions within {within:.3g}"
+
+
+def _refuse_beside_memory(start: object, device: str) -> None:
+    if start is not None or device != "numpy":
+        raise InputError(
+            "expected memory= without start= and on device='numpy', got "
+            + ("start=: a mixture is no product of factors" if start is not None else f"device={device!r}")
+        )
 
 
 def _sign(above: int) -> float:

@@ -159,14 +159,15 @@ class Weights:
 
     def _mass(self, region: Region) -> float:
         if region.boxes is not None:
-            return float(sum(float(view.sum()) for box in region.boxes for view in self._views(box)))
+            # Added up where they are: a device is waited for once.
+            return float(sum(view.sum() for box in region.boxes for view in self._views(box)))
         assert region.steps is not None
         axes = tuple(i for i, length in enumerate(region.steps.shape) if length > 1)
         marginal = self.arrays.fetch(marginals(self._cells.reshape(self.universe.shape), [axes])[axes])
         return float((marginal * (region.steps.reshape(marginal.shape) / GRID)).sum())
 
     def _views(self, box: Box) -> list[Any]:
-        return views(self._cells, self.universe.shape, box)
+        return views(self._cells, self.universe.shape, box, cached=self.arrays.name == "numpy")
 
     def _compact(self, steps: NDArray[Any]) -> tuple[list[int], NDArray[Any]]:
         """The universe's shape and the query's with neighbouring axes merged, where all or none is asked."""
@@ -185,11 +186,12 @@ class Weights:
         return shape, steps.reshape(asked)
 
 
-def views(flat: Any, shape: tuple[int, ...], box: Box) -> list[Any]:
+def views(flat: Any, shape: tuple[int, ...], box: Box, *, cached: bool = True) -> list[Any]:
     """Views of a flat C-ordered array that cover a box, each with few and long axes.
 
     An axis that is taken whole, or that follows a single group, merges with the one before. Short last axes
-    would make short inner loops, so they are taken apart into strided views.
+    would make short inner loops, so they are taken apart into strided views, in parts that a processor's cache holds. A
+    GPU has neither loops nor time for many small parts: without `cached` there is one view.
     """
     sizes: list[int] = []
     ranges: list[tuple[int, int]] = []
@@ -204,7 +206,7 @@ def views(flat: Any, shape: tuple[int, ...], box: Box) -> list[Any]:
             sizes.append(size)
             ranges.append((first, last))
     tails: list[tuple[int, ...]] = [()]
-    while len(ranges) > 1 and (ranges[-1][1] - ranges[-1][0]) * len(tails) <= _SHORT:
+    while cached and len(ranges) > 1 and (ranges[-1][1] - ranges[-1][0]) * len(tails) <= _SHORT:
         first, last = ranges.pop()
         tails = [(i, *tail) for i in range(first, last) for tail in tails]
     cells = flat.reshape(sizes)

@@ -9,6 +9,9 @@ from functools import cached_property
 
 from holdfast.weights.marginals import Axes
 
+REMEMBERED = 8
+"""So many steps of a fit are kept, for the curvature that they have met."""
+
 
 @dataclass(frozen=True)
 class JunctionTree:
@@ -34,11 +37,11 @@ class JunctionTree:
         return max(self.size(clique) for clique in self.cliques)
 
     def memory(self, sets: Iterable[Axes] = ()) -> int:
-        """The bytes that a fit to marginals on these sets needs for its arrays: of a model and of a trial the chances
-        and (but for the root, where they are the same) the conditionals; what is summed in one clique; and of each
-        marginal its factors, its gradients and its means."""
-        of_sets = 5 * sum(self.size(axes) for axes in sets)
-        return 8 * (4 * self.cells - 2 * self.size(self.cliques[0]) + of_sets) + 4 * self.largest
+        """The bytes that a fit to marginals on these sets needs for its arrays: of a model the chances and (but for the
+        root, where they are the same) the conditionals; what is summed in one clique; and of each marginal the factors
+        with their slopes, as they are, as they were in the last steps, and as they are tried."""
+        of_sets = (2 * REMEMBERED + 8) * sum(self.size(axes) for axes in sets)
+        return 8 * (2 * self.cells - self.size(self.cliques[0]) + of_sets) + 4 * self.largest
 
     def size(self, axes: Axes) -> int:
         return math.prod(self.shape[axis] for axis in axes)

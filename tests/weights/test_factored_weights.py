@@ -1,0 +1,127 @@
+"""Weights of many columns: the same distribution as over cells, the same promises, and what does not fit is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import holdfast as hf
+from holdfast.errors import InputError
+from holdfast.ledger import MemoryLedger
+from holdfast.noise._replay import replayed
+from holdfast.noise.bits import ReplayedBits
+from holdfast.query.region import factors, region
+from holdfast.query.universe import universe
+from holdfast.session.session import Session
+from holdfast.weights.distribution import Weights
+from holdfast.weights.factored_weights import FactoredWeights
+from tests.synthesis.wide import SCHEMA, census
+
+ROWS = 20_000
+DATA = census(ROWS)
+SMALL = universe(SCHEMA, ["work", "married", "hours", "rich"], {"hours": [0, 30, 40, 99]})
+QUERIES = (
+    "work = 'self' AND rich",
+    "married AND rich",
+    "hours >= 40 AND married",
+    "rich OR work = 'none'",
+    "hours < 30",
+    "NOT rich AND work = 'self'",
+)
+
+
+def opened(**options: Any) -> Session:
+    table = hf.open(DATA, SCHEMA, ledger=MemoryLedger())
+    return table.session(**{"rho": 2.0, "queries": 100_000, "target": "table"} | options)
+
+
+def truth(first: str, second: str) -> float:
+    return float(np.mean((DATA["work"] == first) & (DATA["region"] == second)))
+
+
+def test_tilted_factors_are_tilted_cells() -> None:
+    """Theorem 280, against the weights on all cells; a twin that forgets an update is caught."""
+    dense, factored, lost = Weights(SMALL), FactoredWeights(SMALL, 2**24), FactoredWeights(SMALL, 2**24)
+    draw = np.random.default_rng(0)
+    asked = [region(SMALL, text) for text in QUERIES]
+    asked.append(factors(SMALL, {"work": [0.1, 0.9, 0.4, 0.6], "rich": [0.2, 0.8]}))
+    for step in range(30):
+        query = asked[int(draw.integers(len(asked)))]
+        assert factored.fraction(query) == pytest.approx(dense.fraction(query), abs=1e-12)
+        eta = float(draw.normal())
+        for weights in (dense, factored, *([lost] if step != 11 else [])):
+            weights.tilt(query, eta)
+    every = [(0, 1), (1, 2, 3), (0, 1, 2, 3), (2,)]
+    truths, found, twins = dense.marginals(every), factored.marginals(every), lost.marginals(every)
+    assert all(np.abs(found[axes] - truths[axes]).max() < 1e-12 for axes in every)
+    assert max(np.abs(twins[axes] - truths[axes]).max() for axes in every) > 1e-3
+    never, always = region(SMALL, "rich AND NOT rich AND rich IS NOT NULL"), region(SMALL, "1 = 1")
+    assert factored.fraction(never) == pytest.approx(0.0)
+    assert factored.fraction(always) == pytest.approx(1.0)
+
+
+def test_a_wide_table_is_answered_within_the_promise_and_comes_back() -> None:
+    session = opened()
+    with replayed(ReplayedBits(1)):
+        weights = session.multiplicative_weights(
+            list(SCHEMA), queries=2000, within=0.06, memory=2**24, stop="when spent"
+        )
+        assert weights.universe.size > 2**32
+        told = {}
+        for work in ("private", "public", "self", "none"):
+            for place in range(12):
+                asked = f"work = '{work}' AND region = 'r{place}'"
+                told[work, f"r{place}"] = weights.fraction(asked)
+        first = weights.fraction("age < 30 AND married")
+    for (work, place), answer in told.items():
+        assert abs(answer.value - truth(work, place)) <= answer.noise <= weights.within
+    assert abs(first.value - np.mean((DATA["age"] < 30) & DATA["married"])) <= weights.within
+    assert 0 < weights.updates <= weights.terms.updates
+    assert weights.potential < np.log(float(weights.universe.size))
+    assert len(weights.rows(50)["age"]) == 50
+    spent = float(session.spent)
+    again = session.multiplicative_weights(
+        list(SCHEMA), queries=2000, within=0.06, memory=2**24, stop="when spent"
+    )
+    assert again.updates == weights.updates and float(session.spent) == spent
+    repeated = again.fraction("work = 'private' AND region = 'r0'")
+    assert repeated.value == pytest.approx(
+        told["private", "r0"].value, abs=1e-9
+    ) or repeated.value == pytest.approx(truth("private", "r0"), abs=weights.within)
+
+
+def test_what_would_not_fit_is_refused_before_it_is_charged() -> None:
+    session = opened()
+    weights = session.multiplicative_weights(
+        list(SCHEMA), queries=100, within=0.1, memory=2**18, stop="when spent"
+    )
+    entries, spent, asked = (
+        len(list(session._ledger.entries(session.name))),
+        float(session.spent),
+        weights.asked,
+    )
+    with pytest.raises(InputError, match=r"cannot hold age, region, hours together .* ask about .* only"):
+        weights.fraction("age < 30 AND region = 'r1' AND hours = 40")
+    assert len(list(session._ledger.entries(session.name))) == entries
+    assert float(session.spent) == spent and weights.asked == asked
+    assert abs(weights.fraction("rich AND married").value - np.mean(DATA["rich"] & DATA["married"])) <= 0.1
+    with pytest.raises(InputError, match="ask about fewer columns at once"):
+        weights.fraction(" OR ".join(f"{name} IS NULL" for name in SCHEMA))
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"memory": 0},
+        {"memory": 1.5},
+        {"memory": 2**20, "device": "torch"},
+        {"memory": 2**20, "start": object()},
+    ],
+)
+def test_bad_terms_are_refused(bad: dict[str, Any]) -> None:
+    session = opened()
+    with pytest.raises(InputError):
+        session.multiplicative_weights(["rich", "work"], queries=10, rho=0.1, **bad)
+    assert float(session.spent) == 0
