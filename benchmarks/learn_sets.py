@@ -1,6 +1,6 @@
 """The tables on which learners are compared, all from scikit-learn, and the peers' recipes. No import of holdfast.
 
-python benchmarks/learn_sets.py 30    accuracy and seconds of diffprivlib and jax-privacy, as JSON, where they are installed
+python benchmarks/learn_sets.py 30    accuracy and seconds, as JSON, of diffprivlib and jax-privacy if installed
 """
 
 from __future__ import annotations
