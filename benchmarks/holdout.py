@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.page import titled
 from holdfast.errors import BudgetError
 from holdfast.holdout import Leaderboard, ReusableHoldout, design
 from holdfast.holdout.ladder import proven_ladder
@@ -276,7 +277,7 @@ SECTIONS = {
 def rows(quick: bool = False) -> list[Row]:
     """Every section in turn, in some minutes; `main` plays coverage a thousand times."""
     runs, reps = (10, 1) if quick else (40, 1)
-    return [{"section": name, **found} for name, play in SECTIONS.items() for found in play(runs, reps)]
+    return [{"part": titled(play), **found} for play in SECTIONS.values() for found in play(runs, reps)]
 
 
 def main() -> None:

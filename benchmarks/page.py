@@ -6,6 +6,7 @@ import datetime
 import os
 import platform
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = ("numpy", "duckdb", "polars", "opendp", "diffprivlib", "python-dp")
+_PART = "part"
 HEAD = """# Benchmarks
 
 Written by `make bench` (`python -m benchmarks`); do not edit. Times on a small shared machine are noise:
@@ -47,9 +49,21 @@ def merged(page: str, section: Section) -> str:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Markdown; a row without a column leaves it blank, and one whose first column has another name starts
-    another table. Columns of numbers are set to the right."""
-    parts = [list(part) for _, part in groupby(rows, key=lambda row: next(iter(row)))]
-    return "\n\n".join(map(_table, parts))
+    another table. So does another `part`, which is told above its table. Columns of numbers are set to the right."""
+    parts = groupby(rows, key=lambda row: (next(iter(row)), row.get(_PART)))
+    return "\n\n".join(_headed(part, list(found)) for (_, part), found in parts)
+
+
+def titled(play: Callable[..., object]) -> str:
+    """A part's name, and what it says of itself."""
+    about = " ".join((play.__doc__ or "").split())
+    return f"**{play.__name__.replace('_', ' ')}**: {about}"
+
+
+def _headed(part: str | None, rows: list[dict[str, Any]]) -> str:
+    if part is None:
+        return _table(rows)
+    return f"{part}\n\n{_table([{name: row[name] for name in row if name != _PART} for row in rows])}"
 
 
 def _table(rows: list[dict[str, Any]]) -> str:

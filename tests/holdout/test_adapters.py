@@ -55,9 +55,8 @@ def test_a_scorer_takes_frames_and_lists_and_predicts_only_drawn_rows() -> None:
             self.sizes.append(len(rows))
             return np.zeros(len(rows), dtype=int)
 
-    guarded = holdout(mode="votes")
     for features in (pd.DataFrame(HELD), HELD.tolist(), HELD):
-        model = Model()
+        model, guarded = Model(), holdout(mode="votes")
         guarded.scorer(features=features)(model)
         assert model.sizes == [2, guarded.design.votes]
     with pytest.raises(InputError, match="features"):

@@ -13,7 +13,7 @@ from pages import run
 
 from holdfast.errors import BudgetError, InputError, MechanismError
 from holdfast.holdout import Leaderboard, ReusableHoldout, design
-from holdfast.holdout.design import FLIP, MODES, ROUNDED, _chosen
+from holdfast.holdout.design import EPOCHS, FLIP, MODES, ROUNDED, _chosen
 from holdfast.holdout.metric import GRID
 from holdfast.privacy import event, rule
 from holdfast.validity.noise_planner import choose
@@ -189,7 +189,9 @@ def test_a_named_mode_is_planned_alone(mode: str, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("within", [None, 0.2])
 def test_a_design_is_what_the_planner_chose(mode: str, within: float | None) -> None:
     plan = design(rows=5000, queries=30, within=within, mode=mode)
-    asked = Request(5000, 30, 0.95, None if within is None else within / ROUNDED, GRID, float(FLIP))
+    asked = Request(
+        5000, 30, 0.95, None if within is None else within / ROUNDED, GRID, float(FLIP), epochs=EPOCHS
+    )
     option = choose((PLANNED.get(mode, mode),), asked)
     assert plan.width == pytest.approx(option.width, rel=2e-6)
     assert option.width <= plan.width <= (within or 1.0)
@@ -202,11 +204,11 @@ def test_a_design_is_what_the_planner_chose(mode: str, within: float | None) -> 
 
 def test_what_a_named_mode_could_do_is_said() -> None:
     with pytest.raises(
-        MechanismError, match=r"mode='guess-and-check' certifies 0\.03 while at most .* not private"
+        MechanismError, match=r"mode='guess-and-check' certifies 0\.029 while at most .* not private"
     ):
-        design(rows=100_000, queries=1000, within=0.03)
+        design(rows=100_000, queries=1000, within=0.029)
     with pytest.raises(MechanismError) as strict:
-        design(rows=100_000, queries=1000, within=0.03, private=True)
+        design(rows=100_000, queries=1000, within=0.029, private=True)
     assert "guess-and-check" not in str(strict.value)
 
 

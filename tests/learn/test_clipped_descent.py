@@ -119,7 +119,7 @@ def test_the_rule_sees_rows_features_and_budget_only() -> None:
 
 
 def test_two_classes_are_learnt_and_the_certificate_holds() -> None:
-    """Theorem 44 against the best that can be found by an open optimiser up to twice the length; the gradient alone,
+    """Theorem 260 against the best that can be found by an open optimiser up to twice the length; the gradient alone,
     without the noise's length, would be a bound that noise can make false, and is less."""
     session, x, y = people(40_000)
     with watched() as seen:

@@ -27,6 +27,8 @@ METERED = MODES[:2]
 _PLANNED = {"votes": "leave-out-votes", "gaussian": "leave-out"}
 """Under which names the planner knows them."""
 FLIP = Fraction(1, 16)
+EPOCHS = 64
+"""In so many epochs noise falls: within half a percent of the finest schedule's width."""
 ROUNDED = 1 + 1e-6
 """Charges are sums of floats, rounded up in whatever order they come; this is allowed for in every width."""
 EXPECTED = 0.05
@@ -165,7 +167,7 @@ def design(
     `expect` is on which share of the rows two models that are compared will differ (0.05); less means narrower
     comparisons that cost more privacy.
     """
-    asked = Request(rows, queries, confidence, within, GRID, float(FLIP), failures).checked()
+    asked = Request(rows, queries, confidence, within, GRID, float(FLIP), failures, EPOCHS).checked()
     share = EXPECTED if expect is None else between("expect", expect, 1 / asked.rows, 0.5)
     if mode is not None:
         one_of("mode", mode, MODES)

@@ -231,7 +231,7 @@ def fit(
     because each row's gradient is cut to norm 1. A row with NULL counts as nothing.
     Requires: `weight`, a column of numbers that multiplies a row's gradient, and `class_weights` in [0, 1] ("balanced":
     by noisy counts of the classes); declared bounds of the features that were fixed without the rows.
-    Reference: docs/learn.md for the rule; docs/theorems.md, Theorem 44, for the certificate; Song, Steinke, Thakkar,
+    Reference: docs/learn.md for the rule; docs/theorems.md, Theorem 260, for the certificate; Song, Steinke, Thakkar,
     Thakurta 2021 for clipped gradients of linear models as those of another convex loss.
     Cost: `FitPlan.event`; one query of the session.
     """
@@ -287,17 +287,21 @@ class _Descent:
         self._plan, self._rows, self._labels, self._weights = plan, rows, labels, weights
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         self._caps = np.minimum(float(_SLOPE) ** 2, NORM * _BELOW / np.maximum(lengths, 1.0))
+        self._points: list[Matrix] = []
+        self._gradients: list[Matrix] = []
 
     def run(self) -> Matrix:
-        """The average of the second half of the points."""
+        """The average of the second half of the points; these, and the gradients that were told at them, are kept."""
         plan = self._plan
         theta = np.zeros((plan.outputs, self._rows.shape[1]))
-        average, half = np.zeros_like(theta), plan.steps // 2
-        for t in range(1, plan.steps + 1):
-            theta = theta - plan.rate * plan.clip**2 * self.gradient(theta)
+        half = plan.steps // 2
+        for t in range(plan.steps + 1):
+            gradient = self.gradient(theta)
             if t > half:
-                average += (theta - average) / (t - half)
-        return average
+                self._points.append(theta)
+                self._gradients.append(gradient)
+            theta = theta - plan.rate * plan.clip**2 * gradient
+        return np.asarray(np.mean(self._points, axis=0))
 
     def gradient(self, theta: Matrix) -> Matrix:
         """The mean of all rows' clipped gradients, with noise."""
@@ -330,15 +334,23 @@ class _Descent:
         return np.asarray(np.trunc(slopes * factors[:, None]))
 
     def excess(self, theta: Matrix, beta: float) -> float:
-        """Theorem 44: F(theta) - F(other) <= |gradient at theta| |theta - other|, for two classes."""
-        gradient = self.gradient(theta)  # paid for whether it is used or not
+        """Theorem 260, for two classes: by all gradients at the points of which theta is the average."""
         plan = self._plan
         if plan.outputs > 1:
             return math.inf
-        error = noise_norm(theta.size, 1, plan.sigma, beta) + _LONGEST / _SLOPE
+        points, gradients = (np.concatenate(found) for found in (self._points, self._gradients))
+        count, rounding = len(points), _LONGEST / _SLOPE
+        squares = np.einsum("ij,ij->i", points, points)
+        walked = np.einsum("ij,ij->i", points, gradients)
+        # The noise of the gradients along the points: a martingale, by its realised variance.
+        spread = 1 + float(squares.mean())
+        along = plan.sigma * math.sqrt(spread * (2 * math.log(2 / beta) + math.log(spread)) / count)
+        across = float(np.linalg.norm(gradients.mean(axis=0)))
+        across += noise_norm(theta.size, 1, plan.sigma / math.sqrt(count), beta) + rounding
         length = float(np.linalg.norm(theta))
-        bound = (float(np.linalg.norm(gradient)) + error) * 3 * length * ROUND_UP
-        return bound if bound < math.log(2) else math.inf
+        sizes = 2 * length * across + along + rounding * float(np.sqrt(squares).mean())
+        bound = float(walked.mean()) + (sizes + 1e-9 * float(abs(walked).mean())) * ROUND_UP
+        return max(bound, 0.0) if bound < math.log(2) else math.inf
 
 
 def _rows(

@@ -20,10 +20,10 @@ from holdfast.validity.leave_out_tails import comparison_half_width
 
 _CHECKS, _ANSWERS, _THRESHOLD = 0.8, 0.15, 0.05
 """How the chance of a miss is divided."""
-_SHARE = 0.25
+_SHARE = 0.06
 """What the answer after an alarm charges, as a share of the alarm."""
-_WEIGHTS = {1: (1.0,), 2: (0.4, 0.6), 3: (0.4, 0.2, 0.4)}
-"""How the numbers of rows to leave out are weighed: those for the first stage, one between, and the last."""
+_WEIGHTS = {1: (1.0,), 2: (0.5, 0.5)}
+"""How the numbers of rows to leave out are weighed: one for the first stage, and one for the last."""
 _RATES = tuple(0.12 * 1.25**step for step in range(11))
 
 
@@ -184,11 +184,11 @@ def _staged(
         rate = rows * grid / scales[stage]
         spent = sum((rows * grid / scale) ** 2 * (1 + _SHARE) for scale in scales[:stage])
         return min(
-            ladder(rows)[::4],
+            (rows - 1, *ladder(rows)[::4]),
             key=lambda m: spent * m / (8 * (rows - m) * (rows - 1)) + rate**2 / (8 * m) + log_miss,
         )
 
-    sizes = tuple(dict.fromkeys(best(stage) for stage in (0, (alarms - 1) // 2, alarms - 1)))
+    sizes = tuple(dict.fromkeys(best(stage) for stage in (0, alarms - 1)))
     stages = tuple(Stage(scale, round_up(Fraction(scale * scale) / Fraction(_SHARE))) for scale in scales)
     threshold = max(1, round(min(scales) / max(4, alarms)))
     return GuessPlan(rows, looks, alarms, answers, beta, grid, tolerance, threshold, stages, sizes)

@@ -8,11 +8,11 @@ from fractions import Fraction
 from functools import lru_cache
 
 from holdfast.privacy.rounding import down, up
-from holdfast.validity.falling import EPOCHS, Schedule, falling_noise
+from holdfast.validity.falling import Schedule, falling_noise
 from holdfast.validity.leave_out import LeaveOut, kappa
 from holdfast.validity.leave_out_votes import vote_charge, votes_as_noisy, votes_half_width
 from holdfast.validity.normal_quantile import upper_quantile
-from holdfast.validity.option import Epoch
+from holdfast.validity.option import EPOCHS, Epoch
 from holdfast.validity.search import least
 
 MOST_ANSWERS = 10**18
@@ -68,7 +68,7 @@ def gaussian_epochs_width(rows: int, epochs: tuple[Epoch, ...], beta: float, gri
 
 @lru_cache(maxsize=1024)
 def votes_epochs(
-    rows: int, queries: int, beta: float, flip: float, within: float | None = None
+    rows: int, queries: int, beta: float, flip: float, within: float | None = None, epochs: int = EPOCHS
 ) -> tuple[Epoch, ...]:
     """The falling noise of `gaussian_epochs` by votes that are as noisy together, a few more where that is narrower.
 
@@ -76,14 +76,14 @@ def votes_epochs(
     """
     if within is not None:
         for share in _A_LITTLE_NARROWER:
-            noises = gaussian_epochs(rows, queries, beta, within=share * within)
+            noises = gaussian_epochs(rows, queries, beta, epochs=epochs, within=share * within)
             for more in _MORE_VOTES:
                 found = _as_votes(rows, noises, flip, more)
                 if votes_epochs_width(rows, found, beta, flip) <= within:
                     return found
-    noises = gaussian_epochs(rows, queries, beta)
+    noises = gaussian_epochs(rows, queries, beta, epochs=epochs)
     tried = [_as_votes(rows, noises, flip, more) for more in _MORE_VOTES]
-    return min(tried, key=lambda epochs: votes_epochs_width(rows, epochs, beta, flip))
+    return min(tried, key=lambda made: votes_epochs_width(rows, made, beta, flip))
 
 
 def _as_votes(rows: int, noises: tuple[Epoch, ...], flip: float, more: float) -> tuple[Epoch, ...]:
@@ -140,14 +140,19 @@ def leave_out(
 
 @lru_cache(maxsize=1024)
 def leave_out_by_votes(
-    rows: int, queries: int, beta: float, votes: int | None = None, flip: float = 0.25
+    rows: int,
+    queries: int,
+    beta: float,
+    votes: int | None = None,
+    flip: float = 0.25,
+    epochs: int = EPOCHS,
 ) -> float:
     """The half-width of votes, ever more of them by epochs; or of one given number for every answer.
 
     Reference: docs/theorems.md, Theorem 27.
     """
     if votes is None:
-        return votes_epochs_width(rows, votes_epochs(rows, queries, beta, flip), beta, flip)
+        return votes_epochs_width(rows, votes_epochs(rows, queries, beta, flip, epochs=epochs), beta, flip)
     return _best_left_out(
         rows, queries, lambda m: votes_epochs_width(rows, (Epoch(queries, Fraction(votes), m),), beta, flip)
     )

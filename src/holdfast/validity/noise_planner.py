@@ -82,7 +82,7 @@ def needs(short: Option) -> Option:
     """The option with what would make it fit: fewer queries on these rows, or more rows for these queries."""
     theorem, asked = bound(short.name), short.request
     tuned: dict[str, Any] = {
-        name: getattr(asked, name) for name in ("grid", "flip") if name in theorem.parameters
+        name: getattr(asked, name) for name in ("grid", "flip", "epochs") if name in theorem.parameters
     }
 
     goal = asked.within or 0.0
@@ -139,16 +139,16 @@ def _votes_odds(asked: Request) -> Option:
 
 def _leave_out(asked: Request) -> Option:
     n, beta, g = asked.rows, asked.beta, asked.grid
-    least = bound("leave-out").compute(n, asked.queries, beta, grid=g)
-    made = gaussian_epochs(n, asked.queries, beta, g, within=asked.within)
+    least = bound("leave-out").compute(n, asked.queries, beta, grid=g, epochs=asked.epochs)
+    made = gaussian_epochs(n, asked.queries, beta, g, asked.epochs, asked.within)
     found = Option(asked, "leave-out", "gaussian", "Theorem 23", least, math.inf, math.inf, n)
     return _in_epochs(found, made, lambda epochs: gaussian_epochs_width(n, epochs, beta, g))
 
 
 def _leave_out_votes(asked: Request) -> Option:
     n, beta, a = asked.rows, asked.beta, asked.flip
-    least = bound("leave-out-votes").compute(n, asked.queries, beta, flip=a)
-    made = votes_epochs(n, asked.queries, beta, a, asked.within)
+    least = bound("leave-out-votes").compute(n, asked.queries, beta, flip=a, epochs=asked.epochs)
+    made = votes_epochs(n, asked.queries, beta, a, asked.within, asked.epochs)
     read = max((int(epoch.noise) for epoch in made), default=n)
     found = Option(asked, "leave-out-votes", "votes", "Theorem 27", least, math.inf, math.inf, read)
     return _in_epochs(found, made, lambda epochs: votes_epochs_width(n, epochs, beta, a))

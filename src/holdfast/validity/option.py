@@ -10,13 +10,17 @@ from holdfast.check import probability, whole
 from holdfast.privacy import event, rule
 from holdfast.privacy.rounding import miss, up
 
+EPOCHS = 16
+"""In so many epochs noise falls where nobody says otherwise: within 2.3% of the finest schedule's width."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """What shall be certified, in public numbers.
 
     `within` is the half-width of each answer; None asks for the least. Row values are multiples of 1/grid, and noise
-    is on their sum in such steps. `failures` is how many guesses may fail (Guess-and-Check); None leaves it open.
+    is on their sum in such steps. `failures` is how many guesses may fail (Guess-and-Check); None leaves it open. Noise
+    falls in `epochs`.
     """
 
     rows: int
@@ -26,6 +30,7 @@ class Request:
     grid: int = 1
     flip: float = 0.25
     failures: int | None = None
+    epochs: int = EPOCHS
 
     def checked(self) -> Request:
         """The same numbers, as ints and floats; InputError before anything is computed."""
@@ -34,7 +39,8 @@ class Request:
         within = None if self.within is None else probability("within", self.within)
         failures = None if self.failures is None else whole("failures", self.failures, 0)
         flip = probability("flip", self.flip, 0.5)
-        return Request(n, k, confidence, within, whole("grid", self.grid), flip, failures)
+        grid, epochs = whole("grid", self.grid), whole("epochs", self.epochs)
+        return Request(n, k, confidence, within, grid, flip, failures, epochs)
 
     @property
     def beta(self) -> float:

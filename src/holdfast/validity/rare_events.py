@@ -10,11 +10,11 @@ from functools import lru_cache
 import numpy as np
 
 from holdfast.privacy.rounding import round_up
-from holdfast.validity.falling import EPOCHS, Schedule
+from holdfast.validity.falling import Schedule
 from holdfast.validity.leave_out import LeaveOut, ladder, planned_place, recorded_grid
 from holdfast.validity.leave_out_intervals import rare_interval, rare_reach
 from holdfast.validity.normal_quantile import hazard, upper_quantile
-from holdfast.validity.option import Epoch
+from holdfast.validity.option import EPOCHS, Epoch
 from holdfast.validity.places import Places
 from holdfast.validity.told import rare_told
 
