@@ -25,7 +25,7 @@ from holdfast.validity.rare_events import AT, as_rare, rare_noise, rare_width
 _NEARLY = 1.02
 """Among plans that are at most so much wider, the one that reads the fewest rows is taken."""
 _TRIES = 8
-_AS_RARE = 1.03
+_AS_RARE = 1.025
 """Answers are read as rare events where none is then more than so much wider: with 5% the plain path would not stay
 within 3% of the least of ours (docs/theorems.md, Theorem 38)."""
 MANY = 1024
