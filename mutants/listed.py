@@ -60,7 +60,6 @@ LISTED = (
     "planning/mean:least_rows",
     "session/standing_answers:_suffices",
     "planning/width:widths",
-    "planning/width:fixed_widths",
     "planning/width:_reach",
     "planning/width:_selection",
     "optimize/certificate:*",

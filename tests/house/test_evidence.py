@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,15 +90,19 @@ def test_every_attack_and_mechanism_is_played_a_thousand_times(evidence: None) -
 
 
 def test_exact_answers_leave_the_plan_under_attack_and_planned_ones_do_not(evidence: None) -> None:
-    from evidence.attacks import modes, play
+    """Ten games each. The twin has a hundredth of the noise beside the same half-width, and leaves it."""
+    from evidence.attacks import Mode, Rows, modes, play
 
-    plans = modes()
-    width = plans["the first session, m by place"].width
-    naive, _ = play(None, 12)
-    assert (naive > width).mean() > 0.5
-    for places in plans.values():
-        errors, _ = play(places, 12)
-        assert (errors > places.width).sum() <= 2
+    draw, found = np.random.default_rng(3), modes()
+    games = [Rows.drawn(draw, 500) for _ in range(10)]
+    width = found["a plain session"].places.width
+    assert sum(play(found["exact (naive)"], rows).error > width for rows in games) > 5
+    for name, mode in found.items():
+        outcomes = [play(mode, rows) for rows in games]
+        assert sum(o.last or bool(o.any) for o in outcomes) <= 2, name
+    places = found["a plain session"].places
+    quiet = replace(places, epochs=tuple(replace(e, noise=e.noise / 10**4) for e in places.epochs))
+    assert sum(play(Mode(quiet), rows).last for rows in games) > 3
 
 
 def test_tests_keep_their_level_where_the_analyst_looks_for_what_differs(evidence: None) -> None:

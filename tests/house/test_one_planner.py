@@ -87,9 +87,7 @@ def test_a_second_planner_would_be_noticed(line: str, tmp_path: Path) -> None:
     assert plans_by_itself(bad)
 
 
-def test_sessions_and_holdouts_are_made_from_an_option_by_one_function() -> None:
-    places = [path.relative_to(HOUSE).as_posix() for path in SOURCES for _ in calls(path, {"Fixed"})]
-    assert places == ["planning/fixed.py"]
+def test_holdouts_are_made_from_an_option_by_one_function() -> None:
     places = [path.name for path in (HOUSE / "holdout").glob("*.py") for _ in calls(path, {"Design"})]
     assert places == ["design.py"]
 

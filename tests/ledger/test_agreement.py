@@ -33,7 +33,6 @@ holds = st.builds(
     session_answers=st.none() | units,
     table_answers=st.none() | units,
     table_units=st.none() | st.integers(0, 30),
-    alone=st.booleans(),
     currency=st.sampled_from([None, "zcdp"]),
 )
 operations = st.lists(

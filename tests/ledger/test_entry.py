@@ -24,7 +24,6 @@ def test_a_plan_counted_in_another_currency_is_refused_for_good() -> None:
         (Precondition(session_answers=3), Totals(9, 4, 9), Totals()),
         (Precondition(table_answers=3), Totals(), Totals(9, 4, 9)),
         (Precondition(table_units=3), Totals(), Totals(1, 1, 4)),
-        (Precondition(alone=True), Totals(1, 1, 1), Totals(2, 1, 1)),
         (Precondition(fresh=True), Totals(1, 0, 0), Totals(2, 0, 0)),
     ],
 )
@@ -33,7 +32,7 @@ def test_a_plan_holds_up_to_its_numbers_and_no_further(
 ) -> None:
     with pytest.raises(Stale):
         holds.check(session, table)
-    Precondition(3, 3, 3, True, fresh=True).check(Totals(1, 3, 3), Totals(1, 3, 3))
+    Precondition(3, 3, 3, fresh=True).check(Totals(1, 3, 3), Totals(1, 3, 3))
 
 
 def test_a_refusal_says_what_was_wanted_and_what_was_left() -> None:

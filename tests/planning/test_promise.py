@@ -32,12 +32,12 @@ from holdfast.planning.promise import (
     share,
     total_rho,
 )
-from holdfast.planning.terms import Fixed
 from holdfast.privacy.conversion import pure_to_zcdp
 from holdfast.privacy.filter import UNITS
 from holdfast.query.region import GRID
 from holdfast.session.footing import footing, footing_after
 from holdfast.validity.leave_out import LeaveOut, recorded_grid
+from holdfast.validity.places import Places
 from holdfast.validity.transfer import concentrated_term
 from holdfast.weights.terms_choice import plan_weights
 
@@ -186,15 +186,15 @@ def test_weights_stand_on_the_places_after_those_taken(table: hf.Table) -> None:
     assert plan_weights(session, 3, 100, after=0, **how).within < honest.within
 
 
-def test_own_answers_take_places_about_the_table_and_after_a_fixed_plan() -> None:
+def test_own_answers_take_places_about_the_table_and_in_a_plan() -> None:
     moment = Moment(Totals(2, 2, 7), Totals(5, 5, 9))
-    fixed = Fixed("gaussian", Fraction(9), Fraction(1, 4), 0.1, 0.05, False)
 
-    def taken(target: str, plan: Fixed | None) -> int:
-        terms: Any = SimpleNamespace(target=target, fixed=plan, places=None, part=None)
+    def taken(target: str, places: Places | None) -> int:
+        terms: Any = SimpleNamespace(target=target, places=places, part=None)
         return answered(moment, terms)
 
-    assert taken("table", None) == taken("table", fixed) == taken("population", fixed) == 2
+    planned = Places(100)
+    assert taken("table", None) == taken("table", planned) == taken("population", planned) == 2
     assert taken("population", None) == 5
 
 

@@ -80,13 +80,13 @@ def planned(rows: int, queries: int, *, rare: bool = False, entries: int = 0) ->
 def test_answers_are_read_as_rare_events_where_that_costs_little_at_one_half(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """At most 3%, by the plan alone; else by name: a thousand answers of a million rows stay within .0097."""
+    """At most 2.5%, by the plan alone; else by name: a thousand answers of a million rows stay within .0097."""
     read, flat = planned(10**6, 10**5), planned(10**5, 1000)
     assert read.rare and not flat.rare
     assert planned(10**5, 1000, rare=True).rare and planned(10**5, 1000, rare=True, entries=1).rare
     monkeypatch.setattr(session_plan_room, "_AS_RARE", 0.0)
     plain = planned(10**6, 10**5)
-    assert not plain.rare and plain.width < read.width <= 1.03 * plain.width
+    assert not plain.rare and plain.width < read.width <= 1.025 * plain.width
     assert rare_width(read, miss(0.95) * LEFT_OUT, 0.01) < 0.9 * plain.width
     monkeypatch.setattr(session_plan_room, "_AS_RARE", 1.05)
     assert planned(10**6, 1000).width > 0.0099, "at 5% the plain path would leave the 3% of the best"
@@ -98,4 +98,4 @@ def test_a_plan_says_what_it_costs_and_never_more_than_there_is() -> None:
     assert f"together; rho {float(free.limit):.3g} in all;" in free.plan and "of your" not in free.plan
     assert "; epsilon 0.0695 in all;" in table(10_000).session(within=0.2, queries=100, delta=1e-6).plan
     assert "; all of your rho 0.001;" in table(10_000).session(rho=0.001, queries=1000).plan
-    assert "; epsilon 0.61 of your 1;" in table(10_000).session(epsilon=1, delta=1e-6, queries=100).plan
+    assert "; epsilon 0.64 of your 1;" in table(10_000).session(epsilon=1, delta=1e-6, queries=100).plan

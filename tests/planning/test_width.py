@@ -13,11 +13,10 @@ import pytest
 import holdfast as hf
 from holdfast.ledger import MemoryLedger
 from holdfast.mechanisms.accuracy import gaussian_reach, laplace_reach, sample_reach, votes_reach
-from holdfast.planning.mean import mean_width
 from holdfast.planning.plan import Recipe
 from holdfast.planning.promise import Promise, promises, share
-from holdfast.planning.terms import Fixed, Terms
-from holdfast.planning.width import fixed_widths, spans, table_reaches, widths
+from holdfast.planning.terms import Terms
+from holdfast.planning.width import spans, table_reaches, widths
 from holdfast.query.expression import Column
 from holdfast.query.grouping import grouping
 from holdfast.query.predicate import Always
@@ -151,26 +150,6 @@ def test_a_quantile_of_very_little_noise_misses_by_one_row_at_least() -> None:
     assert found.totals == (1,)
 
 
-@pytest.mark.parametrize(("mechanism", "sampled"), [("gaussian", 0.0), ("votes", 1 / 4)])
-def test_a_planned_session_divides_its_one_width(mechanism: str, sampled: float) -> None:
-    fixed = Fixed(mechanism, Fraction(900), QUARTER, 0.05, 0.02, False)
-    found = fixed_widths(workload(Statistic("fraction", Always()), SCHEMA, ROWS), fixed, ROWS)
-    assert found.totals == (pytest.approx(0.05 * ROWS),)
-    parts = (0.03 * (1 - sampled), 0.03 * sampled, 0.02)
-    assert (found.noise, found.sampling, found.population) == pytest.approx(parts, rel=1e-9)
-    total = fixed_widths(workload(Statistic("sum", Always(), value=Column("age")), SCHEMA, ROWS), fixed, ROWS)
-    assert total.totals == (pytest.approx(0.05 * ROWS * 130),)
-
-
-def test_a_mean_in_a_planned_session_is_read_for_the_rows_that_qualify() -> None:
-    totals = workload(Statistic("mean", Always(), value=Column("age")), SCHEMA, ROWS)
-    fixed = Fixed("gaussian", Fraction(900), QUARTER, 0.05, 0.02, False)
-    for qualifying in (None, ROWS, ROWS // 2):
-        found = fixed_widths(totals, fixed, ROWS, qualifying)
-        assert found.whole == pytest.approx(mean_width(totals, found.totals, qualifying or ROWS), rel=1e-12)
-    assert fixed_widths(totals, fixed, ROWS, ROWS // 2).whole > 2 * fixed_widths(totals, fixed, ROWS).whole
-
-
 def test_levels_double_and_share_the_chance_of_a_miss() -> None:
     n, beta, weight = 10_000, 0.05, 0.125
     for level, promise in zip(range(30), promises("population", n, beta, weight, 0.0), strict=False):
@@ -205,24 +184,24 @@ def terms_of(session: hf.Session) -> Terms:
     return session._terms
 
 
-@pytest.mark.parametrize("kind", ["fraction", "mean", "by groups", "level", "fixed"])
+@pytest.mark.parametrize("kind", ["fraction", "mean", "by groups", "level", "by width"])
 def test_an_interval_for_the_rows_is_missed_by_noise_with_the_answers_share_of_beta(kind: str) -> None:
     rows = {"age": np.arange(3000) % 131 - 10, "kind": np.array(list("abc") * 1000)}
     table = hf.open(rows, SCHEMA, ledger=MemoryLedger())
-    how: dict[str, Any] = {"within": 0.2, "queries": 6} if kind == "fixed" else {"rho": 0.5, "queries": 6}
+    how: dict[str, Any] = {"within": 0.2, "queries": 6} if kind == "by width" else {"rho": 0.5, "queries": 6}
     session = table.session(**how, confidence=0.9)
     if kind == "level":
         session.fraction("age = 3", rho=1e-5, mechanism="laplace")  # ends the theorem
     ask: dict[str, Callable[[], hf.Plan]] = {
         "mean": lambda: session.estimate.mean("age", rho=1e-3),
         "by groups": lambda: session.estimate.fraction("age > 60", by="kind"),
-        "fixed": lambda: session.estimate.fraction("age > 60"),
+        "by width": lambda: session.estimate.fraction("age > 60"),
     }
     planned = ask.get(kind, lambda: session.estimate.fraction("age > 60", rho=1e-3))()
     totals = workload(planned.statistic, SCHEMA, 3000)
     reaches = table_reaches(totals, planned.recipe, planned.promise, terms_of(session))
     share_of_beta = 0.1 / 6 * (1 if kind != "level" else 1 / 20)
-    each = share_of_beta / totals.size * (totals.size if kind == "fixed" else 1)
+    each = share_of_beta / totals.size * (totals.size if kind == "by width" else 1)
     assert len(reaches) == len(totals.measurements)
     for span, reached in zip(spans(totals), reaches, strict=True):
         if planned.mechanism == "votes":

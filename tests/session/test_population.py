@@ -148,7 +148,8 @@ def test_more_than_can_be_certified_is_refused_when_the_session_opens(table: hf.
     for bad in (
         {"within": 0.1},
         {"within": 0.1, "queries": 5, "target": "table"},
-        {"intervals": "odds", "rho": 1.0},
+        {"intervals": "rare", "rho": 1.0},
+        {"intervals": "odds", "rho": 1.0, "queries": 5},
         {"intervals": "strange", "rho": 1.0},
     ):
         with pytest.raises(hf.InputError):
@@ -160,7 +161,7 @@ def test_more_than_can_be_certified_is_refused_when_the_session_opens(table: hf.
     [
         {"within": 0.2},
         {"within": 0.2, "only": "gaussian"},
-        {"intervals": "odds"},
+        {"intervals": "rare", "rho": 1.0},
         {"within": 0.2, "rho": 1.0},
     ],
 )
@@ -192,31 +193,6 @@ def test_a_session_with_a_budget_covers_people_with_many_rows() -> None:
             missed[owned] += any(not a.low <= t / 10_000 <= a.high for t, a in answers)
     assert missed[500] == 0
     assert missed[1] > 10
-
-
-@pytest.mark.parametrize("only", ["votes", "gaussian"])
-def test_odds_intervals_are_narrow_for_rare_events(data: dict[str, Any], only: str) -> None:
-    uniform = hf.open(data, SCHEMA, ledger=MemoryLedger()).session(queries=2000, within=0.1, only=only)
-    odds = hf.open(data, SCHEMA, ledger=MemoryLedger()).session(queries=2000, only=only, intervals="odds")
-    rare, plain = odds.fraction("x < 50"), uniform.fraction("x < 50")
-    assert rare.low <= 0.005 <= rare.high
-    assert rare.high < plain.high
-    middle = odds.fraction("x < 5000")
-    assert middle.low <= 0.5 <= middle.high
-
-
-def test_the_reference_point_of_odds_intervals() -> None:
-    """n = 1e6, k = 1e5: about 0.024 at a frequency of 1%, where the uniform width is 0.065."""
-    from holdfast.planning.fixed import odds_noise
-    from holdfast.validity.odds import gaussian_odds
-
-    fixed = odds_noise(10**6, 10**5, 0.95, "gaussian")
-    low, high = gaussian_odds(10**6, 10**5, 1 - 0.95, float(fixed.noise) ** 0.5)(0.01)
-    assert 0.02 < high - 0.01 < 0.0245
-    assert low == 0.0
-    assert hf.validity.width("gaussian", rows=10**6, queries=10**5, confidence=0.95) == pytest.approx(
-        0.0645, abs=1e-3
-    )
 
 
 def test_hardly_an_interval_misses_on_forty_tables() -> None:

@@ -133,15 +133,13 @@ class Totals:
 @dataclass(frozen=True, slots=True)
 class Precondition:
     """How long a plan holds: while the totals, its own charge included, are at most these, what was told before it is
-    at most `table_information` (what it tells itself does not count), and (`alone`) no
-    other session was charged, or (`fresh`) nobody was charged before. `currency` is the table's, in which the
-    charge was counted."""
+    at most `table_information` (what it tells itself does not count), and (`fresh`) nobody was charged before.
+    `currency` is the table's, in which the charge was counted."""
 
     session_answers: int | None = None
     table_answers: int | None = None
     table_units: int | None = None
     table_information: int | None = None
-    alone: bool = False
     fresh: bool = False
     currency: str | None = None
 
@@ -151,24 +149,22 @@ class Precondition:
             raise LedgerError(
                 f"the table's limit is counted in {cap.currency} now, not in {self.currency}; open the session again"
             )
-        if not self._holds(session.answers, table.answers, table.units, told, session.entries, table.entries):
+        if not self._holds(session.answers, table.answers, table.units, told, table.entries):
             raise Stale("the ledger has moved on since this was planned")
 
     def after(self, moment: Moment, charge: Charge) -> bool:
         """Whether it would hold if this charge were made at this moment, whatever the cap."""
         mine, all_ = moment.session, moment.table
         answers = mine.answers + charge.queries, all_.answers + charge.queries
-        entries = mine.entries + 1, all_.entries + 1
-        return self._holds(*answers, all_.units + charge.table, all_.information, *entries)
+        return self._holds(*answers, all_.units + charge.table, all_.information, all_.entries + 1)
 
-    def _holds(self, session: int, table: int, units: int, told: int, own: int, entries: int) -> bool:
+    def _holds(self, session: int, table: int, units: int, told: int, entries: int) -> bool:
         """By the answers of the session and of the table, its units, what was told before, and the reservations."""
         return not (
             (self.session_answers is not None and session > self.session_answers)
             or (self.table_answers is not None and table > self.table_answers)
             or (self.table_units is not None and units > self.table_units)
             or (self.table_information is not None and told > self.table_information)
-            or (self.alone and own != entries)
             or (self.fresh and entries > 1)
         )
 

@@ -54,7 +54,7 @@ def affordable(statistic: Statistic, moment: Moment, terms: Terms, remaining: in
 
     For the population a part may buy more than the whole: what is spent widens every interval.
     """
-    if remaining <= 0 or terms.fixed is not None:
+    if remaining <= 0:
         return None
     totals = workload(statistic, terms.schema, terms.rows)
     # Asking for the width found here rounds its noise once more, hence the margin.

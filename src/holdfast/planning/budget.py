@@ -8,7 +8,6 @@ from fractions import Fraction
 from holdfast.check import one_of, positive, probability
 from holdfast.errors import InputError, LedgerError
 from holdfast.ledger import LOOKS, Account
-from holdfast.planning.terms import Fixed
 from holdfast.privacy.conversion import (
     approx_to_gdp,
     approx_to_zcdp,
@@ -16,7 +15,6 @@ from holdfast.privacy.conversion import (
     pure_to_zcdp,
     zcdp_to_approx,
 )
-from holdfast.privacy.event import Event, Gaussian, Votes
 from holdfast.privacy.filter import DELTA_UNITS, UNITS, Filter
 from holdfast.privacy.rounding import down
 
@@ -136,14 +134,3 @@ def budget_of(account: Account) -> Budget:
         return Budget(Filter.pure(limit), None)
     kept = Fraction(account.delta, DELTA_UNITS)
     return Budget(Filter.zcdp(limit, kept) if account.currency == "zcdp" else Filter.gdp(limit), None)
-
-
-def odds_budget(fixed: Fixed, rows: int, queries: int, delta: float | None) -> Budget:
-    """What `queries` answers with a fixed noise can cost at most, as a budget of its own; rows, not units."""
-    event: Event = Votes(rows, int(fixed.noise), fixed.flip)
-    if fixed.mechanism == "gaussian":
-        event = Gaussian(1, fixed.noise)
-    each = Filter.zcdp(1).cost(event)
-    if delta is not None:
-        delta = probability("delta", delta)
-    return Budget(Filter.zcdp(Fraction(each * queries, UNITS)), delta)

@@ -14,7 +14,7 @@ from holdfast.ledger import UNCOVERED, Charge, Moment, Precondition
 from holdfast.mechanisms.votes import FLIP
 from holdfast.planning.answers_left import answers_like, several
 from holdfast.planning.mean import aims, when_it_holds
-from holdfast.planning.mechanism_choice import answers, is_plain, mechanisms_for
+from holdfast.planning.mechanism_choice import is_plain, mechanisms_for
 from holdfast.planning.meter import places_left
 from holdfast.planning.plain_answer import plain_recipe, spare_units, told_each, told_until
 from holdfast.planning.plan import SELECTED, Alternative, Plan, Recipe
@@ -82,8 +82,6 @@ def plan(statistic: Statistic, request: Request, moment: Moment, terms: Terms) -
             'a session with target="table"'
         )
     totals = workload(statistic, terms.schema, terms.rows)
-    if terms.fixed is not None:
-        return _fixed_plan(totals, request, terms)
     if terms.places is not None:
         refuse_beyond_the_promise(1, answered(moment, terms), terms)
     _refuse_vacuous(totals, request, terms)
@@ -251,7 +249,7 @@ def finish(
         scope = "in rank, as a fraction of the rows"
         if totals.statistic.over is not None:
             scope += f" that there are if every {totals.statistic.over.unit} has {totals.most}"
-    elif (terms.fixed is not None and terms.fixed.odds) or promise.rare:
+    elif promise.rare:
         scope = NEARER
     elif recipe.expect is not None:
         scope = f"if the conditions disagree on at most {float(recipe.expect):.3g} of the rows, about; wider if on more"
@@ -264,7 +262,7 @@ def finish(
         charge=Charge(
             terms.session.cost(event),
             terms.table.cost(event),
-            _queries(totals, terms),
+            1,
             _told(totals, recipe, promise, terms),
         ),
         rho=zcdp(event).rho,
@@ -351,18 +349,10 @@ def _promises(mechanism: str, moment: Moment, terms: Terms, rare: bool = False) 
     return next_promises(moment, terms)
 
 
-def _queries(totals: Workload, terms: Terms) -> int:
-    """How many queries an answer counts for. The numbers of a vector share the chance of one, except under
-    the theorems for one fixed noise, which count every number."""
-    return totals.size if terms.fixed is not None else 1
-
-
 def holds(made: Plan, moment: Moment, terms: Terms) -> Precondition:
     """How far the ledger may move before this plan would have been another: to the end of its epoch, and of
     its level."""
     currency = terms.table.currency
-    if terms.fixed is not None:
-        return Precondition(session_answers=terms.queries, alone=True, currency=currency)
     first = answered(moment, terms) + 1
     last = terms.queries if terms.queries is not None else 2 ** first.bit_length() - 1
     if terms.target == "table":
@@ -424,33 +414,6 @@ def _is_spare(made: Plan, moment: Moment, terms: Terms) -> bool:
     many = terms.queries or _MANY
     share = terms.session.limit_units // many if terms.queries is None else spare_units(moment, terms)
     return made.charge.session <= share and made.charge.table <= terms.table.limit_units // many
-
-
-def _fixed_plan(totals: Workload, request: Request, terms: Terms) -> Plan:
-    """In a session planned for validity every answer has the same recipe."""
-    fixed = terms.fixed
-    assert fixed is not None
-    if any(getattr(request, name) is not None for name in ("within", "rho", "epsilon", "mechanism", "rows")):
-        raise InputError(
-            "cannot plan again: this session was planned for all its answers at once; ask without "
-            "within=, rho=, epsilon=, "
-            "mechanism= or rows="
-        )
-    several = totals.statistic.kind == "quantile" or totals.sums is not None
-    if several or not answers(fixed.mechanism, totals):
-        raise MechanismError(
-            f"this session answers by {fixed.mechanism} only, one number at a time; open another for this"
-        )
-    if fixed.odds and totals.depends:
-        raise MechanismError(
-            "an odds interval is for a fraction, a count or a sum; open another session for a mean"
-        )
-    if fixed.mechanism == "votes":
-        count = int(fixed.noise)
-        recipe = Recipe("votes", fixed.noise, count * len(totals.measurements), fixed.flip)
-    else:
-        recipe = Recipe("gaussian", fixed.noise, terms.rows, per_span=True)
-    return finish(totals, recipe, Promise(terms.target, 0.0), terms)
 
 
 def _impossible(totals: Workload, request: Request, moment: Moment, terms: Terms, helps: str = "") -> str:

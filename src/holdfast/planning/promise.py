@@ -128,7 +128,7 @@ def answered(moment: Moment, terms: Terms) -> int:
 def counts_its_own(terms: Terms) -> bool:
     """Whether the places of the promise are the session's own, not the table's."""
     apart = terms.part == "aside"  # what others are told of the rest is no claim about these units
-    return terms.target == "table" or terms.fixed is not None or terms.places is not None or apart
+    return terms.target == "table" or terms.places is not None or apart
 
 
 def total_rho(units: int, terms: Terms) -> float:

@@ -10,8 +10,7 @@ from functools import partial
 
 from holdfast.errors import BudgetError, InputError
 from holdfast.ledger import UNCOVERED, Moment, Totals
-from holdfast.planning.budget import Budget
-from holdfast.planning.plain_answer import QUANTILE, cost_in_all, told_before
+from holdfast.planning.plain_answer import cost_in_all, told_before
 from holdfast.planning.promise import LEFT_OUT, rounded
 from holdfast.planning.recipe_information import told_by, units_told
 from holdfast.planning.recipe_search import LEAST_VARIANCE, PAYS
@@ -20,14 +19,14 @@ from holdfast.privacy.filter import UNITS, Filter
 from holdfast.privacy.rounding import miss
 from holdfast.validity.falling import Schedule, falling_noise
 from holdfast.validity.places import Places, by_gaussian, by_logistic, by_votes, sensible_flips
-from holdfast.validity.rare_events import AT, as_rare, rare_noise, rare_width
+from holdfast.validity.rare_events import AT, as_rare, rare_noise
 
 _NEARLY = 1.02
 """Among plans that are at most so much wider, the one that reads the fewest rows is taken."""
 _TRIES = 8
-_AS_RARE = 1.03
-"""Answers are read as rare events where none is then more than so much wider: with 5% the plain path would not stay
-within 3% of the least of ours (docs/theorems.md, Theorem 38)."""
+_AS_RARE = 1.025
+"""Answers are read as rare events where none is then more than so much wider; with all that is rounded the plain path
+stays within 3% of the least of ours (docs/theorems.md, Theorem 38)."""
 MANY = 1024
 """So many answers are meant where nobody says how many; fewer, if the budget does not reach so far."""
 _STEP = 1.01
@@ -61,7 +60,7 @@ def session_plan(
     `most_rows` an answer. Privacy is never weakened to reach a width: the session's budget and what is left of the
     table's pay for every place. Once somebody was answered on these rows, the mixture over the recorded grid holds.
     With `rare` the noise is planned for events of about 1%, and answers are read as rare events; without, they are so
-    read where none of them is then more than 3% wider. It is decided here, before any answer.
+    read where none of them is then more than 2.5% wider. It is decided here, before any answer.
     A share of the meter counts, from its first place on, that others tell all that is theirs (`Places.begun`).
     """
     room = room or Room(moment.table.information)
@@ -256,38 +255,6 @@ def _information(budget: Filter, units: int, rows: int) -> float:
     if budget.currency == "pure":
         amount = amount**2 / 2  # at most: nothing with less noise is pure
     return float(rows) ** 2 * (amount if budget.currency == "gdp" else 2 * amount)
-
-
-def plan_line(terms: Terms, budget: Budget, moment: Moment) -> str:
-    """What was planned for answers that say nothing of how exact they are to be, in one line."""
-    places = terms.places
-    if places is not None and not places.epochs and terms.queries is not None:
-        return (
-            f"Nothing that tells something can be planned for {terms.queries:,} answers on {terms.rows:,} rows"
-            f"{could_be(terms, moment)}."
-        )
-    if places is None or not places.epochs:
-        return "No common half-width is planned: each answer says for itself how exact it is to be."
-    near, but = "", "" if budget.currency == "gdp" else f"; a quantile tells as much as {QUANTILE}"
-    if places.rare:
-        near = f" ({rare_width(places, miss(terms.confidence) * LEFT_OUT, AT):.3g} near {AT:.0%}, if all are)"
-    return (
-        f"{terms.queries:,} answers, each within {places.width:.3g}{near} of the population at {terms.confidence:.4g}, "
-        f"together; {_price(places, terms, budget)}{but}"
-    )
-
-
-def _price(places: Places, terms: Terms, budget: Budget) -> str:
-    """What all places cost of the budget, in words; rounded to two digits it may look like all of it."""
-    units, most = cost_in_all(places, terms.session), terms.session.limit_units
-    cost, limit = (budget.amount(amount) for amount in (units, most))
-    notion = "rho" if limit.epsilon is None else "epsilon"
-    spent, given = f"{getattr(cost, notion):.2g}", f"{getattr(limit, notion):.3g}"
-    if units == most:  # opened without a budget, for what the plan costs
-        return f"{notion} {given} in all"
-    if float(spent) >= float(given):
-        return f"all of your {notion} {given}"
-    return f"{notion} {spent} of your {given}"
 
 
 def could_be(terms: Terms, moment: Moment) -> str:

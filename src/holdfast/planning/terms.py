@@ -5,29 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from fractions import Fraction
 
 from holdfast.ledger import UNCOVERED
 from holdfast.privacy.filter import Filter
 from holdfast.query.schema import Schema
 from holdfast.validity.places import Places
-
-
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """One mechanism with one noise for all answers: what the sharpest theorems ask for.
-
-    `noise` is the variance in counts (gaussian) or the number of votes (votes); `width` is the certified
-    half-width on the scale of a mean of numbers in [0,1], of which `population` is the part for adaptivity.
-    `odds` gives each answer its own interval by Theorem V or W instead.
-    """
-
-    mechanism: str
-    noise: Fraction
-    flip: Fraction
-    width: float
-    population: float
-    odds: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +24,6 @@ class Terms:
     queries: int | None
     confidence: float
     target: str
-    fixed: Fixed | None = None
     within: float | None = None
     """The half-width that the session was opened for, on the scale of a mean of numbers in [0,1]."""
     allow_uncovered: bool = True
@@ -60,15 +41,13 @@ class Terms:
     def promised(self) -> str:
         """What the ledger keeps of a session's promise, and of the rows it is about: neither can change when the
         session is reopened."""
-        fixed = self.fixed
-        answers = None if fixed is None else [fixed.mechanism, str(fixed.noise), str(fixed.flip), fixed.odds]
         schema = hashlib.sha256(json.dumps(self.schema.to_json()).encode()).hexdigest()[:16]
         promised = {"confidence": self.confidence, "queries": self.queries, "target": self.target}
         promised |= {"within": self.within}
         places = None if self.places is None else self.places.to_json()
         return json.dumps(
             promised
-            | {"fixed": answers, "places": places, "rows": self.rows, "schema": schema}
+            | {"fixed": None, "places": places, "rows": self.rows, "schema": schema}
             | {"rows_per_unit": self.rows_per_unit}
             | ({} if self.part == "whole" else {"part": self.part})
         )
@@ -82,8 +61,6 @@ class Terms:
     @property
     def mechanisms(self) -> tuple[str, ...]:
         """The mechanisms for totals that the session's currency can count, the preferred one first."""
-        if self.fixed is not None:
-            return (self.fixed.mechanism,)
         return {
             "pure": ("laplace", "logistic", "subsampled-laplace", "votes"),
             "zcdp": ("gaussian", "laplace", "logistic", "votes", "subsampled-laplace"),

@@ -16,9 +16,9 @@ from holdfast.planning.mean import MARGIN, aims, least_rows, mean_width
 from holdfast.planning.plan import ADDED, DISAGREEMENT_NOISE, SELECTED, Recipe, Widths
 from holdfast.planning.promise import Promise
 from holdfast.planning.sum_width import RANKED, sum_reaches, sum_widths
-from holdfast.planning.terms import Fixed, Terms
+from holdfast.planning.terms import Terms
 from holdfast.privacy.filter import UNITS
-from holdfast.privacy.rounding import down, miss, up
+from holdfast.privacy.rounding import down, up
 from holdfast.query.distinct import DistinctMeasurement
 from holdfast.query.propagation import extremes
 from holdfast.query.statistic import Workload
@@ -82,18 +82,6 @@ def widths(
     return _printed(totals, in_units, shares, rows * totals.most if qualifying is None else qualifying)
 
 
-def fixed_widths(totals: Workload, fixed: Fixed, rows: int, qualifying: int | None = None) -> Widths:
-    """The half-widths of a session whose every answer has the same noise, by its one theorem."""
-    in_units = tuple(fixed.width * rows * span for span in spans(totals))
-    population = fixed.population / fixed.width
-    if fixed.mechanism == "gaussian":
-        shares = (1 - population, 0.0, population)
-    else:
-        sampling = (1 - population) * (1 - 2 * float(fixed.flip)) ** 2
-        shares = (1 - population - sampling, sampling, population)
-    return _printed(totals, in_units, shares, rows * totals.most if qualifying is None else qualifying)
-
-
 def stated(
     totals: Workload, recipe: Recipe, promise: Promise, terms: Terms, within: float | None
 ) -> tuple[Widths, int | None]:
@@ -101,8 +89,6 @@ def stated(
     is certain, or a share of them where none was asked for. None where even all rows are too few."""
 
     def at(qualifying: int) -> Widths:
-        if terms.fixed is not None:
-            return fixed_widths(totals, terms.fixed, terms.rows, qualifying)
         return widths(totals, recipe, promise, terms.rows, qualifying)
 
     aim = aims(totals, terms.rows)[0]
@@ -150,11 +136,8 @@ def table_reaches(totals: Workload, recipe: Recipe, promise: Promise, terms: Ter
     intervals of a session for the table hold together with probability `confidence`; likewise all for the population.
     Both together: 1 - 2 beta.
     """
-    if terms.fixed is not None:
-        assert terms.queries is not None
-        chance = miss(terms.confidence) / terms.queries * totals.size
-    else:  # a level's allowance is an overshoot: its share of beta times the slack
-        chance = promise.allowance if promise.left_out is not None else promise.allowance / promise.slack
+    # A level's allowance is an overshoot: its share of beta times the slack.
+    chance = promise.allowance if promise.left_out is not None else promise.allowance / promise.slack
     on_the_table = Promise("table", min(chance, 1.0))
     if totals.sums is not None:
         return sum_reaches(totals, recipe, on_the_table, terms.rows)

@@ -51,8 +51,6 @@ def cost_of(session: Session, event: Event) -> float:
 
 def priced(terms: Terms, event: Event, queries: int, tells: int | None) -> tuple[str, Charge]:
     """What the ledger keeps of a charge, and its cost; refused where a session cannot count it."""
-    if terms.fixed is not None:
-        raise MechanismError("this session answers by its one planned mechanism only; open another for this")
     delta = 0
     if isinstance(event, KeysByGaussian | KeysByLogistic):  # they know how many rows a unit owns
         delta = Filter.zcdp(1).delta_cost(event)

@@ -17,7 +17,7 @@ from holdfast.planning.plan import DISAGREEMENT_NOISE, SELECTED, Plan, Recipe
 from holdfast.planning.terms import Terms
 from holdfast.planning.width import deviation, disagreement_interval, of_each, spans
 from holdfast.privacy.filter import UNITS
-from holdfast.privacy.rounding import miss, up
+from holdfast.privacy.rounding import up
 from holdfast.query.difference import DifferenceMeasurement
 from holdfast.query.distinct import DistinctMeasurement
 from holdfast.query.function import FunctionMeasurement
@@ -29,7 +29,6 @@ from holdfast.session.quantile import read_bins, select_bins
 from holdfast.session.readout import Reading, Totals, read, read_between, too_few
 from holdfast.session.sum_reading import nothing_known, read_sums
 from holdfast.validity.leave_out_intervals import rare_interval
-from holdfast.validity.odds import gaussian_odds, votes_odds
 
 if TYPE_CHECKING:
     from holdfast.desk import Paid
@@ -49,21 +48,14 @@ def release(planned: Plan, paid: Paid, terms: Terms) -> Answer:
         if planned.recipe.expect is not None:
             disagreement = _disagreement(planned, paid, terms)
         noisy = _noisy(totals, planned.recipe, paid, terms)
-        if terms.fixed is not None and terms.fixed.odds:
-            reading = _by_odds(totals, noisy, terms)
-        elif disagreement is not None:
+        if disagreement is not None:
             reading = _by_disagreement(totals, noisy, disagreement, planned)
         elif planned.promise.rare:
             reading = _as_rare(totals, noisy, planned)
         else:
             reading = _read(totals, noisy, planned.widths.totals, terms.rows)
         own = disagreement is not None or planned.promise.rare
-        if (
-            totals.depends
-            or statistic.cells is not None
-            or own
-            or (terms.fixed is not None and terms.fixed.odds)
-        ):
+        if totals.depends or statistic.cells is not None or own:
             half = (reading.high - reading.low) / 2
             parts = tuple(half * share if share else np.zeros_like(half) for share in planned.widths.divided)
     few = too_few(totals, reading) if totals.sums is None else nothing_known(totals, reading)
@@ -168,22 +160,6 @@ def _total(paid: Paid, measurement: Measurement | DifferenceMeasurement) -> NDAr
 def _columns(measurement: Measured) -> tuple[str, ...]:
     """What has to be read; at least one column, because a block must know its length."""
     return measurement.columns or tuple(measurement.schema)[:1]
-
-
-def _by_odds(totals: Workload, noisy: Totals, terms: Terms) -> Reading:
-    """Each answer gets its own interval: Theorem V (gaussian) or W (votes) on the scale of [0,1]."""
-    fixed, measurement = terms.fixed, totals.measurements[0]
-    assert fixed is not None and terms.queries is not None
-    beta, span = miss(terms.confidence), spans(totals)[0]
-    means = (noisy[0] / terms.rows - measurement.low) / span
-    if fixed.mechanism == "gaussian":
-        limits = gaussian_odds(terms.rows, terms.queries, beta, float(fixed.noise) ** 0.5)
-        ends = [limits(float(mean)) for mean in means]
-    else:
-        wilson = votes_odds(terms.rows, terms.queries, beta, int(fixed.noise), float(fixed.flip))
-        ends = [wilson(float(mean)) for mean in means]
-    low, high = (terms.rows * (measurement.low + span * np.array(end)) for end in zip(*ends, strict=True))
-    return read_between(totals, noisy, (low,), (high,), terms.rows)
 
 
 def _disagreement(planned: Plan, paid: Paid, terms: Terms) -> float:

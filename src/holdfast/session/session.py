@@ -11,7 +11,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Unpack
 
 from holdfast.desk import Desk, Next, Paid, Steps, run
-from holdfast.errors import BudgetError, InputError, LedgerError, MechanismError, UndiscoveredError
+from holdfast.errors import InputError, LedgerError, MechanismError, UndiscoveredError
 from holdfast.ledger import UNCOVERED, Charge, Ledger, Moment, Precondition, Stale
 from holdfast.ledger.failpoint import reached
 from holdfast.mechanisms.votes import FLIP, vote
@@ -21,6 +21,7 @@ from holdfast.planning.budget import Amount, Budget
 from holdfast.planning.keywords import Choice, Descent, ManyFrom, Synthesis, Threshold
 from holdfast.planning.meter import Meter, meter
 from holdfast.planning.plan import STATISTIC, Plan, recipe_from_text
+from holdfast.planning.plan_line import plan_line
 from holdfast.planning.planner import finish, holds, plan
 from holdfast.planning.promise import (
     Promise,
@@ -32,7 +33,6 @@ from holdfast.planning.promise import (
 from holdfast.planning.question import Interval, Read, Sample
 from holdfast.planning.recipe_information import told_by_answer, units_told
 from holdfast.planning.request import Request
-from holdfast.planning.session_plan import plan_line
 from holdfast.planning.terms import Terms
 from holdfast.privacy.event import Event, Group, Votes, to_json
 from holdfast.privacy.filter import UNITS
@@ -223,7 +223,7 @@ class Session(Questions[Answer], Closing):
     def _priced_vote(self, where: str) -> tuple[tuple[str, ...], str, Charge]:
         """The columns that one vote reads, its event, and what it costs."""
         terms = self._terms
-        if terms.session.currency == "gdp" or terms.fixed is not None:
+        if terms.session.currency == "gdp":
             raise MechanismError("this session answers by its one mechanism only; open another to sample")
         event: Event = Votes(terms.rows, 1, FLIP)
         if terms.rows_per_unit > 1:
@@ -472,13 +472,8 @@ class Session(Questions[Answer], Closing):
         return planned, holding
 
     def _refuse_beyond_the_promise(self, planned: Plan, moment: Moment) -> None:
-        """The intervals were promised for a number of answers, and perhaps for these answers only."""
+        """The intervals were promised for a number of answers."""
         refuse_beyond_the_promise(planned.charge.queries, answered(moment, self._terms), self._terms)
-        if self._terms.fixed is not None and moment.session.entries != moment.table.entries:
-            raise BudgetError(
-                "other sessions have been answered on these rows, which this session's theorem does not cover; "
-                "open one without within=, whose intervals take every answer on the table into account"
-            )
 
     def _refuse_unless_all_fit(self, statistics: list[Statistic], request: Request) -> None:
         """Several questions at once are charged all or none (unless others spend in between)."""

@@ -56,7 +56,7 @@ def standing_entry(session: Session, statistic: Statistic, request: Request, key
     of accuracy the most exact one is looked at: the ledger is read twice, however much was asked.
     """
     same = session._ledger.find(session.name, key)
-    if same is not None or session._terms.fixed is not None:
+    if same is not None:
         return same
     question = key[:_QUESTION]
     found = session._ledger.firsts(session.name, [question + letter for letter in _LETTERS])

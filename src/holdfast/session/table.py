@@ -13,7 +13,6 @@ from holdfast.check import one_of, printable, probability, refusal, whole
 from holdfast.errors import InputError
 from holdfast.ledger import (
     LEDGER_FILE,
-    UNCOVERED,
     Ledger,
     MemoryLedger,
     Moment,
@@ -22,10 +21,9 @@ from holdfast.ledger import (
     given_away,
     most_of_all,
 )
-from holdfast.planning.budget import Amount, Budget, budget, budget_of, odds_budget
-from holdfast.planning.fixed import odds_noise
+from holdfast.planning.budget import Amount, Budget, budget, budget_of
 from holdfast.planning.session_plan import Room, session_plan, share_of
-from holdfast.planning.terms import Fixed, Terms
+from holdfast.planning.terms import Terms
 from holdfast.planning.width_plan import validity_budget, width_plan
 from holdfast.privacy.filter import Filter
 from holdfast.query.calling import fitting
@@ -169,14 +167,12 @@ class Table:
         keeps that half-width, by the leave-out theorem; the budget may then be left out, and what it costs is reported.
         It is on the scale of a fraction, and of the declared range for others; a mean may miss it (`Answer.met`). If
         others are told something meanwhile, an answer needs less noise for the same width, and is refused where none
-        will do. `intervals="odds"` with `queries` plans one mechanism with one noise, and gives each answer an
-        interval of its own, narrow for rare events. Both need independent rows, and refuse a table with
-        `rows_per_unit` above 1.
+        will do. It needs independent rows, and refuses a table with `rows_per_unit` above 1.
 
         With `queries` the session is planned now: `Session.plan` tells the half-width that each of its answers will
         have, asked without `within=`, `rho=` or `epsilon=`. `rows` caps how many rows such an answer may read.
         `intervals="rare"` plans for questions near 1%: the noise is smaller, what each answer tells is read off the
-        answer, and so is its interval, which is wide near one half. Under the same noise it is narrower than "odds".
+        answer, and so is its interval, which is wide near one half.
 
         `keys_delta` is the part of delta that is kept for the discovery of keys (`Session.keys`); half of it where
         there are text columns, unless said.
@@ -191,7 +187,7 @@ class Table:
         if self._opening is not None:
             self._opening.warn()
         name = None if name is None else printable("name", name)
-        one_of("intervals", intervals, ("uniform", "rare", "odds"))
+        one_of("intervals", intervals, ("uniform", "rare"))
         planned = within is not None or intervals != "uniform" or share is not None
         refuse_by_part(self._part, self._ledger, self._whole.rows, name, target, planned)
         standing = next((account for account in self._ledger.accounts() if account.name == name), None)
@@ -205,25 +201,15 @@ class Table:
         queries = None if queries is None else whole("queries", queries)
         rows = None if rows is None else whole("rows", rows)
         target = "population" if target is None else one_of("target", target, ("population", "table"))
-        fixed = self._fixed(within, queries, confidence, target, only, intervals)
-        if fixed is not None and name is None:
-            # The theorems count every query on these rows, so sessions on the same plan are one session.
-            budget_words = f"{epsilon} {delta} {rho}"
-            name = (
-                f"validity {fixed.mechanism} {fixed.noise} {intervals} {queries} {confidence} {budget_words}"
-            )
-            standing = next((account for account in self._ledger.accounts() if account.name == name), None)
+        self._refuse_unplannable(within, queries, target, only, rare=intervals == "rare")
         free = within is not None and standing is None and epsilon is None and rho is None
         if standing is not None and epsilon is None and rho is None:
             own = budget_of(standing)
-        elif fixed is not None and epsilon is None and rho is None:
-            assert queries is not None
-            own = odds_budget(fixed, self.rows, queries, delta)
         elif free:
             own = Budget(Filter.zcdp(_UNLIMITED), None)  # as much as the plan will cost
         else:
             only_budget = None if only == "votes" else only
-            kept = None if fixed is not None else self._for_keys(delta, only_budget, keys_delta)
+            kept = self._for_keys(delta, only_budget, keys_delta)
             own = budget(epsilon=epsilon, delta=delta, rho=rho, only=only_budget, keys_delta=kept)
         cap = self._ledger.limit()
         if cap is not None and cap.currency == "pure" and own.currency != "pure":
@@ -240,7 +226,6 @@ class Table:
             confidence=confidence,
             target=target,
             allow_uncovered=self.allow_uncovered,
-            fixed=fixed,
             within=within,
             part=self._part,
         )
@@ -248,7 +233,7 @@ class Table:
             kept = json.loads(standing.terms)["places"]
             places = None if kept is None else places_from_json(self.rows, kept)
             information, table_information = standing.information, standing.table_information
-        elif fixed is None:
+        else:
             moment, room = Moment(Totals(), self._ledger.totals(), cap), self._room(share)
             if within is None:
                 places = session_plan(terms, moment, rows, room, rare=intervals == "rare")
@@ -266,8 +251,6 @@ class Table:
                     'target="population", or leave rows= out'
                 )
             information, table_information = share_of(places, terms, room)
-        else:
-            places, information, table_information = None, UNCOVERED, UNCOVERED
         terms = replace(
             terms,
             session=own.filter,
@@ -288,47 +271,27 @@ class Table:
         part = 1.0 if share == 1 else None if share is None else probability("share", share)
         return Room(begun, most_of_all(shares), part)
 
-    def _fixed(
-        self,
-        within: float | None,
-        queries: int | None,
-        confidence: float,
-        target: str,
-        only: str | None,
-        intervals: str,
-    ) -> Fixed | None:
-        """One mechanism and one noise for all answers, if that was asked for."""
-        odds = intervals == "odds"
-        if intervals == "rare":
-            self._refuse_rare(within, queries, target)
+    def _refuse_unplannable(
+        self, within: float | None, queries: int | None, target: str, only: str | None, *, rare: bool
+    ) -> None:
+        """InputError for sessions by `within=` or `intervals="rare"` that no theorem could plan here."""
         if only is not None:
-            one_of("only", only, ("gaussian", "votes") if odds or within is not None else ("gaussian",))
-        if within is None and not odds:
-            return None
-        if queries is None or target != "population" or (odds and within is not None):
+            one_of("only", only, ("gaussian",) if within is None else ("gaussian", "votes"))
+        if within is None and not rare:
+            return
+        if queries is None or target != "population" or (rare and within is not None):
             raise InputError(
-                'cannot open: within= or intervals="odds" plans a session for validity; give one of '
-                "them, with queries= and "
-                'target="population"'
+                'cannot open: within= or intervals="rare" plans a number of answers about the population; give one of '
+                'them, with queries= and target="population"'
             )
         if self.rows_per_unit > 1:
             raise InputError(
-                'cannot open: within= or intervals="odds" plans for rows of different people, and here '
-                "one person may own "
-                f"{self.rows_per_unit}; open the session with a budget instead (epsilon= or rho=): its intervals take "
-                "rows_per_unit into account"
+                'cannot open: within= or intervals="rare" plans for rows of different people, and here one person may '
+                f"own {self.rows_per_unit}; open the session with a budget instead (epsilon= or rho=): its intervals "
+                "take rows_per_unit into account"
             )
         if within is not None:
             probability("within", within)
-            return None
-        return odds_noise(self.rows, queries, confidence, only)
-
-    def _refuse_rare(self, within: float | None, queries: int | None, target: str) -> None:
-        if within is not None or queries is None or target != "population" or self.rows_per_unit > 1:
-            raise InputError(
-                'cannot open: intervals="rare" plans for a number of answers about the population, on rows of '
-                "different people; give queries= and no within=, or leave it out"
-            )
 
     @fitting
     def save(self, path: str | Path, *, overwrite: bool = False, progress: Any = None) -> Table:

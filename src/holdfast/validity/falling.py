@@ -209,9 +209,7 @@ def _noise_table(log_miss: float, law: str = "gaussian") -> Table:
     There the derivative in u is 0, which says h^2 = 8 s^2 (ln Q(u) + ln(2k/beta)): s and f follow from u.
     """
     if law == "logistic":
-        noises, least_widths, tilts = noise_table(log_miss)
-        enough = noises >= _LEAST
-        return noises[enough], least_widths[enough], tilts[enough]
+        return _from_the_narrowest(*noise_table(log_miss))
     last = upper_quantile(math.exp(-log_miss)) if log_miss < _FURTHEST else math.sqrt(2 * log_miss)
     u = np.concatenate([np.linspace(-5.0, last - 1, 1000)[:-1], last - np.logspace(0, -9, 3000)])
     log_tail = log_ndtr(-u)
@@ -219,8 +217,14 @@ def _noise_table(log_miss: float, law: str = "gaussian") -> Table:
     u, log_tail, rest = u[rest > 0], log_tail[rest > 0], rest[rest > 0]
     h = np.exp(-u * u / 2 - math.log(2 * math.pi) / 2 - log_tail)
     s = h / np.sqrt(8 * rest)
-    widths, enough = np.maximum.accumulate(s * u + np.sqrt(8 * rest) / 4), s >= _LEAST
-    return s[enough], widths[enough], h[enough]
+    return _from_the_narrowest(s, s * u + np.sqrt(8 * rest) / 4, h)
+
+
+def _from_the_narrowest(noises: Floats, widths: Floats, hazards: Floats) -> Table:
+    """A table without the noise that is so little that more of it would be narrower: exact answers have the bound of
+    Hoeffding, and a little noise has Gaussian tails."""
+    first = max(int(widths.argmin()), int(np.searchsorted(noises, _LEAST)))
+    return noises[first:], np.maximum.accumulate(widths[first:]), hazards[first:]
 
 
 def _answers(

@@ -105,4 +105,4 @@ def noise_table(log_miss: float) -> tuple[Floats, Floats, Floats]:
     r, u, square = r[square > 0], u[square > 0], square[square > 0]
     entropy = r * np.logaddexp(0.0, -u) + (1 - r) * np.logaddexp(0.0, u)
     b = np.sqrt(square)
-    return TELLS_LIKE * r / b, np.maximum.accumulate(b / 8 + (log_miss - entropy) / b), TELLS_LIKE * r
+    return TELLS_LIKE * r / b, b / 8 + (log_miss - entropy) / b, TELLS_LIKE * r
