@@ -30,7 +30,7 @@ check: .venv/.ready-to-develop
 	$(BIN)/lint-imports
 docs: .venv/.ready-to-develop
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
-	@echo "build/site/index.html"
+	@echo "build/site/index.html (search needs a server: python3 -m http.server --bind 127.0.0.1 -d build/site)"
 paper: docs
 	$(BIN)/python tools/print_pdf.py build/site/leave-out.html build/leave-out.pdf
 bench: .venv/.ready-to-develop

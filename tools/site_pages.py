@@ -26,6 +26,10 @@ from tools import notebook  # noqa: E402  (found through the path)
 _PAGE = re.compile(r"(?<![\w/`\[])(?<!\]\()(`?)docs/([\w/-]+\.md)\1(?![\w\]])")
 _FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 
+_HTTP = """What a gateway answers. Send `Authorization: Bearer TOKEN` and JSON; docs/client.md has a client for Python
+that does it for you. A refusal is `application/problem+json` with a `code` of the list below and, where it helps, a
+`detail` that says what to do; nothing is charged for it. No refusal depends on a row of a table."""
+
 ROOMS = {
     "mechanisms": ["holdfast.mechanisms"],
     "privacy": ["holdfast.privacy"],
@@ -151,10 +155,13 @@ def http_page() -> str:
     import tempfile
 
     from holdfast.service import Settings, create_app
+    from holdfast.service.problem import CODES
 
     with tempfile.TemporaryDirectory() as folder:
         schema = create_app(Settings(Path(folder), anchors=Path(folder) / "anchors")).openapi()
-    lines = ["# HTTP\n", schema["info"].get("description", ""), ""]
+    lines = ["# HTTP\n", _HTTP, "", "## Refusals\n", "| status | code | |", "|---|---|---|"]
+    lines += [f"| {status} | `{code}` | {title} |" for code, (status, title) in CODES.items()]
+    lines += [""]
     for path, methods in sorted(schema["paths"].items()):
         for method, route in methods.items():
             lines += [
@@ -163,18 +170,36 @@ def http_page() -> str:
                 "",
             ]
             body = route.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
-            if body:
-                lines += [
-                    "Takes",
-                    "",
-                    f"```json\n{json.dumps(_flat(body, schema), indent=1)[:4000]}\n```",
-                    "",
-                ]
-            replies = "; ".join(
-                f"`{code}` {reply['description']}" for code, reply in route["responses"].items()
-            )
-            lines += [f"Answers: {replies}", ""]
+            lines += [*_fields(_flat(body, schema)), ""] if body else []
+            good = [code for code in route["responses"] if code < "400"]
+            refused = [code for code in route["responses"] if code >= "400"]
+            lines += [f"Answers {', '.join(good)}; may refuse with {', '.join(refused)}.", ""]
     return "\n".join(lines)
+
+
+def _fields(body: dict[str, Any]) -> Iterator[str]:
+    """What a request's body may hold, as a table; one of several shapes each with a table of its own."""
+    for shape in body.get("oneOf") or body.get("anyOf") or [body]:
+        if "properties" not in shape:
+            yield f"Takes `{_type(shape)}`."
+            continue
+        yield from ("| field | type | |", "|---|---|---|")
+        for name, field in shape["properties"].items():
+            needed = "needed" if name in shape.get("required", []) else ""
+            given = "" if field.get("default") is None else f"default `{json.dumps(field['default'])}`"
+            words = [word for word in (field.get("description", ""), needed or given) if word]
+            yield f"| `{name}` | {_type(field)} | {'; '.join(words)} |"
+
+
+def _type(field: dict[str, Any]) -> str:
+    """The type of a field in a few words."""
+    if "anyOf" in field:
+        return " or ".join(dict.fromkeys(_type(one) for one in field["anyOf"]))
+    if "enum" in field or "const" in field:
+        return " or ".join(f"`{word}`" for word in field.get("enum", [field.get("const")]))
+    if field.get("type") == "array":
+        return f"list of {_type(field.get('items', {}))}"
+    return str(field.get("type") or field.get("$ref", "anything").rsplit("/", 1)[-1])
 
 
 def _flat(schema: Any, whole: Any) -> Any:

@@ -4,6 +4,11 @@
 # AdaBoost goes on improving on new data long after it makes no mistake on the training rows. The count of mistakes cannot
 # explain that; the *margins* can: the share of the vote for the right label keeps growing.
 
+# %% [markdown]
+# **Theorem** (Schapire, Freund, Bartlett, Lee 1998). For n independent rows, with probability 1 − δ, *all* weighted votes f over
+# a class H and all θ > 0 satisfy: P[f is wrong] ≤ P_S[margin ≤ θ] + O(√(ln n·ln|H|/(nθ²) + ln(1/δ)/n)). The number of
+# rounds does not appear. `holdfast.learn.margins` computes it with its constants (docs/learn.md).
+
 # %%
 import numpy as np
 
@@ -36,3 +41,6 @@ assert errors[1000][0] == 0 and errors[1000][1] < errors[5][1]
 found = margins(boosted, rows, truth)
 print(found)
 found.plot()
+
+# %% [markdown]
+# **Try it.** Flip a tenth of the labels. The training error still reaches zero: what happens to the smallest margins, and to the error on new rows?

@@ -4,6 +4,11 @@
 # Blum and Hardt: a board that tells a team its exact score is climbed by random submissions that are combined with the sign
 # of what they scored. The Ladder tells a new score only when it is better than the best so far by a clear step.
 
+# %% [markdown]
+# **Theorem** (Blum, Hardt 2015). k submissions chosen adaptively, on n rows: the best score that the Ladder tells is within
+# O((ln(kn)/n)^(1/3)) of that submission's score on new data. On a board that tells exact scores the error grows like √(k/n)
+# under the attack below.
+
 # %%
 import numpy as np
 
@@ -47,3 +52,6 @@ axes.legend()
 # %% [markdown]
 # The Ladder's *scores* are safe, but they are not private, and say nothing between its steps. The default board of this package
 # answers every look with an interval that holds for new data, and is differentially private for the labels.
+
+# %% [markdown]
+# **Try it.** Let the attacker use `np.sign(seen - told[-1])` instead, a hill climber. Does the ordinary board climb faster? Does the Ladder notice?

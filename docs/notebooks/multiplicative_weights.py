@@ -6,6 +6,11 @@
 # for a noisy answer and tilt the weights towards it. The relative entropy between table and guess falls with every update, so there are at most about
 # ln|X|/α² of them, however many questions there are.
 
+# %% [markdown]
+# **Theorem** (Hardt, Rothblum 2010). A guess that is wrong by more than α on a question loses at least α²/4 of its relative entropy
+# to the table when it is tilted against the error. The entropy begins at most at ln|X|, so there are at most 4 ln|X|/α² updates,
+# and only updates are paid for. The error falls with n like (ln|X|)^(1/4)·√(ln k)/√n, for any number k of questions.
+
 # %%
 import numpy as np
 
@@ -42,3 +47,6 @@ axes[1].plot(errors, ".", alpha=0.6)
 axes[1].axhline(weights.within, color="red", linestyle=":")
 axes[1].set(xlabel="question", ylabel="error", title="and within what was promised")
 figure.tight_layout()
+
+# %% [markdown]
+# **Try it.** Make `b` independent of `a`. The uniform guess is nearly right from the beginning: how many updates are left?

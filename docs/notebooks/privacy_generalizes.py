@@ -5,6 +5,12 @@
 # against exact answers and against private ones: ask for the correlation of each of k coin-flip features with the label,
 # then ask about the vote of all features, each with the sign of its answer. The truth is one half, always.
 
+# %% [markdown]
+# **Theorem** (Dwork, Feldman, Hardt, Pitassi, Reingold, Roth 2015; Bassily et al. 2016). If all answers together are
+# (ε, δ)-differentially private and each is within α of the rows, then each is within about α + ε of the population, up to a small
+# probability, *for any adaptive analyst*. The leave-out theorem of this package (docs/leave-out.md) measures the same without the
+# way over ε, and gives narrower intervals.
+
 # %%
 import numpy as np
 
@@ -52,3 +58,6 @@ axes.set(xlabel="half-width, 401 answers from 2000 rows")
 axes.legend()
 figure.tight_layout()
 assert widths["not adaptive (invalid here)"] < exact_bias - 0.5 < widths["leave-out"]
+
+# %% [markdown]
+# **Try it.** Multiply `sigma` by a tenth. The answers are more exact for these rows, and the vote is right more often on them: which of the two errors is larger now?

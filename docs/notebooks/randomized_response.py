@@ -4,6 +4,11 @@
 # Nobody has to be trusted if each person adds the noise. Warner's idea of 1965: answer a sensitive question truthfully with
 # a chance p above one half, otherwise lie. A single report says little, many together say a lot.
 
+# %% [markdown]
+# **Theorem** (Warner 1965; Dwork et al. 2006). Telling the truth with chance p > 1/2 is ln(p/(1 − p))-differentially private for each person,
+# whoever collects the reports. From n reports with a share r of "yes", (r − (1 − p))/(2p − 1) is an unbiased estimate of the true
+# share, and its standard deviation is at most 1/(2(2p − 1)√n).
+
 # %%
 import numpy as np
 
@@ -45,3 +50,6 @@ assert local[-1] > 5 * central[-1]
 # %% [markdown]
 # `holdfast.local` has the stronger oracles for many items (local hashing, Hadamard response, subset selection, sketches) and
 # finds heavy hitters; docs/local.md compares them.
+
+# %% [markdown]
+# **Try it.** Take `truth=0.55`. Everybody is safer; how many more people does the same error need? The formula says 25 times as many.

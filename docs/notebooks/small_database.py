@@ -5,6 +5,11 @@
 # of them within α: a random sample of the true one does. So choose a small database by the exponential mechanism, with the
 # largest error over the list as the (negative) score. It takes exponential time, and on a small universe it can be run.
 
+# %% [markdown]
+# **Theorem** (Blum, Ligett, Roth 2008). Draw a database of m = ⌈ln|Q|/α²⌉ rows with chance proportional to e^(−ε·n·error/2), where
+# the error is the largest over the questions in Q. That is ε-differentially private. With probability 1 − β the error is at most
+# 2α once n is at least about (m·ln|X| + ln(1/β))/(εα): logarithmic in the number of questions.
+
 # %%
 import numpy as np
 
@@ -42,3 +47,6 @@ axes.bar(np.arange(4) - 0.2, truths, 0.4, label="50,000 rows")
 axes.bar(np.arange(4) + 0.2, told, 0.4, label="14 made rows")
 axes.set(xticks=range(4), xticklabels=["s", "o", "s and o", "neither"], ylabel="share")
 axes.legend()
+
+# %% [markdown]
+# **Try it.** Set `size=3`. Which share can three rows not show? Then `size=14` with `epsilon=0.001`: what does the mechanism choose when privacy leaves it nothing to go by?

@@ -4,6 +4,12 @@
 # Ask thousands of yes-or-no questions, "is this value above the threshold?", and pay only for the answers that are *yes*.
 # The trick is one secret noise on the threshold for all questions, and fresh noise on each value.
 
+# %% [markdown]
+# **Theorem** (Dwork, Naor, Reingold, Rothblum, Vadhan 2009; Theorem 3.24 in Dwork and Roth 2014). Let neighbouring tables move
+# each value by at most one. Stopped after c alarms, the sparse vector is ε-differentially private, however many questions were
+# asked. With probability 1 − β every alarm of k questions is for a value above T − α and every silence for one below T + α,
+# with α = 8c(ln k + ln(2c/β))/ε.
+
 # %%
 import numpy as np
 
@@ -50,3 +56,6 @@ assert rates[0] < 0.05 and rates[-1] > 0.95
 #
 # In a session the same technique is `session.sparse_vector(threshold=0.3, hits=10)`, and its answers come with an interval
 # for the population (Theorem 32).
+
+# %% [markdown]
+# **Try it.** Ask for `hits=30` with the same epsilon. Each alarm now has a thirtieth of the budget: at which threshold do the three alarms still stand out?

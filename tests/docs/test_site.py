@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 from browser import chromium, visit
 from pages import ROOT
+from playwright.sync_api import Browser
 
 sys.path.insert(0, str(ROOT))
 
@@ -76,6 +79,63 @@ def test_the_sliders_move_and_the_paper_is_printed(site: Path, tmp_path: Path) -
         assert visitor.complaints == []
         print_pdf.print_page(browser, site / "leave-out.html", tmp_path / "paper.pdf")
     assert (tmp_path / "paper.pdf").read_bytes().startswith(b"%PDF")
+
+
+def figures(browser: Browser, page: Path) -> dict[str, tuple[str, str, float]]:
+    """Each figure of the page: its picture before and after the slider is at its end, and the number told there."""
+    with visit(browser, "") as visitor:
+        visitor.page.goto(page.as_uri())
+        found = {}
+        for figure in visitor.page.query_selector_all(".figure"):
+            slider, picture = figure.query_selector("input"), figure.query_selector("svg")
+            assert slider is not None and picture is not None
+            before = picture.inner_html()
+            slider.fill(figure.get_attribute("data-max") or "")
+            number = float(figure.query_selector("output").inner_text().split()[-1])  # type: ignore[union-attr]
+            found[figure.get_attribute("data-figure") or ""] = before, picture.inner_html(), number
+        assert visitor.complaints == []
+    return found
+
+
+TOLD = {
+    "noise": math.exp(3),
+    "budget": 400 * 1e-4 + 2 * math.sqrt(400 * 1e-4 * math.log(1e6)),
+    "leaveout": math.sqrt(1e6 / (16 * 100 * 9999) + math.log(40) / (2 * 9900)),
+    "votes": math.sqrt(math.log(40) / 40_000) / 0.8,
+    "attack": math.sqrt(400 / 500) / math.pi,
+}
+"""What each figure of docs/why.md tells at the end of its slider, by the formula beside it."""
+
+
+def misled(found: dict[str, tuple[str, str, float]]) -> list[str]:
+    """The figures that stand still or tell something else; the attack is simulated, and near its formula."""
+    return [
+        name
+        for name, (before, after, number) in found.items()
+        if before == after or abs(number - TOLD[name]) > (0.05 if name == "attack" else 1e-3 * TOLD[name])
+    ]
+
+
+def test_every_picture_of_the_argument_moves_and_tells_its_formula(site: Path, tmp_path: Path) -> None:
+    with chromium() as browser:
+        found = figures(browser, site / "why.html")
+        assert found.keys() == TOLD.keys() and misled(found) == []
+        # The broken twin: without the factor 2 of the conversion, and a slider that moves nothing.
+        shutil.copytree(site, tmp_path / "site")
+        script = tmp_path / "site" / "sliders.js"
+        broken = script.read_text().replace("r + 2 * Math", "r + Math").replace("attack(k, 0)]", "0]")
+        script.write_text(broken)
+        assert misled(figures(browser, tmp_path / "site" / "why.html")) == ["budget", "attack"]
+
+
+def test_a_chapter_has_its_theorem_and_something_to_try(site: Path) -> None:
+    for script in notebook.scripts():
+        text = script.read_text()
+        assert text.index("**Theorem**") < text.index("plt.") if "plt." in text else "**Theorem**" in text, (
+            script
+        )
+        assert "**Try it.**" in text and "assert " in text, script
+        assert f"notebooks/{script.stem}.md" in (ROOT / "mkdocs.yml").read_text(), script
 
 
 def test_a_link_to_nowhere_fails_the_build(tmp_path: Path) -> None:

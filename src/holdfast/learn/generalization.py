@@ -31,7 +31,7 @@ def family_width(rows: int, queries: int, *, confidence: float = 0.95) -> float:
 def expected_gap(epsilon: float, delta: float = 0.0) -> float:
     """A query chosen by an (epsilon, delta)-DP mechanism: |E[h(S) - h(P)]| <= tanh(epsilon/4) + (1-tanh) delta.
 
-    Guarantee: exact for delta = 0, subset selection on one row attains it. The lecture's e^epsilon - 1 +
+    Guarantee: exact for delta = 0, subset selection on one row attains it. The usual e^epsilon - 1 +
     delta is never less. Reference: docs/theorems.md, Theorem 4, with an event that always happens.
     """
     t = math.tanh(float(exact_positive("epsilon", epsilon)) / 4)

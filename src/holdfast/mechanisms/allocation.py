@@ -123,7 +123,7 @@ def logistic(made: Allocation) -> Allocation:
 
 
 def lecture(D: int, epsilon: Fraction, delta: Fraction, c: int, *, numeric: bool) -> Allocation:
-    """The lecture's Sparse, with its square root put right: rho ~ Lap(s), again after a hit, nu_i ~ Lap(2s).
+    """Sparse as it is usually taught, with its square root put right: rho ~ Lap(s), again after a hit, nu_i ~ Lap(2s).
 
     s = 2cD/epsilon for delta = 0 and sqrt(32 c ln(1/delta)) D/epsilon otherwise: c runs of epsilon_0 = 2D/s.
     Numeric answers take one ninth of the budget (the book takes less for delta > 0).

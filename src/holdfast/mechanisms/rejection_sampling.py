@@ -1,4 +1,4 @@
-"""The lecture's sampler for the exponential mechanism: slow, and silent about the data through time."""
+"""A teaching sampler for the exponential mechanism: slow, and silent about the data through time."""
 
 from __future__ import annotations
 

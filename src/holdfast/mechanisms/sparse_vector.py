@@ -34,7 +34,7 @@ class SparseVector:
     replace a row.
     Requires: `epsilon` (with `delta` for an approximate guarantee) or `rho`. Versions: "best" has the least
     noise; "logistic" is the same with logistic noise on the questions, whose answers below tell nothing of the
-    population (docs/theorems.md, Theorem 32); "lecture" is the lecture's, pure or approximate; "gaussian" has
+    population (docs/theorems.md, Theorem 32); "lecture" is the one usually taught, pure or approximate; "gaussian" has
     Gaussian noise, and needs delta and the most `questions` that will be asked. With epsilon alone the threshold may
     have a `threshold_share` of it other than the best for privacy. Values must be integers if
     threshold and sensitivity are ints; otherwise they are rounded half up to multiples of sensitivity/2^20, exactly,

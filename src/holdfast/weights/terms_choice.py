@@ -73,7 +73,7 @@ def compare(
 ) -> Comparison:
     """Independent Gaussian answers beside weights of every version: who certifies the least error.
 
-    The lecture's and the textbook's versions are given the (epsilon, delta) that rho stands for.
+    Hardt and Rothblum's version and the textbook's are given the (epsilon, delta) that rho stands for.
     """
     n, k, points = whole("rows", rows), whole("queries", queries), whole("cells", cells) + 1
     budget, beta = positive("rho", rho), 1 - probability("confidence", confidence)

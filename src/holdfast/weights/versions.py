@@ -302,10 +302,10 @@ def _textbook_threshold(
 def lecture(
     rows: int, points: int, questions: int, epsilon: float, delta: float, failure: float
 ) -> WeightsTerms:
-    """The lecture's version (Hardt and Rothblum) with sqrt(n)*epsilon below sigma, counting updates only.
+    """Hardt and Rothblum's version with sqrt(n)*epsilon below sigma, counting updates only.
 
     The step eta = ln^(1/4) N/sqrt(n), the threshold T = 4 sigma (ln k + ln(1/beta)) and the halt after
-    n sqrt(ln N) updates are the lecture's. Its threshold has no noise and its privacy proof counts borderline
+    n sqrt(ln N) updates are theirs. Their threshold has no noise and its privacy proof counts borderline
     rounds; here every update is a run of the sparse vector whose questions have noise of scale sigma, which
     is proved and charged by itself. Reference: Hardt and Rothblum 2010, Figure 1.
     """
@@ -317,7 +317,7 @@ def lecture(
     within = threshold + run_reach(run, c, questions, failure) / unit
     if within >= 1:
         raise InputError(
-            f"cannot plan: the lecture's version certifies no error below 1 here (it proves "
+            f"cannot plan: Hardt and Rothblum's version certifies no error below 1 here (it proves "
             f"{within:.3g}); take version='best'"
         )
     scale = round_down(sigma * unit)
@@ -329,16 +329,16 @@ def lecture(
 
 
 def lecture_sigma(rows: int, points: int, epsilon: float, delta: float) -> float:
-    """10 ln(1/delta) ln^(1/4) N/(sqrt(n) epsilon): the box of lecture 13, corrected."""
+    """10 ln(1/delta) ln^(1/4) N/(sqrt(n) epsilon): the scale of Hardt and Rothblum 2010, constants corrected."""
     if not 0 < delta < 1:
-        raise InputError(f"expected delta between 0 and 1 for the lecture's version, got {delta!r}")
+        raise InputError(f"expected delta between 0 and 1 for Hardt and Rothblum's version, got {delta!r}")
     return 10 * math.log(1 / delta) * math.sqrt(math.sqrt(math.log(points))) / (math.sqrt(rows) * epsilon)
 
 
 def lecture_within(
     rows: int, points: int, questions: int, epsilon: float, delta: float, failure: float
 ) -> float:
-    """The error T + sigma ln(k/beta) that the lecture's threshold and noise allow."""
+    """The error T + sigma ln(k/beta) that their threshold and noise allow."""
     sigma = lecture_sigma(rows, points, epsilon, delta)
     return 5 * sigma * (math.log(questions) + math.log(1 / failure))
 
