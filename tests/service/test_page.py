@@ -26,6 +26,7 @@ from holdfast.service.gateway import Gateway
 from holdfast.service.page import (
     answer_pages,
     board_pages,
+    entrance,
     forms,
     live_attack,
     look,
@@ -42,7 +43,7 @@ from service.site import Site, site, write_csv
 VENDOR = page_shell.FILES / "vendor"
 ROUTES = [
     route
-    for part in (routes, answer_pages, board_pages, owner, taking_in, overview, live_attack)
+    for part in (routes, entrance, answer_pages, board_pages, owner, taking_in, overview, live_attack)
     for route in part.router.routes
     if isinstance(route, APIRoute)
 ]

@@ -24,6 +24,7 @@ from holdfast.planning.question import Fraction
 from holdfast.service.page import (
     answer_pages,
     board_pages,
+    entrance,
     live_attack,
     overview,
     owner,
@@ -36,7 +37,7 @@ from holdfast.service.page.kinds import KINDS
 ROLES = ("owner", "analyst", "auditor", "nobody")
 ROUTES = [
     route
-    for part in (routes, answer_pages, board_pages, owner, taking_in, overview, live_attack)
+    for part in (routes, entrance, answer_pages, board_pages, owner, taking_in, overview, live_attack)
     for route in part.router.routes
     if isinstance(route, APIRoute)
 ]

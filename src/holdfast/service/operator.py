@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 @click.option("--anchors", type=click.Path(path_type=Path), help="where anchors lie")
 @click.pass_context
 def gateway(context: click.Context, /, **flags: Any) -> None:
-    """Withdraw an analyst, end tokens, disable somebody, retire a table or a board, set a cap: also while it runs.
+    """Withdraw an analyst, end tokens, disable somebody, say who signs in as whom, retire a table or a board, set
+    a cap: also while it runs.
 
     Settings may also come from HOLDFAST_… variables, as for `holdfast serve`. Each is a fact in the chain of the
     catalog, and what concerns a table's budget in that of its ledger too.
@@ -59,6 +60,17 @@ def disable(flags: dict[str, Any], person: str) -> None:
     with _opened(flags) as (guard, owner):
         guard.disable(owner, _id(guard, person))
     click.echo(f"{person} is disabled")
+
+
+@gateway.command()
+@click.argument("person")
+@click.argument("name", required=False)
+@click.pass_obj
+def identity(flags: dict[str, Any], person: str, name: str | None) -> None:
+    """Let PERSON enter the page as NAME of single sign-on (an e-mail or a subject); without NAME no more."""
+    with _opened(flags) as (guard, owner):
+        guard.set_identity(owner, _id(guard, person), name)
+    click.echo(f"{person} enters by single sign-on" + (" no more" if name is None else f" as {name}"))
 
 
 @gateway.command()
