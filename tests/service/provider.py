@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import html
 import json
 import secrets
 import time
@@ -14,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
-from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse, RedirectResponse
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from gateway import serving
 from joserfc import jwt
 from joserfc.jwk import ECKey, RSAKey
@@ -33,6 +34,8 @@ class Provider:
     )
     twist: Callable[[dict[str, Any]], None] = lambda said: None
     sign: Callable[[Provider, dict[str, Any]], str] = lambda self, said: self.signed(said)
+    asks: bool = False
+    """Whether the user has to press something."""
     lax: bool = False
     """Whether a code counts more than once, and whoever brings it."""
     named: str = ""
@@ -60,14 +63,16 @@ class Provider:
             return {"keys": [self.key.as_dict(private=False)]}
 
         @app.get("/authorize")
-        def authorize(request: Request) -> RedirectResponse:
+        def authorize(request: Request) -> Response:
             sent = dict(request.query_params)
             assert (sent["client_id"], sent["response_type"]) == (CLIENT, "code")
             assert sent["code_challenge_method"] == "S256" and "openid" in sent["scope"].split()
             code = secrets.token_urlsafe(16)
             self.codes[code] = sent
             back = urlencode({"code": code, "state": sent["state"], "iss": self.issuer})
-            return RedirectResponse(f"{sent['redirect_uri']}?{back}", 303)
+            place = f"{sent['redirect_uri']}?{back}"
+            shown = f'<!doctype html><title>x</title><a href="{html.escape(place)}">Yes, it is me</a>'
+            return HTMLResponse(shown) if self.asks else RedirectResponse(place, 303)
 
         @app.post("/token")
         async def token(request: Request) -> JSONResponse:

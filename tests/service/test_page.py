@@ -200,7 +200,7 @@ def test_a_post_from_another_site_is_refused(here: Site) -> None:
 
 def test_without_the_checks_the_same_posts_would_pass(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visits, "refuse_foreign", lambda request: None)
-    monkeypatch.setattr(routes, "refuse_foreign", lambda request: None)
+    monkeypatch.setattr(entrance, "refuse_foreign", lambda request: None)
     monkeypatch.setattr(visits, "is_own", lambda form, visitor: True)
     assert 403 not in _foreign(here, "")
 

@@ -26,7 +26,11 @@ def test_a_browser_goes_to_another_site_and_comes_back_signed_in(
 ) -> None:
     """localhost and 127.0.0.1 are two sites, as a gateway and its provider are. The twin leads on by a redirect: the
     visit's cookie, which only our own pages send, is not sent along it, and one is back before the door."""
-    with provided() as provider, prepared(**settings_for(provider)) as started, serving(started.app) as url:
+    with (
+        provided(asks=True) as provider,
+        prepared(**settings_for(provider)) as started,
+        serving(started.app) as url,
+    ):
         here, owner = url.replace("127.0.0.1", "localhost"), started.person(started.owner)
         door = started.gateway.sign_on.provider
         assert door is not None
@@ -35,9 +39,11 @@ def test_a_browser_goes_to_another_site_and_comes_back_signed_in(
             page = visitor.go("/sign-in")
             assert violations(visitor) == []
             page.click("text=Sign in with your organisation")
+            page.click("text=Yes, it is me")
             page.wait_for_selector("text=ann@x.org may not enter here")
             started.gateway.set_identity(owner, started.person(started.analyst).id, "ann@x.org")
             page.click("text=Sign in with your organisation")
+            page.click("text=Yes, it is me")
             page.wait_for_url("**/tables")
             assert "ann" in page.inner_text("header .who") and "people" in page.inner_text("main")
             page.click("text=Sign out")
@@ -45,6 +51,7 @@ def test_a_browser_goes_to_another_site_and_comes_back_signed_in(
             entered = entrance._entered
             monkeypatch.setattr(entrance, "_entered", lambda *how: _redirected(entered(*how)))
             page.click("text=Sign in with your organisation")
+            page.click("text=Yes, it is me")
             page.wait_for_selector("#token")
             assert page.url.endswith("/sign-in") and not visitor.complaints
 

@@ -45,7 +45,7 @@ NO_FORM = {"/tables/{key}/estimate", "/register/suggest"}
 """What a script posts while somebody types, and a second button of a form."""
 NO_PAGE = {
     "/demo/run", "/demo/whole", "/tables/{key}/answers.json", "/tables/{key}/ledger.ndjson", "/kinds.css",
-    "/deeds.ndjson", "/metrics.txt", "/tables/{key}/answers/{mark}/answer.csv",
+    "/deeds.ndjson", "/metrics.txt", "/sign-in/provider", "/sign-in/return", "/tables/{key}/answers/{mark}/answer.csv",
     "/tables/{key}/answers/{mark}/answer.arrow",
 }  # fmt: skip
 """Files, and what the demo's form leads to."""

@@ -81,6 +81,7 @@ class Settings:
 _READERS: dict[str, Any] = {
     "Path": Path,
     "Path | None": Path,
+    "str": str,
     "str | None": str,
     "float": float,
     "int": int,
