@@ -107,7 +107,7 @@ def _together(ledger: SqliteLedger, at_once: int, answers: int) -> tuple[float, 
 
 def _put(ledger: SqliteLedger, commits: Sequence[Commit]) -> list[Outcome]:
     with ThreadPoolExecutor(1) as threads:
-        return [future.result() for future in [ledger.later(commit, threads) for commit in commits]]
+        return ledger.later(commits, threads).result()
 
 
 def _by_threads(ledger: SqliteLedger, threads: int, answers: int) -> tuple[float, list[float]]:

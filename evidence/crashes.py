@@ -1,6 +1,6 @@
 """Kill sessions at random moments and race them for the last unit, on both databases.
 
-python evidence/crashes.py              1000 moments and 200 rounds each; writes evidence/crashes.md
+python evidence/crashes.py              1000 moments and 200 rounds each, 24 clients; writes evidence/crashes.md
 python evidence/crashes.py --moments 10 a taste
 """
 
@@ -26,7 +26,7 @@ from holdfast.noise.bits import system_bits  # noqa: E402
 
 LIVES = 50
 """So many lives share a ledger: the whole chain is walked after each."""
-THREADS = 4
+CLIENTS = 24
 LONGEST = 0.1
 
 Progress = Callable[[str, int], None]
@@ -70,7 +70,7 @@ def _killed(kind: str, place: Path, moments: int, children: Nursery, progress: P
         home.open().close()
         for number in range(min(LIVES, moments - first)):
             delay, warm = LONGEST * system_bits().below(10**6) / 10**6, number % 2 == 1
-            job = Job(home.address, str(folder / "anchors"), number, THREADS, delay=delay, warm=warm)
+            job = Job(home.address, str(folder / "anchors"), number, CLIENTS, delay=delay, warm=warm)
             life = children.run(job)
             found.count += Counter(lives=life.killed, asked=len(life.asked), delivered=len(life.delivered))
             found.count["resumed"] -= len(life.delivered)
@@ -109,7 +109,7 @@ def _twin(kind: str, place: Path, children: Nursery) -> bool:
         home = HOMES[kind](folder)
         home.open().close()
         job = Job(
-            home.address, str(folder / "anchors"), 0, THREADS, delay=0.01 * number, warm=True, mutant=True
+            home.address, str(folder / "anchors"), 0, CLIENTS, delay=0.01 * number, warm=True, mutant=True
         )
         caught += any("without its" in problem for problem in problems(job, children.run(job), set(), 0))
     return caught == 10
@@ -139,7 +139,7 @@ def _section(command: str, killed: list[str], raced: list[str], wrong: list[str]
     problems_found = "".join(f"- {problem}\n" for problem in wrong) or "Nothing went wrong.\n"
     return f"""## Killed and raced
 
-Written by `{command}` (part of `make evidence`). A child with {THREADS} threads asks a table and
+Written by `{command}` (part of `make evidence`). A child with {CLIENTS} threads, each a client, asks a table and
 delivers to a pipe; it gets SIGKILL at a random moment up to {LONGEST:g} s after it began or first answered; the
 next one goes on from what it left. After each life: every delivered answer is stored, byte for byte, under a
 committed charge; totals are the sums of the charges; the chain and the anchor agree; what was reserved is

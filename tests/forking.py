@@ -45,7 +45,7 @@ def ledger_with(ledger: Any) -> Any:
 def later(ledger: Any, commit: Commit) -> None:
     """Raise what becomes of a commit, if it is an error."""
     with ThreadPoolExecutor(1) as threads:
-        outcome = ledger.later(commit, threads).result()
+        (outcome,) = ledger.later([commit], threads).result()
     if isinstance(outcome, Exception):
         raise outcome
 

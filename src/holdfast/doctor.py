@@ -23,6 +23,7 @@ _EXTRAS = {
     "wandb": ("wandb",),
     "sqlalchemy": ("sqlalchemy",),
     "server": ("fastapi", "uvicorn", "jinja2", "python-multipart", "psycopg"),
+    "oidc": ("authlib", "joserfc", "httpx2"),
     "gpu": ("cupy-cuda13x",),
 }
 

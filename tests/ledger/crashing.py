@@ -97,7 +97,7 @@ def live(job: Job, ready: int) -> None:
 
     def work(number: int) -> None:
         for question in range(QUESTIONS):
-            where = f"x > {job.life * 10_000 + number * 1_000 + question}"
+            where = f"x > {job.life * 100_000 + number * 1_000 + question}"
             say({"asks": where})
             say({"asked": where, "answer": ask(asking, where)})
             if job.warm and not question:

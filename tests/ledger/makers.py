@@ -26,4 +26,4 @@ def charge(ledger: Ledger, units: int, session: str = "s") -> int:
 def together(ledger: Ledger, commits: Sequence[Commit]) -> list[Outcome]:
     """What becomes of commits that are put one after the other, and waited for in the end."""
     with ThreadPoolExecutor(2) as threads:
-        return [future.result() for future in [ledger.later(commit, threads) for commit in commits]]
+        return ledger.later(commits, threads).result()

@@ -477,7 +477,7 @@ def heard_after_commit(batches: type[Batches[Any]]) -> tuple[list[int], list[boo
     with ThreadPoolExecutor(2) as threads:
 
         def put(name: str) -> Any:
-            future = queue.later(lambda writer: name, threads)
+            future = queue.later([lambda writer: name], threads)
             future.add_done_callback(lambda told: heard.append(name in committed))
             return future
 
@@ -518,14 +518,15 @@ def test_a_commit_that_fails_is_told_to_whoever_did_not_wait(fails: type[Excepti
 
     queue: Batches[Any] = Batches(run)
     with ThreadPoolExecutor(2) as threads:
-        error = queue.later(lambda writer: 1, threads).result(30)
+        (error,) = queue.later([lambda writer: 1], threads).result(30)
         assert isinstance(error, LedgerError)
         assert ("gone" if fails is LedgerError else "interrupted") in str(error)
-        assert isinstance(queue.later(refused, threads).result(30), BudgetError)
-        assert queue.later(lambda writer: 2, threads).result(30) == 2
+        first, second = queue.later([refused, lambda writer: 4], threads).result(30)
+        assert isinstance(first, BudgetError) and second == 4
+        assert queue.later([lambda writer: 2], threads).result(30) == [2]
         queue.close()
         with pytest.raises(LedgerError, match="closed"):
-            queue.later(lambda writer: 3, threads)
+            queue.later([lambda writer: 3], threads)
 
 
 def test_threads_and_no_threads_at_once_are_all_told() -> None:
@@ -547,7 +548,7 @@ def test_threads_and_no_threads_at_once_are_all_told() -> None:
                 if (name + number) % 2:
                     told.append(queue.put(lambda writer, number=number: number))
                 else:
-                    told.append(queue.later(lambda writer, number=number: number, threads).result(30))
+                    told.extend(queue.later([lambda writer, number=number: number], threads).result(30))
 
         workers = [threading.Thread(target=work, args=(name,)) for name in range(6)]
         for worker in workers:

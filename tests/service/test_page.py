@@ -26,6 +26,7 @@ from holdfast.service.gateway import Gateway
 from holdfast.service.page import (
     answer_pages,
     board_pages,
+    entrance,
     forms,
     live_attack,
     look,
@@ -42,7 +43,7 @@ from service.site import Site, site, write_csv
 VENDOR = page_shell.FILES / "vendor"
 ROUTES = [
     route
-    for part in (routes, answer_pages, board_pages, owner, taking_in, overview, live_attack)
+    for part in (routes, entrance, answer_pages, board_pages, owner, taking_in, overview, live_attack)
     for route in part.router.routes
     if isinstance(route, APIRoute)
 ]
@@ -199,7 +200,7 @@ def test_a_post_from_another_site_is_refused(here: Site) -> None:
 
 def test_without_the_checks_the_same_posts_would_pass(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visits, "refuse_foreign", lambda request: None)
-    monkeypatch.setattr(routes, "refuse_foreign", lambda request: None)
+    monkeypatch.setattr(entrance, "refuse_foreign", lambda request: None)
     monkeypatch.setattr(visits, "is_own", lambda form, visitor: True)
     assert 403 not in _foreign(here, "")
 

@@ -14,6 +14,7 @@ from holdfast.service.page import (
     answer_pages,
     board_pages,
     controls,
+    entrance,
     kinds,
     live_attack,
     overview,
@@ -26,7 +27,7 @@ from service.test_page import Window
 
 PAGE = [
     route
-    for part in (routes, answer_pages, board_pages, owner, taking_in, overview, live_attack)
+    for part in (routes, entrance, answer_pages, board_pages, owner, taking_in, overview, live_attack)
     for route in part.router.routes
     if isinstance(route, APIRoute)
 ]
@@ -78,7 +79,7 @@ def test_every_field_of_a_body_is_in_its_form(here: Site) -> None:
     person = here.started.person(here.started.owner).id
     for model, path in controls.BODIES.items():
         shown = path if model is not controls.Budget else "/tables/{key}/analysts"
-        place = shown.removesuffix("/tokens").replace("/scores", "")
+        place = re.sub("/(tokens|identity)$", "", shown).replace("/scores", "")
         key = person if "people" in place else "held" if "holdouts" in place else "people"
         text = window.see(place.replace("{key}", key))
         inputs = set(re.findall(r'name="(\w+)"', text))

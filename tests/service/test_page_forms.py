@@ -24,6 +24,7 @@ from holdfast.planning.question import Fraction
 from holdfast.service.page import (
     answer_pages,
     board_pages,
+    entrance,
     live_attack,
     overview,
     owner,
@@ -36,7 +37,7 @@ from holdfast.service.page.kinds import KINDS
 ROLES = ("owner", "analyst", "auditor", "nobody")
 ROUTES = [
     route
-    for part in (routes, answer_pages, board_pages, owner, taking_in, overview, live_attack)
+    for part in (routes, entrance, answer_pages, board_pages, owner, taking_in, overview, live_attack)
     for route in part.router.routes
     if isinstance(route, APIRoute)
 ]
@@ -44,7 +45,7 @@ NO_FORM = {"/tables/{key}/estimate", "/register/suggest"}
 """What a script posts while somebody types, and a second button of a form."""
 NO_PAGE = {
     "/demo/run", "/demo/whole", "/tables/{key}/answers.json", "/tables/{key}/ledger.ndjson", "/kinds.css",
-    "/deeds.ndjson", "/metrics.txt", "/tables/{key}/answers/{mark}/answer.csv",
+    "/deeds.ndjson", "/metrics.txt", "/sign-in/provider", "/sign-in/return", "/tables/{key}/answers/{mark}/answer.csv",
     "/tables/{key}/answers/{mark}/answer.arrow",
 }  # fmt: skip
 """Files, and what the demo's form leads to."""

@@ -68,6 +68,9 @@ ROUTES = {
     "GET /v1/people/{person}/tokens": Entry("/people/somebody/tokens", OWNER),
     "POST /v1/people/{person}/tokens": Entry("/people/somebody/tokens", OWNER, {}),
     "DELETE /v1/people/{person}/tokens": Entry("/people/somebody/tokens", OWNER),
+    "GET /v1/people/{person}/identity": Entry("/people/somebody/identity", OWNER),
+    "PUT /v1/people/{person}/identity": Entry("/people/somebody/identity", OWNER, {"identity": "a@x.org"}),
+    "DELETE /v1/people/{person}/identity": Entry("/people/somebody/identity", OWNER),
     "DELETE /v1/people/{person}": Entry("/people/somebody", OWNER),
     "GET /v1/deeds": Entry("/deeds", READERS),
     "DELETE /v1/tokens/{token}": Entry("/tokens/000000000000", OWNER),
@@ -259,7 +262,16 @@ def test_the_tokens_themselves_are_not_kept(here: Site) -> None:
     )
 
 
-OPEN_PAGES = {"/sign-in", "/sign-out", "/demo", "/demo/whole", "/demo/run", "/kinds.css"}
+OPEN_PAGES = {
+    "/sign-in",
+    "/sign-in/provider",
+    "/sign-in/return",
+    "/sign-out",
+    "/demo",
+    "/demo/whole",
+    "/demo/run",
+    "/kinds.css",
+}
 """Pages for whoever comes: they show nothing of a table or a person."""
 
 

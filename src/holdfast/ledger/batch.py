@@ -60,19 +60,20 @@ class Call(Generic[Writer]):
 
 
 class Later(Call[Writer]):
-    """An operation that no thread waits for. One is borrowed if it has to lead, and `future` has its outcome."""
+    """Operations that no thread waits for. One is borrowed if they have to lead, and `future` has their outcomes."""
 
     __slots__ = ("_borrow", "future")
 
-    def __init__(self, operation: Callable[[Writer], Any], borrow: Callable[[], object]) -> None:
-        super().__init__([operation])
-        self._borrow, self.future = borrow, Future[Any]()
+    def __init__(self, operations: Sequence[Callable[[Writer], Any]], borrow: Callable[[], object]) -> None:
+        super().__init__(operations)
+        self._borrow, self.future = borrow, Future[list[Any]]()
 
     def tell(self, failure: tuple[Any, ...] | None) -> None:
         super().tell(failure)
-        (ticket,) = self.tickets
         if not self.future.done():
-            self.future.set_result(ticket.result if ticket.error is None else ticket.error)
+            self.future.set_result([
+                ticket.result if ticket.error is None else ticket.error for ticket in self.tickets
+            ])  # fmt: skip
 
     def wake(self) -> None:
         borrows = self.leads and self.woken.locked()
@@ -136,8 +137,8 @@ class Batches(Generic[Writer]):
                 raise
         return call.tickets
 
-    def later(self, operation: Callable[[Writer], Any], threads: Executor) -> Future[Any]:
-        """The same for whoever must not wait: what becomes of the operation, its result or its error.
+    def later(self, operations: Sequence[Callable[[Writer], Any]], threads: Executor) -> Future[list[Any]]:
+        """The same for whoever must not wait: what becomes of each operation, its result or its error.
 
         Requires: the threads are there as long as something waits.
         """
@@ -148,7 +149,7 @@ class Batches(Generic[Writer]):
             finally:
                 self._settle(call)
 
-        call = Later(operation, lambda: threads.submit(lead))
+        call = Later(operations, lambda: threads.submit(lead))
         self._enter(call)
         return call.future
 

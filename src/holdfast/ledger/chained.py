@@ -120,11 +120,12 @@ class ChainedLedger:
     ) -> str:
         return self._write(lambda writer: writer.record(entry, answer, secret, after, told))
 
-    def later(self, commit: Commit, threads: Executor) -> Future[Outcome]:
+    def later(self, commits: Sequence[Commit], threads: Executor) -> Future[list[Outcome]]:
         self._home.check()
-        if isinstance(commit, Reserve):
-            reached("before reserve")
-        return self._batches.later(_open_only(commit.put), threads)
+        for commit in commits:
+            if isinstance(commit, Reserve):
+                reached("before reserve")
+        return self._batches.later([_open_only(commit.put) for commit in commits], threads)
 
     def find(self, session: str, key: str) -> Entry | None:
         self._home.check()

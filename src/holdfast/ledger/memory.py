@@ -173,9 +173,9 @@ class MemoryLedger:
             self._log.append(("answered", entry))
             return answer
 
-    def later(self, commit: Commit, threads: Executor) -> Future[Outcome]:
-        future = Future[Outcome]()
-        future.set_result(outcome(commit, self))
+    def later(self, commits: Sequence[Commit], threads: Executor) -> Future[list[Outcome]]:
+        future = Future[list[Outcome]]()
+        future.set_result([outcome(commit, self) for commit in commits])
         return future
 
     def find(self, session: str, key: str) -> Entry | None:

@@ -65,9 +65,9 @@ class Ledger(Protocol):
         as `answered` tells it: for answers that depend on all before. `told` is how much the answer tells of the rows,
         where that is read off the answer: what was reserved above it is free again, in the same transaction."""
 
-    def later(self, commit: Commit, threads: Executor) -> Future[Outcome]:
-        """Commit without waiting for it: what `reserve` or `record` will have returned or raised. Those that come
-        while others are committed are committed together next, in their order, by one of the threads."""
+    def later(self, commits: Sequence[Commit], threads: Executor) -> Future[list[Outcome]]:
+        """Commit without waiting for it: what each `reserve` or `record` will have returned or raised. They are
+        committed together, with what others ask while something is committed, in their order, by one of the threads."""
 
     def find(self, session: str, key: str) -> Entry | None:
         """The reservation that this session made under this key, if any."""

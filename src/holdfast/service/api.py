@@ -21,6 +21,7 @@ from holdfast.service.bodies import (
     Key,
     NewBoard,
     NewDataset,
+    NewIdentity,
     NewPerson,
     NewToken,
     Predictions,
@@ -258,7 +259,25 @@ def people(guard: Guard, asker: Asker) -> list[dict[str, str]]:
 @router.post("/people", status_code=201)
 def add_person(guard: Guard, asker: Asker, body: NewPerson) -> dict[str, str]:
     """Register somebody (owner)."""
-    return _person(guard.add_person(asker, body.name, body.scope, body.team))
+    return _person(guard.add_person(asker, body.name, body.scope, body.team, body.identity))
+
+
+@router.get("/people/{person}/identity")
+def identity(guard: Guard, asker: Asker, person: Id) -> dict[str, str | None]:
+    """By what single sign-on knows somebody (owner, or yourself); null is by nothing."""
+    return {"identity": guard.identity(asker, person)}
+
+
+@router.put("/people/{person}/identity", status_code=204)
+def set_identity(guard: Guard, asker: Asker, person: Id, body: NewIdentity) -> None:
+    """Let somebody enter the page by single sign-on (owner); the visits that they have end."""
+    guard.set_identity(asker, person, body.identity)
+
+
+@router.delete("/people/{person}/identity", status_code=204)
+def end_identity(guard: Guard, asker: Asker, person: Id) -> None:
+    """Let somebody enter by single sign-on no more (owner); the visits that they have end."""
+    guard.set_identity(asker, person, None)
 
 
 @router.get("/people/{person}/tokens")

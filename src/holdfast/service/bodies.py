@@ -33,6 +33,7 @@ Key = Annotated[
     Annotated[str, Printable] | None, Header(alias="Idempotency-Key", min_length=1, max_length=200)
 ]
 ShortName = Annotated[str, Field(min_length=1, max_length=100), Printable]
+Identity = Annotated[str, Field(min_length=1, max_length=255, pattern=r"\S"), Printable]
 
 BYTES_A_ROW = 256
 """More than any number takes, and any text that a prediction may be."""
@@ -114,6 +115,13 @@ class NewPerson(Body):
     name: ShortName
     scope: Annotated[str, Field(pattern="^(owner|analyst|auditor|metrics)$")] = "analyst"
     team: ShortName | None = None
+    identity: Identity | None = None
+
+
+class NewIdentity(Body):
+    """By what a provider of single sign-on, or a proxy, knows somebody: an e-mail or a subject."""
+
+    identity: Identity
 
 
 class NewToken(Body):

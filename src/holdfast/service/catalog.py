@@ -15,6 +15,7 @@ from holdfast.errors import InputError, LedgerError
 from holdfast.formats import FORMATS, check_format
 from holdfast.service.deeds import Deeds
 from holdfast.service.gateway_database import Database, Remembered
+from holdfast.service.identities import Identities
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS people (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, scope TEXT NOT NULL,"
@@ -90,6 +91,7 @@ class Catalog:
             _make(records, "gateway's catalog", _TABLES)
             _make(replies, "gateway's replies", _REPLIES)
             self.deeds = Deeds(self._db, anchors, beside)
+            self.identities = Identities(self._db)
         except BaseException:
             self._db.close()
             self._replies.close()
@@ -100,8 +102,11 @@ class Catalog:
         self._latest = max(self._latest, time.time())
         return self._latest
 
-    def add_person(self, name: str, scope: str, team: str | None = None, *, by: str = "") -> Person:
-        """Somebody new. Names are unique; a team is whom their submissions to boards are charged to."""
+    def add_person(
+        self, name: str, scope: str, team: str | None = None, *, identity: str | None = None, by: str = ""
+    ) -> Person:
+        """Somebody new. Names are unique; a team is whom their submissions to boards are charged to; by `identity` a
+        provider or a proxy knows them (`Identities`)."""
         one_of("scope", scope, SCOPES)
         person = Person(secrets.token_hex(6), _name("name", name), scope, _name("team", team or name))
         with self.deeds.done("person added", person=person.id, scope=scope, by=by):
@@ -111,7 +116,20 @@ class Catalog:
                 "INSERT INTO people VALUES (?, ?, ?, ?, ?)",
                 person.id, person.name, person.scope, person.team, self.now(),
             )  # fmt: skip
+            self._put_identity(person.id, identity)
         return person
+
+    def set_identity(self, person: str, identity: str | None, *, by: str = "") -> None:
+        """By what a provider or a proxy knows somebody; None is by nothing. Their visits to the page end."""
+        with self.deeds.done("identity set", person=person, identity=identity or "", by=by):
+            self._put_identity(person, identity)
+            self._db.rows(
+                "DELETE FROM visits WHERE token IN (SELECT id FROM tokens WHERE person = ?)", person
+            )
+
+    def _put_identity(self, person: str, identity: str | None) -> None:
+        if not self.identities.put(person, identity):
+            raise Taken(f"somebody else is {identity!r} already; end that first, or look at the spelling")
 
     def person(self, key: str) -> Person | None:
         """Somebody by their id."""

@@ -42,7 +42,7 @@ class Envelope:
 
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, strangers: Strangers) -> None:
         self._app, self._settings, self._metrics = app, settings, metrics
-        self._strangers, self._proxies = strangers, Proxies(settings.proxies)
+        self._strangers, self._proxies = strangers, Proxies(settings.proxies, settings.identity_header)
         self._span = _spans() if settings.telemetry else lambda name: nullcontext()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ from holdfast.service import auth
 from holdfast.service.answering import answering, released
 from holdfast.service.boards import Board, Boards, Scored, as_array
 from holdfast.service.catalog import Catalog, Person, Token
-from holdfast.service.gateway_database import Database, PostgresDatabase, SqliteDatabase
+from holdfast.service.gateway_database import databases, keep_private
+from holdfast.service.identities import canonical
 from holdfast.service.problem import Problem
 from holdfast.service.replies import (
     Reply,
@@ -35,6 +36,7 @@ from holdfast.service.replies import (
     shown,
 )
 from holdfast.service.settings import Settings
+from holdfast.service.single_sign_on import SingleSignOn
 from holdfast.service.tables import Admitted, Dataset, Tables
 from holdfast.service.work import LEDGER, REPLIES
 from holdfast.session import Answer, Session
@@ -45,12 +47,13 @@ class Gateway:
 
     def __init__(self, settings: Settings) -> None:
         settings.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _keep_private(settings.folder)
+        keep_private(settings.folder)
         for root in settings.roots:
             root.mkdir(parents=True, exist_ok=True)
         self.settings = settings
         beside = settings.folder if settings.database is None else None
-        self.catalog = Catalog(*_databases(settings), settings.anchors, beside)
+        self.catalog = Catalog(*databases(settings), settings.anchors, beside)
+        self.sign_on = SingleSignOn(settings, self.catalog)
         self.tables, self.boards = Tables(self.catalog, settings), Boards(self.catalog, settings)
 
     def check(self) -> None:
@@ -83,10 +86,26 @@ class Gateway:
         _only(asker, "owner")
         return self.catalog.people()
 
-    def add_person(self, asker: Person, name: str, scope: str, team: str | None) -> Person:
+    def add_person(
+        self, asker: Person, name: str, scope: str, team: str | None, identity: str | None = None
+    ) -> Person:
         """Somebody new, by an owner."""
         _only(asker, "owner")
-        return self.catalog.add_person(name, scope, team, by=asker.id)
+        return self.catalog.add_person(name, scope, team, identity=self._identity(identity), by=asker.id)
+
+    def identity(self, asker: Person, person: str) -> str | None:
+        """By what a provider or a proxy knows somebody, for owners and themselves."""
+        if person != asker.id:
+            _only(asker, "owner")
+        return self.catalog.identities.of(person)
+
+    def set_identity(self, asker: Person, person: str, identity: str | None) -> None:
+        """By what a provider or a proxy knows somebody, by an owner; None is by nothing. Their visits end."""
+        _only(asker, "owner")
+        self.catalog.set_identity(self._somebody(person).id, self._identity(identity), by=asker.id)
+
+    def _identity(self, told: str | None) -> str | None:
+        return None if told is None else canonical(told, self.settings.identity)
 
     def issue(self, asker: Person, person: str, label: str, days: float | None) -> str:
         """A token for somebody, by an owner; told once."""
@@ -471,21 +490,3 @@ def _declaring() -> Iterator[None]:
         ) from None
     except LedgerError as error:
         raise Problem("taken", str(error)) from None
-
-
-def _keep_private(folder: Path) -> None:
-    """The folder and what the gateway wrote into it is for its user alone, whatever it was before."""
-    with suppress(OSError):  # another user's: it was made so on purpose
-        folder.chmod(0o700)
-    kept = [*folder.glob("*.sqlite*"), *folder.glob("ledgers/*"), *folder.glob("boards/*")]
-    for file in kept:
-        with suppress(OSError):
-            if file.is_file():
-                file.chmod(0o600)
-
-
-def _databases(settings: Settings) -> tuple[Database, Database]:
-    if settings.database is not None:
-        return PostgresDatabase(settings.database), PostgresDatabase(settings.database, relaxed=True)
-    folder = settings.folder
-    return SqliteDatabase(folder / "gateway.sqlite"), SqliteDatabase(folder / "replies.sqlite", relaxed=True)

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 from holdfast.errors import LedgerError
 from holdfast.ledger.postgres_connection import connect as connect_postgres
 from holdfast.ledger.sqlite_readers import Readers, connect
+from holdfast.service.settings import Settings
 
 Result = TypeVar("Result")
 WAIT_SECONDS = 10.0
@@ -260,3 +261,22 @@ class Remembered:
 
 def _fetched(cursor: Any) -> list[Any]:
     return cursor.fetchall() if cursor.description else []
+
+
+def databases(settings: Settings) -> tuple[Database, Database]:
+    """Where people, tokens and tables are kept, and where replies are."""
+    if settings.database is not None:
+        return PostgresDatabase(settings.database), PostgresDatabase(settings.database, relaxed=True)
+    folder = settings.folder
+    return SqliteDatabase(folder / "gateway.sqlite"), SqliteDatabase(folder / "replies.sqlite", relaxed=True)
+
+
+def keep_private(folder: Path) -> None:
+    """The folder and what the gateway wrote into it is for its user alone, whatever it was before."""
+    with suppress(OSError):  # another user's: it was made so on purpose
+        folder.chmod(0o700)
+    kept = [*folder.glob("*.sqlite*"), *folder.glob("ledgers/*"), *folder.glob("boards/*")]
+    for file in kept:
+        with suppress(OSError):
+            if file.is_file():
+                file.chmod(0o600)

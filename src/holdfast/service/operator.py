@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 @click.option("--anchors", type=click.Path(path_type=Path), help="where the anchors of ledgers are kept")
 @click.pass_context
 def gateway(context: click.Context, /, **flags: Any) -> None:
-    """Manage a gateway from its own machine, also while it runs: analysts, tokens, people, tables, boards, caps.
+    """Manage a gateway from its own machine, also while it runs: analysts, tokens, people and how they sign in,
+    tables, boards, caps.
 
     Settings may also come from HOLDFAST_… variables, as for `holdfast serve`. Each command is recorded in the chain of
     the catalog; what concerns a table's budget, in the chain of its ledger too.
@@ -59,6 +60,17 @@ def disable(flags: dict[str, Any], person: str) -> None:
     with _opened(flags) as (guard, owner):
         guard.disable(owner, _id(guard, person))
     click.echo(f"{person} is disabled")
+
+
+@gateway.command()
+@click.argument("person")
+@click.argument("name", required=False)
+@click.pass_obj
+def identity(flags: dict[str, Any], person: str, name: str | None) -> None:
+    """Let PERSON enter the page as NAME of single sign-on (an e-mail or a subject); without NAME no more."""
+    with _opened(flags) as (guard, owner):
+        guard.set_identity(owner, _id(guard, person), name)
+    click.echo(f"{person} enters by single sign-on" + (" no more" if name is None else f" as {name}"))
 
 
 @gateway.command()

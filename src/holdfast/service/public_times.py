@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from concurrent.futures import Executor
 from typing import Any
 
 from holdfast.ledger import Commit, Ledger, Outcome, Record
 from holdfast.service.clock import current
+from holdfast.service.together import Together
 
 
 class PublicTimesLedger:
@@ -19,6 +19,9 @@ class PublicTimesLedger:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
+        self._together = Together[tuple[Commit, Executor], Outcome](
+            lambda asked: ledger.later([commit for commit, _ in asked], asked[0][1])
+        )
 
     def record(
         self,
@@ -36,7 +39,7 @@ class PublicTimesLedger:
         """What the ledger says to a commit; errors are outcomes too."""
         if isinstance(commit, Record):
             await current().until_record()
-        return await asyncio.wrap_future(self._ledger.later(commit, threads))
+        return await self._together.put((commit, threads))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._ledger, name)

@@ -146,7 +146,7 @@ def _hand_down(settings: Any) -> None:
         name = f"HOLDFAST_{item.name.upper()}"
         if value is None:
             os.environ.pop(name, None)
-        elif item.name == "proxies":
+        elif item.name in ("proxies", "join"):
             os.environ[name] = ",".join(value)
         elif isinstance(value, tuple):
             os.environ[name] = os.pathsep.join(str(Path(part).resolve()) for part in value)

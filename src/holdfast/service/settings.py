@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 
-from holdfast.check import between, positive
+from holdfast.check import between, one_of, positive
 from holdfast.errors import InputError
 
 PREFIX = "HOLDFAST_"
@@ -41,6 +42,18 @@ class Settings:
     """Each address may make so many requests a second without a valid token, after a burst; 0 a second is no limit."""
     proxies: tuple[str, ...] = ()
     """Addresses and networks of proxies, separated by commas: what they say in X-Forwarded-For and -Proto counts."""
+    identity: str = "email"
+    """What a provider or a proxy calls people by: `email`, or `subject`, the provider's own name for somebody."""
+    identity_header: str | None = None
+    """The header in which declared proxies say who somebody is; None looks at none."""
+    oidc_issuer: str | None = None
+    oidc_client: str | None = None
+    oidc_secret: str | None = None
+    """A provider of OpenID Connect by which people sign in to the page, and what the gateway is called there."""
+    public_url: str | None = None
+    """https://…, where browsers reach the page; a provider sends them back there."""
+    join: tuple[str, ...] = ()
+    """Domains whose people become analysts by signing in, with no table to ask; else an owner adds everybody."""
     most_bytes: int = 65_536
     """The largest body of a request; submissions of predictions may be larger."""
     most_prediction_bytes: int = 67_108_864
@@ -68,6 +81,7 @@ class Settings:
 _READERS: dict[str, Any] = {
     "Path": Path,
     "Path | None": Path,
+    "str": str,
     "str | None": str,
     "float": float,
     "int": int,
@@ -108,11 +122,34 @@ def checked(settings: Settings) -> Settings:
     ):
         between(name, getattr(settings, name), 1.0)
     networks(settings.proxies)
+    _check_sign_on(settings)
     positive("arrival_seconds", settings.arrival_seconds)
     between("confirm", positive("confirm", settings.confirm), 0.0, 1.0)
     if settings.database is not None and not settings.database.startswith(("postgresql://", "postgres://")):
         raise InputError("expected a database address postgresql://…, got another kind")
     return settings
+
+
+def _check_sign_on(settings: Settings) -> None:
+    """Single sign-on is declared whole, and over https."""
+    one_of("identity", settings.identity, ("email", "subject"))
+    parts = (settings.oidc_issuer, settings.oidc_client, settings.public_url)
+    if settings.oidc_issuer is not None and None in parts:
+        raise InputError("expected oidc_client and public_url beside oidc_issuer, got none; set them too")
+    for url in (settings.oidc_issuer, settings.public_url):
+        if url is not None and not _SAFE.match(url):
+            raise InputError("expected an address https://… (or http:// on this machine), got another kind")
+    header = settings.identity_header
+    if header is not None and not (settings.proxies and _HEADER.fullmatch(header)):
+        raise InputError("expected identity_header as a header's name, beside proxies, got less; set both")
+    if settings.join and settings.identity != "email":
+        raise InputError("expected join where identity is email, got it elsewhere; add people by hand")
+
+
+_SAFE = re.compile(
+    r"https://[^/\s?#]+[^\s?#]*\Z|http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/[^\s?#]*)?\Z"
+)
+_HEADER = re.compile(r"[A-Za-z0-9-]{1,64}")
 
 
 def networks(texts: Sequence[str]) -> tuple[IPv4Network | IPv6Network, ...]:

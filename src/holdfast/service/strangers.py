@@ -29,11 +29,13 @@ class Proxies:
 
     Guarantee: what X-Forwarded-For and X-Forwarded-Proto say counts only if it was said by one of them. From
     everybody else they are as if they had not been sent. Of a chain the last address counts that is no declared
-    proxy; those before it may be anybody's words. Other X-Forwarded headers are never read.
+    proxy; those before it may be anybody's words. Other X-Forwarded headers are never read. The same holds of the
+    header in which they say who somebody is (`Settings.identity_header`).
     """
 
-    def __init__(self, declared: Sequence[str]) -> None:
+    def __init__(self, declared: Sequence[str], identity_header: str | None = None) -> None:
         self._declared = networks(declared)
+        self._identity = None if identity_header is None else identity_header.lower().encode()
 
     def among(self, address: str) -> bool:
         """Whether an address is a declared proxy's."""
@@ -50,6 +52,7 @@ class Proxies:
         client = scope.get("client")
         if client is None or not self.among(client[0]):
             return
+        self._look_who(scope)
         said = [value for name, value in scope["headers"] if name == _FOR]
         schemes = [value for name, value in scope["headers"] if name == _PROTO]
         if len(schemes) > 1 or any(scheme not in _SCHEMES for scheme in schemes):
@@ -69,6 +72,13 @@ class Proxies:
             if not self.among(address):
                 break
         scope["client"] = (address, 0)
+
+    def _look_who(self, scope: Scope) -> None:
+        said = [value for name, value in scope["headers"] if name == self._identity]
+        if len(said) > 1:
+            raise Problem("invalid", "the proxy said twice who asks; have it replace what others send")
+        if said and said[0]:
+            scope["state"]["identity"] = said[0].decode("utf-8", "replace")
 
 
 class Strangers:

@@ -6,7 +6,7 @@ import asyncio
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from fastapi import Request
 
@@ -14,8 +14,10 @@ from holdfast.desk.steps import Done, Next, Steps, advance
 from holdfast.ledger import Commit
 from holdfast.service.clock import Release
 from holdfast.service.public_times import PublicTimesLedger
+from holdfast.service.together import Together
 
 Result = TypeVar("Result")
+_Taking = tuple[Steps[Any], Exception | None]
 _PLANNING_THREADS = 4
 _COMMITTING_THREADS = 8
 LEDGER, REPLIES = Next(math.inf, "ledger"), Next(math.inf, "replies")
@@ -39,6 +41,7 @@ class Work:
             step.place: ThreadPoolExecutor(_COMMITTING_THREADS, thread_name_prefix=step.place)
             for step in (LEDGER, REPLIES)
         }
+        self._planned: dict[str, Together[_Taking, Commit | Next | Done[Any]]] = {}
         self._most = max(1, threads // 2)
         self._turns: dict[tuple[str, int, str], asyncio.Semaphore] = {}
         self._under_way: set[asyncio.Task[object]] = set()
@@ -88,13 +91,13 @@ class Work:
                     if not isinstance(step, Next):
                         said = await ledger.committed(step, self._committing)
                         if isinstance(said, Exception):  # it may have to be planned again
-                            step = await self._elsewhere(LEDGER.place, steps, said)
+                            step = await self._elsewhere(request, LEDGER.place, steps, said)
                         else:
                             step = advance(steps, said)
                     elif step.work <= QUICK:
                         step = advance(steps, None)
                     elif math.isinf(step.work):  # it reads no rows, and need not queue behind what does
-                        step = await self._elsewhere(step.place, steps, None)
+                        step = await self._elsewhere(request, step.place, steps, None)
                     else:
                         step = await self._beside(
                             request, self._answering, self._most, lambda: advance(steps, None)
@@ -104,10 +107,21 @@ class Work:
             return error
 
     async def _elsewhere(
-        self, place: str, steps: Steps[Result], said: Exception | None
+        self, request: Request, place: str, steps: Steps[Result], said: Exception | None
     ) -> Commit | Next | Done[Result]:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._waiting[place], advance, steps, said)
+        """Take a step in a thread. Those that read the ledger of one table are taken together, one after another: each
+        is quick, and all of them wait for that ledger."""
+        threads = self._waiting[place]
+        if place != LEDGER.place:
+            return await asyncio.get_running_loop().run_in_executor(threads, advance, steps, said)
+        table = next(iter(request.path_params.values()), "")
+        together = self._planned.setdefault(
+            table, Together(lambda taking: threads.submit(_all_taken, taking))
+        )
+        step = await together.put((steps, said))
+        if isinstance(step, Exception):
+            raise step
+        return step
 
     async def planned(self, request: Request, work: Callable[[], Result]) -> Result:
         """Do work that reads no rows and charges nothing."""
@@ -119,6 +133,16 @@ class Work:
         self._planning.shutdown(wait=True, cancel_futures=True)
         for threads in (self._answering, *self._waiting.values(), self._committing):
             threads.shutdown(wait=True)
+
+
+def _all_taken(taking: list[_Taking]) -> list[Commit | Next | Done[Any] | Exception]:
+    taken: list[Commit | Next | Done[Any] | Exception] = []
+    for steps, said in taking:
+        try:
+            taken.append(advance(steps, said))
+        except Exception as error:
+            taken.append(error)
+    return taken
 
 
 def _outcome(work: Callable[[], Result]) -> Done[Result] | Exception:

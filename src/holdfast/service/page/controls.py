@@ -7,7 +7,16 @@ from dataclasses import fields
 
 from pydantic import BaseModel
 
-from holdfast.service.bodies import Budget, NewBoard, NewDataset, NewPerson, NewToken, Scoring, Share
+from holdfast.service.bodies import (
+    Budget,
+    NewBoard,
+    NewDataset,
+    NewIdentity,
+    NewPerson,
+    NewToken,
+    Scoring,
+    Share,
+)
 from holdfast.service.page.kinds import FORMS, KINDS, PARTS
 
 CONTROLS = {
@@ -36,6 +45,9 @@ CONTROLS = {
     "GET /v1/people": ("GET /people", "People"),
     "POST /v1/people": ("POST /people", "Add somebody"),
     "DELETE /v1/people/{person}": ("POST /people/{key}/disable", "Disable"),
+    "GET /v1/people/{person}/identity": ("GET /people/{key}", "Single sign-on"),
+    "PUT /v1/people/{person}/identity": ("POST /people/{key}/identity", "Single sign-on"),
+    "DELETE /v1/people/{person}/identity": ("POST /people/{key}/identity", "Single sign-on, left empty"),
     "GET /v1/people/{person}/tokens": ("GET /people/{key}", "Tokens"),
     "POST /v1/people/{person}/tokens": ("POST /people/{key}/tokens", "Issue a token"),
     "DELETE /v1/people/{person}/tokens": ("POST /people/{key}/tokens/end", "End all tokens"),
@@ -60,7 +72,8 @@ FIELDS = {
 """Fields of the page's question form that are several, or others, in the API."""
 BODIES: dict[type[BaseModel], str] = {
     NewDataset: "/register", Share: "/tables/{key}/analysts", Budget: "/tables/{key}/budget", NewPerson: "/people",
-    NewToken: "/people/{key}/tokens", NewBoard: "/boards", Scoring: "/holdouts/{key}/scores",
+    NewToken: "/people/{key}/tokens", NewIdentity: "/people/{key}/identity", NewBoard: "/boards",
+    Scoring: "/holdouts/{key}/scores",
 }  # fmt: skip
 """Which form declares what a body of the API declares."""
 

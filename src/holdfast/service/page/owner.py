@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse, StreamingResponse
 from pydantic import BaseModel, ValidationError
 
 from holdfast.errors import HoldfastError
-from holdfast.service.bodies import Budget, Id, NewDataset, NewPerson, NewToken, Share
+from holdfast.service.bodies import Budget, Id, NewDataset, NewIdentity, NewPerson, NewToken, Share
 from holdfast.service.page import forms
 from holdfast.service.page.shell import PageRoute, form_page, invalid, page
 from holdfast.service.page.visits import Posted, Signed, Visitor, chosen, field, number, typed_in, whole
@@ -32,9 +32,10 @@ def add_person(request: Request, visitor: Signed, form: Posted) -> Response:
     """Register somebody, and go on to give them a token."""
     try:
         new = declared(
-            NewPerson, name=field(form, "name"), scope=field(form, "scope"), team=field(form, "team")
-        )
-        person = visitor.guard.add_person(visitor.person, new.name, new.scope, new.team)
+            NewPerson, name=field(form, "name"), scope=field(form, "scope"), team=field(form, "team"),
+            identity=field(form, "identity"),
+        )  # fmt: skip
+        person = visitor.guard.add_person(visitor.person, new.name, new.scope, new.team, new.identity)
     except REFUSALS as error:
         return _people(request, visitor, typed_in(form), problem_of(error))
     return RedirectResponse(f"/people/{person.id}", 303)
@@ -68,6 +69,18 @@ def revoke(visitor: Signed, form: Posted, key: Id, token: Id) -> Response:
 def end_tokens(visitor: Signed, form: Posted, key: Id) -> Response:
     """End all tokens of somebody."""
     visitor.guard.end_tokens(visitor.person, key)
+    return RedirectResponse(f"/people/{key}", 303)
+
+
+@router.post("/people/{key}/identity")
+def set_identity(request: Request, visitor: Signed, form: Posted, key: Id) -> Response:
+    """Let somebody enter by single sign-on, or no more if the field is empty."""
+    try:
+        text = field(form, "identity")
+        identity = declared(NewIdentity, identity=text).identity if text else None
+        visitor.guard.set_identity(visitor.person, key, identity)
+    except REFUSALS as error:
+        return _person(request, visitor, key, typed_in(form), problem=problem_of(error))
     return RedirectResponse(f"/people/{key}", 303)
 
 
@@ -208,6 +221,7 @@ def _person(
         raise Problem("not-found")
     disabled = key in visitor.guard.catalog.disabled()
     known = {"somebody": somebody, "tokens": tokens, "token": token, "disabled": disabled}
+    known |= {"identity": visitor.guard.identity(visitor.person, key)}
     return form_page(request, "person.html", visitor, typed, problem, **known)
 
 

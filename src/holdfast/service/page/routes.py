@@ -1,35 +1,21 @@
-"""Signing in, tables, questions, budgets and histories."""
+"""Tables, questions, budgets and histories."""
 
 from __future__ import annotations
 
 import json
 import secrets
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse, StreamingResponse
 from starlette.datastructures import FormData
 
 from holdfast.planning.question import Interval, Question
-from holdfast.service import auth
 from holdfast.service.bodies import Id
-from holdfast.service.fast_route import refuse_haste
 from holdfast.service.page import forms, kinds
 from holdfast.service.page.shell import PageRoute, is_piece, page, told
-from holdfast.service.page.visits import (
-    COOKIE,
-    Posted,
-    Signed,
-    Visitor,
-    field,
-    guard_of,
-    refuse_foreign,
-    set_cookie,
-    sign_in,
-    typed_in,
-    visitor_of,
-)
+from holdfast.service.page.visits import Posted, Signed, Visitor, field, typed_in
 from holdfast.service.problem import REFUSALS, Problem, problem_of
 from holdfast.service.tables import Dataset
 from holdfast.session import Answer
@@ -44,41 +30,6 @@ LAST = 100
 def home() -> Response:
     """The tables are where one begins."""
     return RedirectResponse("/tables", 303)
-
-
-@router.get("/sign-in")
-def sign_in_page(request: Request) -> Response:
-    """A form for a token."""
-    return page(request, "sign_in.html", visitor_of(request), wrong=False)
-
-
-async def _token(request: Request) -> str:
-    """What a stranger sent to sign in by, from a page of ours and not too often."""
-    refuse_foreign(request)
-    refuse_haste(request, f"sign-in {request.client.host if request.client else ''}")
-    async with request.form() as form:
-        return field(form, "token")
-
-
-@router.post("/sign-in")
-def signing_in(request: Request, token: Annotated[str, Depends(_token)]) -> Response:
-    """Take a token and give a cookie for it."""
-    guard = guard_of(request)
-    secret = sign_in(guard, token)
-    if secret is None:
-        return page(request, "sign_in.html", None, status=401, wrong=True)
-    reply = RedirectResponse("/tables", 303)
-    set_cookie(reply, secret, secure=guard.settings.secure_cookies)
-    return reply
-
-
-@router.post("/sign-out")
-def sign_out(visitor: Signed, form: Posted) -> Response:
-    """End the visit."""
-    visitor.guard.catalog.end_visit(auth.digest(visitor.secret))
-    reply = RedirectResponse("/sign-in", 303)
-    reply.delete_cookie(COOKIE, path="/")
-    return reply
 
 
 @router.get("/kinds.css")

@@ -67,7 +67,11 @@ def visitor_of(request: Request) -> Visitor | None:
     if not secret:
         return None
     person = guard.catalog.visitor(auth.digest(secret), guard.catalog.now())
-    return None if person is None or person.scope == "metrics" else Visitor(person, secret, guard)
+    if person is None or person.scope == "metrics":
+        return None
+    # Whom a proxy names now counts, and not who was here before in the same browser.
+    other = guard.sign_on.is_other(person, getattr(request.state, "identity", None))
+    return None if other else Visitor(person, secret, guard)
 
 
 async def signed_in(request: Request) -> Visitor:
