@@ -10,6 +10,7 @@ import json
 import math
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -88,6 +89,7 @@ def accuracy(count: int = 30, largest: int = 10**5) -> list[dict[str, Any]]:
                 "tuned": f"{max(np.mean(each) for each in tuned.values()):.4f}",
             }
         )
+        print(json.dumps(out[-1]), file=sys.stderr, flush=True)  # an interrupted run keeps what it has
     return out
 
 
