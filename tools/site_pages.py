@@ -30,6 +30,34 @@ _HTTP = """What a gateway answers. Send `Authorization: Bearer TOKEN` and JSON; 
 that does it for you. A refusal is `application/problem+json` with a `code` of the list below and, where it helps, a
 `detail` that says what to do; nothing is charged for it. No refusal depends on a row of a table."""
 
+FORMULAS = {"leave-out.md", "theorems.md", "why.md", "stream.md"}
+_CODE = re.compile(r"^```.*?^```|`[^`\n]*`|\]\([^)]*\)|^<.*?>$", re.DOTALL | re.MULTILINE)
+_GROUP = r"(\{(?:[^{}]|\{[^{}]*\})*\}|%s)"
+_LOW = re.compile(r"(?<=[^\W_]|[′̃])_" + _GROUP % r"GDP|max|min|x{2,3}|[^\W_](?![^\W²³])")
+_HIGH = re.compile(r"\^" + _GROUP % r"\([^()]*\)|[−-]?[^\W_]+|[*°∞]")
+
+
+def typeset(markdown: str) -> str:
+    """Formulas as they are written in plain text, with indices and exponents; `<` before a letter begins no tag."""
+    parts, at = [], 0
+    for code in [*_CODE.finditer(markdown), None]:
+        words = markdown[at : len(markdown) if code is None else code.start()]
+        parts.append(_raised(re.sub(r"<(?=[A-Za-z/!?])", "&lt;", words)))
+        if code is not None:
+            parts.append(code[0])
+            at = code.end()
+    return "".join(parts)
+
+
+def _raised(words: str) -> str:
+    def made(tag: str, group: str) -> str:
+        inner = group[1:-1] if group[0] in "{(" else group
+        return f"<{tag}>{_raised(inner)}</{tag}>"
+
+    words = _LOW.sub(lambda match: made("sub", match[1]), words)
+    return _HIGH.sub(lambda match: made("sup", match[1]), words)
+
+
 ROOMS = {
     "mechanisms": ["holdfast.mechanisms"],
     "privacy": ["holdfast.privacy"],
@@ -60,6 +88,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
             return match[0]
         return f"[{match[2]}]({posixpath.relpath(match[2], here or '.')})"
 
+    if page.file.src_uri in FORMULAS:
+        markdown = typeset(markdown)
     parts, at = [], 0
     for fence in _FENCE.finditer(markdown):
         parts += [_PAGE.sub(link, markdown[at : fence.start()]), fence[0]]

@@ -128,6 +128,32 @@ def test_every_picture_of_the_argument_moves_and_tells_its_formula(site: Path, t
         assert misled(figures(browser, tmp_path / "site" / "why.html")) == ["budget", "attack"]
 
 
+def swallowed(markdown: str) -> bool:
+    """Whether the words after an index `<j` are lost, because a browser takes them for a tag."""
+    from markdown import markdown as rendered
+
+    return "be the information" not in re.sub(r"<[^>]+>", "", rendered(markdown))
+
+
+def test_formulas_have_indices_and_lose_no_words(site: Path) -> None:
+    shown = (site / "leave-out.html").read_text()
+    assert (
+        "Σ<sub>i&lt;j</sub> 1/σ<sub>i</sub>² be the information" in shown
+        and "s<sub>J<sup>c</sup></sub>" in shown
+    )
+    line = "Let I = Σ_{i<j} 1/σ_i² be the information, and z > 0."
+    assert swallowed(line) and not swallowed(site_pages.typeset(line))
+    assert (
+        site_pages.typeset("`a_i < b` and a_i^{2} in 10^5")
+        == "`a_i < b` and a<sub>i</sub><sup>2</sup> in 10<sup>5</sup>"
+    )
+    for page in site_pages.FORMULAS:
+        text = re.sub(
+            r"<(pre|code|script).*?</\1>", "", (site / page).with_suffix(".html").read_text(), flags=re.DOTALL
+        )
+        assert not re.search(r"[σΣΠ]_", text), page
+
+
 def test_a_chapter_has_its_theorem_and_something_to_try(site: Path) -> None:
     for script in notebook.scripts():
         text = script.read_text()
