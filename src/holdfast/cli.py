@@ -36,7 +36,7 @@ class _Commands(click.Group):
 @click.group(cls=_Commands)
 @click.version_option(__version__, prog_name="holdfast")
 def main() -> None:
-    """Ask a dataset as often as you like: every answer is private and comes with an honest interval."""
+    """Ask a dataset question after question: every answer is private and comes with an honest interval."""
 
 
 @main.command()

@@ -257,7 +257,7 @@ def _mode(option: Option) -> str:
 def not_private(mode: str) -> MechanismError:
     """The refusal of a mode where private answers were asked for."""
     return MechanismError(
-        f"mode {mode!r} is not private: labels can be worked out from its answers, one a look; choose votes "
+        f"mode {mode!r} is not private: labels can be worked out from its answers, one for each look; choose votes "
         "or gaussian, or say private=False if that is meant"
     )
 

@@ -146,7 +146,7 @@ class NewBoard(Body):
     mode: Annotated[str, Field(max_length=40)] | None = None
     private: bool = Field(
         default=True,
-        description="false allows a mode that is not private: labels can be worked out from its answers, one a look",
+        description="false allows a mode that is not private: labels can be worked out from its answers",
     )
 
     def board(self, kind: str) -> Board:
