@@ -104,7 +104,7 @@ PAGES = {
     "docs/start.md": Page(3, ("100 answers, each within", "looks left"), inside=in_a_folder),
     "docs/statistics.md": Page(11, ("intercept: ", "share(smoker)", "correlation(visits, cost)", "True")),
     "docs/stream.md": Page(4, holds=counts_its_visits),
-    "docs/synthesis.md": Page(6, holds=lambda names, shown: "tiny" in names),
+    "docs/synthesis.md": Page(7, holds=lambda names, shown: "tiny" in names),
     "docs/tutorials/agent.md": Page(1, ("best score told",)),
     "docs/tutorials/flights.md": Page(5, ("60,000 flights", "of 0.0"), inside=in_the_checkout),
     "docs/tutorials/gateway.md": Page(2, ("free: True",), inside=before_a_gateway, holds=keeps_its_token),
