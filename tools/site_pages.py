@@ -33,7 +33,9 @@ that does it for you. A refusal is `application/problem+json` with a `code` of t
 FORMULAS = {"leave-out.md", "theorems.md", "why.md", "stream.md"}
 _CODE = re.compile(r"^```.*?^```|`[^`\n]*`|\]\([^)]*\)|^<.*?>$", re.DOTALL | re.MULTILINE)
 _GROUP = r"(\{(?:[^{}]|\{[^{}]*\})*\}|%s)"
-_LOW = re.compile(r"(?<=[^\W_]|[′̃])_" + _GROUP % r"GDP|max|min|lo|hi|x{2,3}|u{2,3}|RR|signs|[^\W_](?![^\W²³])")
+_LOW = re.compile(
+    r"(?<=[^\W_]|[′̃])_" + _GROUP % r"GDP|max|min|lo|hi|x{2,3}|u{2,3}|RR|signs|[^\W_](?![^\W²³])"
+)
 _HIGH = re.compile(r"\^" + _GROUP % r"\([^()]*\)|[−-]?[^\W_]+|[*°∞]")
 
 
