@@ -15,6 +15,7 @@ from holdfast.planning.cell_question import Independence
 from holdfast.planning.quantile_question import Quantile
 from holdfast.planning.question import Count, Interval, Total
 from holdfast.query import sums
+from holdfast.query.running import strategy
 from holdfast.query.statistic import Workload, workload
 from holdfast.session.sum_reading import read_sums
 
@@ -63,16 +64,16 @@ def statements(name: str, told: Workload) -> list[tuple[int, Any]]:
     assert told.sums is not None
     if told.statistic.cells is not None:
         cells = np.eye(6).reshape(6, 2, 3)
-        found = []
+        found: list[tuple[int, Any]] = []
         for i, j in itertools.product(range(2), range(3)):
             line, column = cells[:, i].sum(axis=1), cells[:, :, j].sum(axis=1)
             one = cells[:, i, j]
             found += enumerate((one, line - one, column - one, 1 - line - column + one))
         return [*found, (4, np.ones(6))]
-    strategy = told.sums.running
-    assert strategy is not None
-    size, held = len(strategy.factors), told.measurements[0].size
-    encode = np.stack([strategy.encoded(row) for row in np.eye(size, dtype=np.int64)]).T
+    root = told.sums.running
+    assert root is not None
+    size, held = len(root.factors), told.measurements[0].size
+    encode = np.stack([root.encoded(row) for row in np.eye(size, dtype=np.int64)]).T
     read = np.tril(np.ones((size, size))) @ np.linalg.inv(encode)
     lines = [np.kron(np.eye(held // size)[line], read) for line in range(held // size)]
     if told.statistic.ranks:
@@ -107,9 +108,9 @@ def test_every_running_total_has_the_half_width_of_its_class() -> None:
 
 def test_a_row_of_numbers_of_both_signs_may_go_from_one_end_to_the_other() -> None:
     """In one line and one group: the square of the whole range times a row's length, which is the farthest."""
-    joint = sums._by_root(sums.strategy(3), -2, 3, 1, 1)
-    factors = sums.strategy(3).factors
+    joint = sums._by_root(strategy(3), -2, 3, 1, 1)
+    factors = strategy(3).factors
     assert joint.l2_squared * 9 >= 25 * int((factors**2).sum())
     assert joint.times(2).l2_squared == 4 * joint.l2_squared and joint.radius_squared == Fraction(
-        sums.strategy(3).longest
+        strategy(3).longest
     )
