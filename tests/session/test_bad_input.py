@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gateway import running
 from services import postgres
 
 import holdfast as hf
+from holdfast import dbapi
 from holdfast.ledger import MemoryLedger, verify
 from holdfast.weights import answerer as multiplicative_weights
 
@@ -373,3 +375,34 @@ def test_what_only_the_rows_would_show_is_answered_by_everything_that_is_possibl
     assert np.isinf(regression.low[1:]).all() and np.isinf(regression.high[1:]).all()
     ratio = session.ratio("age", "nothing", rho=1.0)
     assert np.isinf([ratio.low, ratio.high]).all()
+
+
+def test_a_gateway_and_the_database_interface_refuse_the_same(table: hf.Table) -> None:
+    """The list above at the other doors, over HTTP and through PEP 249: nothing is charged at any of them."""
+    statements: list[str] = []
+
+    class Written:
+        """Keeps what is asked in SQL."""
+
+        def sql(self, text: str) -> None:
+            statements.append(text)
+
+        def __getattr__(self, name: str) -> Any:
+            return lambda *asked, **how: None
+
+    for ask, _ in BAD_LANGUAGE.values():
+        ask(Written())  # type: ignore[arg-type]
+    assert len(statements) >= 6
+    with running({"t": table}, declared={"target": "table"}) as started:
+        (remote,) = hf.connect(started.url, started.analyst).tables
+        session = remote.session()
+        for name, (ask, _) in BAD_LANGUAGE.items():
+            with pytest.raises(hf.HoldfastError) as refusal:
+                ask(session)
+            assert len(str(refusal.value)) < 2000, name
+        asked = dbapi.connect(session, table="t", rho=0.01)
+        for statement in statements:
+            with pytest.raises(dbapi.Error):
+                asked.execute(statement)
+        assert float(session.spent) == 0
+    assert table.spent == 0
