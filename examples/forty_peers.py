@@ -45,7 +45,9 @@ def asked(peer: str, python: Path, folder: Path) -> Said | None:
             return None
         command = [str(python), str(ROOT / "peer_questions" / "ask.py"), peer, str(folder), "1"]
         kept.write_text(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    found: Said = json.loads(kept.read_text())
+    found: Said = {}
+    for line in kept.read_text().splitlines():
+        found |= json.loads(line)
     return found
 
 
@@ -87,7 +89,9 @@ def table(ours: list[Outcome], peers: dict[str, Said | None], data: dict[str, An
 def _cell(answer: Said | None, said: Said | None, true: list[dict[tuple[str, ...], float]]) -> str:
     if said is None:
         return "not installed"
-    if answer is None or "no" in answer:
+    if answer is None:
+        return "not run"
+    if "no" in answer:
         return "no"
     far, groups = error(answer, true)
     expected = len(true) if len(true) > 1 else len(true[0])

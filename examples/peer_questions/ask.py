@@ -1,4 +1,4 @@
-"""Ask a peer, in an interpreter of its own, and print what it says as JSON: python ask.py opendp folder runs [number ...]
+"""Ask a peer, in an interpreter of its own, and print what it says as lines of JSON: python ask.py opendp folder runs [number ...]
 
 Only the peer and pandas are needed here. `ASKED` of a peer has the lines that a user writes; what they stand on
 (reading the files, the budget, declared keys) is made by its `names` before each of them, and is not counted.
@@ -17,18 +17,19 @@ def main(peer: str, folder: str, runs: int, *numbers: int) -> None:
     """For each question (or these alone) the lines, and the value of each group in every run; or what it was refused with."""
     warnings.simplefilter("ignore")
     module = importlib.import_module(f"of_{peer}")
-    found: dict[str, Any] = {"version": module.version()}
+    print(json.dumps({"version": module.version()}), flush=True)
+    for number, why in module.NOT.items():
+        print(json.dumps({str(number): {"no": why}}), flush=True)
     for number, source in module.ASKED.items():
         if numbers and number not in numbers:
             continue
         lines = source.strip().split("\n")
         try:
             values = [_pairs(_said(lines, module.names(folder, number)), module.pairs) for _ in range(runs)]
-            found[str(number)] = {"lines": len(lines), "runs": values}
+            said: dict[str, Any] = {"lines": len(lines), "runs": values}
         except Exception as error:  # whatever a peer raises is its answer
-            found[str(number)] = {"no": " ".join(str(error).split())[-300:]}
-        print(f"{peer}: question {number}", file=sys.stderr, flush=True)
-    print(json.dumps(found))
+            said = {"no": " ".join(str(error).split())[-300:]}
+        print(json.dumps({str(number): said}), flush=True)
 
 
 def _said(lines: list[str], names: dict[str, Any]) -> Any:

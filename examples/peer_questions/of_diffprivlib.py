@@ -75,6 +75,8 @@ ASKED = {
         "abs(cells - np.outer(cells.sum(axis=1), cells.sum(axis=0))).sum() / 2",
 }  # fmt: skip
 
+NOT = {10: "keys that nobody declared have no function", 18: "distinct values have no function"}
+
 
 def version() -> str:
     """Which diffprivlib answers."""

@@ -68,6 +68,9 @@ ASKED = {
         "abs(cells - np.outer(cells.sum(axis=1), cells.sum(axis=0))).sum() / 2",
 }  # fmt: skip
 
+NOT: dict[int, str] = {}
+"""All were tried: what cannot be asked is refused by SmartNoise itself."""
+
 
 def version() -> str:
     """Which SmartNoise SQL answers."""

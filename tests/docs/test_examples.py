@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -68,3 +69,20 @@ def test_the_forty_questions() -> None:
     assert module.table(found).count("1 line") == 2 * 42 - 1
     narrow = [one for one in found if 0 < one.width < one.truth / 4]
     assert len(narrow) > 20  # and a truth that is twice as large would be missed by each of these
+
+
+def test_what_peers_say_is_put_beside_the_truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is not installed is said to be missing, and one that was not asked or cannot be is no answer."""
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    module = example("forty_peers")
+    assert module.asked("opendp", tmp_path / "python", tmp_path) is None
+    (tmp_path / "opendp.json").write_text(
+        '{"version": "1"}\n{"2": {"lines": 1, "runs": [[[["a"], 3], [["b.0"], 5]]]}}\n'
+    )
+    said = module.asked("opendp", tmp_path / "python", tmp_path)
+    true = [{("a",): 2.0, ("b",): 5.0, ("c",): 9.0}]
+    assert module.error(said["2"], [{("a",): 2.0, ("c",): 9.0}]) == (1.0, 1)
+    assert module._cell(said["2"], said, true) == "1 line, 1, 1 of 3 groups"
+    assert module._cell(None, None, true) == "not installed"
+    assert module._cell(None, said, true) == "not run"
+    assert module._cell({"no": "refused"}, said, true) == "no"
