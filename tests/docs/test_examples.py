@@ -82,7 +82,7 @@ def test_what_peers_say_is_put_beside_the_truth(tmp_path: Path, monkeypatch: pyt
     said = module.asked("opendp", tmp_path / "python", tmp_path)
     true = [{("a",): 2.0, ("b",): 5.0, ("c",): 9.0}]
     assert module.error(said["2"], [{("a",): 2.0, ("c",): 9.0}]) == (1.0, 1)
-    assert module._cell(said["2"], said, true) == "1 line, 1, 1 of 3 groups"
+    assert module._cell(said["2"], said, true) == "1 line, 0.5, 2 of 3 groups"
     assert module._cell(None, None, true) == "not installed"
     assert module._cell(None, said, true) == "not run"
     assert module._cell({"no": "refused"}, said, true) == "no"
