@@ -6,15 +6,20 @@ a draw reads all events of the units drawn. Texts are new each time, or (*known*
 the best turn's median counts, in processor time (the machine is shared). *One or two*: units with one or two events
 each (two kept at most), of which there are ten times as many in the second store; disk is what that store takes, peak
 the memory of the whole process, whose mapped pages of all stores count.
+*Bare* is NumPy's `take` of as many random rows or records, and nothing else: what reaching that many places costs.
 *Ingest* is of rows in random order, sorted by unit in bounded memory. *Noise* is the standard deviation of each of
-1000 counts of events, 20 a unit, at (1, 1e-6), beside OpenDP's for the same contribution bound.
+1000 counts of events, 20 a unit, at (1, 1e-6), beside OpenDP's for the same contribution bound; and beside that of 60
+counts of SmartNoise SQL, each with the epsilon at which its odometer says that 1000 are (1, 1e-6), where
+HOLDFAST_SMARTNOISE names a Python that has it.
 """
 
 from __future__ import annotations
 
 import gc
 import itertools
+import json
 import math
+import os
 import resource
 import subprocess
 import sys
@@ -40,6 +45,8 @@ VISITS = hf.Schema(cost=hf.Integer(0, 999), ward=hf.Category("surgery", "heart",
 SCHEMA = UnitSchema("person", {"age": hf.Integer(0, 120)}, {"visits": Events(VISITS, 20)}, "people")
 _BLOCK = 2**18
 ROUNDS, CALLS = 5, 15
+DRAWN = 14_000
+"""About as many as a question draws."""
 
 
 def rows(quick: bool = False, data: Path = Path("build/bench")) -> list[dict[str, object]]:
@@ -59,10 +66,12 @@ def rows(quick: bool = False, data: Path = Path("build/bench")) -> list[dict[str
         "units: the same, known": _known(asked["units"], _texts),
         **{f"units: {name}": partial(_ask_next, asked[each], _small_texts) for name, each in two.items()},
     }
+    for name, codes in _places(plain, units, few, many_more).items():
+        plans[f"bare: {name}"] = partial(_taken, codes)
     times = _turns(plans, 1 if quick else ROUNDS)
     bare = times["rows: age"]
-    held = dict.fromkeys(times, units) | {f"units: {name}": few for name in two}
-    held[list(times)[-1]] = many_more
+    held = dict.fromkeys(times, units) | {name: few for name in times if "one or two" in name}
+    held |= {name: many_more for name in times if f"{10 * n:.0e}" in name}
     found: list[dict[str, object]] = [
         {
             "question": name,
@@ -75,7 +84,7 @@ def rows(quick: bool = False, data: Path = Path("build/bench")) -> list[dict[str
     ]
     for name in list(times)[1:4]:
         found.append(goal(f"{name}, against rows", times[name] / bare, 3, "x"))
-    small, large = list(times)[-2:]
+    small, large = (f"units: {name}" for name in two)
     found.append(goal(f"{large}, against {n:.0e}", times[large] / times[small], 1.5, "x"))
     found.append(
         {
@@ -88,6 +97,21 @@ def rows(quick: bool = False, data: Path = Path("build/bench")) -> list[dict[str
     found.append(_ingested(10**5 if quick else 10**7))
     found += _noises()
     return found
+
+
+def _places(plain: Any, *stores: UnitStore) -> dict[str, Any]:
+    """The one array that a question about each store reads: what its memory costs can be measured alone."""
+    found = {"rows, 1 byte": plain._columns["age"].codes}
+    for store in stores:
+        records = store.events("visits").records
+        assert records is not None
+        many = "one or two" if records.codes.dtype.itemsize < 64 else "units"
+        found[f"{many}, {records.codes.dtype.itemsize} bytes, {store.rows:.0e} units"] = records.codes
+    return found
+
+
+def _taken(codes: Any) -> object:
+    return codes.take(np.random.default_rng().integers(0, len(codes), DRAWN))
 
 
 def _known(asked: Any, texts: Iterator[str]) -> Callable[[], object]:
@@ -214,6 +238,11 @@ def _noises() -> list[dict[str, object]]:
         found.append({"measured": "the same, OpenDP", "value": _opendp(), "unit": "events"})
     except ModuleNotFoundError:
         found.append({"measured": "the same, OpenDP", "value": "not installed"})
+    if os.environ.get("HOLDFAST_SMARTNOISE"):
+        script = Path(__file__).resolve().parent.parent / "evidence" / "unit_counts_smartnoise.py"
+        command = [os.environ["HOLDFAST_SMARTNOISE"], str(script), "60"]
+        told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        found.append({"measured": "the same, SmartNoise SQL, of 60", "value": told["sd"], "unit": "events"})
     return found
 
 
