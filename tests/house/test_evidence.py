@@ -106,7 +106,7 @@ def test_exact_answers_leave_the_plan_under_attack_and_planned_ones_do_not(evide
 
 
 def test_tests_keep_their_level_where_the_analyst_looks_for_what_differs(evidence: None) -> None:
-    """Ten of the sessions of evidence/nulls.md: true nulls, chosen by the answers. The broken twin, which is about the
+    """Ten of the sessions of evidence/nulls.py: true nulls, chosen by the answers. The broken twin, which is about the
     rows on which the choice was made, rejects them."""
     from evidence.nulls import played
 
