@@ -126,6 +126,7 @@ UNCHARGED = {
     "weights/weighted_rows.py _values": "rows from public weights",
     "weights/weighted_rows.py sampled": "rows from public weights",
     "weights/distribution.py sampled": "rows from public weights",
+    "weights/factored_weights.py sampled": "rows from public weights",
     "weights/binned_model.py sampled": "rows from a public model",
     "weights/factored.py sample": "rows from a public model",
     "weights/factored.py spread_evenly": "rows from a public model",

@@ -193,7 +193,7 @@ def test_the_typed_keywords_are_those_that_are_taken() -> None:
         "threshold_share",  # for the weights, whose plan chooses it
     }
     assert said["ManyFrom"] == words(MultiplicativeWeights.__init__) - {"queries", "device"}
-    assert said["Many"] == said["ManyFrom"] - {"start", "uniform"}  # in process only
+    assert said["Many"] == said["ManyFrom"] - {"start", "uniform", "memory"}  # in process only
     assert said["Synthesis"] == words(from_marginals) | words(mwem) | words(small_database) | {"method"}
     assert set(linear_loss.Shape.__annotations__) == words(linear_loss.linear) - {"condition"}
 
