@@ -5,6 +5,8 @@ committed together. *Bare commits* are one-row inserts into SQLite with the same
 in the same run: before, between and after the others. The disk below syncs in a seventh of a millisecond, and then
 Python's own time is the limit: an answer takes about a millisecond of it. So the same is measured on a disk each sync
 of which takes 1 and 4 milliseconds longer (benchmarks/slow_sync.c), for bare commits and gateway alike.
+*Processor ms each* is what the gateway's processes take for an answer, and *load's* what the load takes beside them:
+on a machine that others use too, these two compare and the rates do not.
 Goals: 1000 estimates a second; charged answers at 70% of the bare commits; no growth over 100,000 answers.
 """
 
@@ -12,11 +14,12 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -43,6 +46,16 @@ class Running:
         text = Path(f"/proc/{self.process}/smaps_rollup").read_text()
         kilobytes = re.findall(r"^(?:Private_Dirty|Private_Clean):\s+(\d+)", text, re.MULTILINE)
         return sum(map(int, kilobytes)) / 1024
+
+    def processor(self) -> float:
+        """The seconds of processor time that the gateway's processes have taken."""
+        seconds = 0.0
+        for place in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):
+                fields = place.read_text().rpartition(")")[2].split()
+                if self.process in (int(place.parent.name), int(fields[1])):
+                    seconds += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return seconds
 
 
 @contextmanager
@@ -132,19 +145,31 @@ def _charged(
     bare = [commits.bare(folder, seconds / 4, disk)]
     for workers, quantum in ((1, 0.0), (2, 0.0), (1, 0.1), (2, 0.1)):
         with gateway(folder, workers=workers, quantum=quantum, disk=disk) as server:
+            before = server.processor(), _children()
             spent, times = load.run(
                 server.port, server.token, "ask", connections=CONNECTIONS if quantum == 0 else 4 * CONNECTIONS,
                 seconds=seconds, first=first,
             )  # fmt: skip
+            own, loads = server.processor() - before[0], _children() - before[1]
         first += len(times) + 8 * CONNECTIONS
         name = f"{disk_name}charged answers, {_named(workers)}, quantum {quantum:g} s"
-        shown.append(_row(name, spent, times) | {"rate": len(times) / spent})
+        each = {
+            "processor ms each": f"{1000 * own / len(times):.2f}",
+            "load's ms each": f"{1000 * loads / len(times):.2f}",
+        }
+        shown.append(_row(name, spent, times) | each | {"rate": len(times) / spent})
         bare.append(commits.bare(folder, seconds / 4, disk))
     pace = median(bare)
     for row in shown:
         row["of bare commits"] = f"{row.pop('rate') / pace:.0%}"  # type: ignore[operator]
     whole = {"what": f"{disk_name}bare SQLite commits", "a second": f"{pace:,.0f}", "of bare commits": "100%"}
     return [whole, *shown], first
+
+
+def _children() -> float:
+    """The processor time of what was run here and has ended: of loads."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
 
 
 def _named(workers: int) -> str:

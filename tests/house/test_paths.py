@@ -129,6 +129,7 @@ def http_ask(trace: Trace) -> None:
                 f"{started.url}/v1/datasets/people/ask",
                 json={"kind": "fraction", "where": "age > 3", "within": within},
                 headers={"Authorization": f"Bearer {started.analyst}"},
+                timeout=60,
             )
             assert reply.status_code == 200, reply.text
 

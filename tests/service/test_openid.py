@@ -53,7 +53,7 @@ def begun(here: Site) -> dict[str, str]:
     """What the provider sends back with the browser after it was sent there."""
     sent = here.client.get("/sign-in/provider", follow_redirects=False)
     assert sent.status_code == 303, sent.text
-    back = httpx.get(sent.headers["location"], follow_redirects=False).headers["location"]
+    back = httpx.get(sent.headers["location"], timeout=60).headers["location"]
     assert back.startswith("http://localhost/sign-in/return?")
     return dict(parse_qsl(urlsplit(back).query))
 

@@ -84,7 +84,9 @@ class Provider:
             import httpx2  # noqa: F401
             from authlib.integrations import httpx_client
         except ImportError:
-            raise InputError("single sign-on needs `pip install 'holdfast[oidc]'`") from None
+            raise InputError(
+                "expected authlib for single sign-on, got none; `pip install 'holdfast[oidc]'`"
+            ) from None
         self._client, self._settings = httpx_client.OAuth2Client, settings
         self.issuer, self._return = (
             settings.oidc_issuer or "",
