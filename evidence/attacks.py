@@ -214,14 +214,11 @@ def _rare(places: Places | None, rows: Rows) -> Outcome:
     bias, error = float(last.mean()) - truth, abs(answer - truth)
     if places is None:
         return Outcome(error, bias, False, False, math.inf)
-    beta, spent, missed, half = miss(1 - BETA) * LEFT_OUT / (len(told) + 1), 0.0, [], 0.0
-    for place, value in enumerate((*told, answer), 1):
-        left_out, each = places.left_out(place), float(sigma[place - 1])
-        low, high = rare_interval(left_out, left_out.charges(spent), each, float(value), beta, 1 / ROWS)
-        missed.append(not low <= truth <= high)
-        half = max(high - value, value - low)
-        spent += rare_told(ROWS, each, float(np.clip(value, 0, 1)))
-    return Outcome(error, bias, missed[-1], any(missed), half)
+    beta, before = miss(1 - BETA) * LEFT_OUT / (len(told) + 1), zip(sigma, told, strict=False)
+    spent = math.fsum(rare_told(ROWS, float(each), float(np.clip(value, 0, 1))) for each, value in before)
+    left_out = places.left_out(len(told) + 1)
+    low, high = rare_interval(left_out, left_out.charges(spent), float(sigma[-1]), answer, beta, 1 / ROWS)
+    return Outcome(error, bias, not low <= truth <= high, None, max(high - answer, answer - low))
 
 
 def _differences(places: Places | None, rows: Rows) -> Outcome:
@@ -315,7 +312,7 @@ Written by `python evidence/attacks.py`. n = 2,000 rows, k questions, beta = 0.0
 privacy). The plans are those of sessions, the noise that of the exact samplers, and every interval is computed by
 the function that a session reads it with; what is left out is the ledger. The last answer is attacked, with weights
 from all others. *Last outside* counts games in which the last interval misses, *any outside* those in which any of
-the k does (5% may; of differences only the last is computed). *Bias* is how far the rows are from the population on
+the k does (5% may; of rare events and differences only the last is computed). *Bias* is how far the rows are from the population on
 the last question, *certified* the part of the half-width that is for this; *exact outside* says how often exact
 answers, attacked in the same way, leave that half-width. `rare` asks about a tenth of the rows, so that all answers
 are near 5%, and differences are of two conditions that disagree on a tenth; their half-widths are read off the

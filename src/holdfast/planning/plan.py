@@ -13,6 +13,7 @@ from holdfast.ledger import Charge
 from holdfast.planning.promise import Promise
 from holdfast.privacy.event import Event, to_json
 from holdfast.privacy.filter import UNITS
+from holdfast.privacy.rounding import sure
 from holdfast.query.extremes import EXTREMES, SAID
 from holdfast.query.running import FINENESS
 from holdfast.query.statistic import Statistic
@@ -255,7 +256,7 @@ class Plan:
         lines = [
             f"reads {self._reading()} and adds {self._noise()}.",
             f"It costs rho {self.rho:.4g}{epsilon} and {near}",
-            f"together with all other answers of the session, with confidence {self.confidence:g}.",
+            f"together with all other answers of the session, with confidence {sure(self.confidence)}.",
             f"Of the half-width, noise takes {parts[0]:.3g}, sampling {parts[1]:.3g}, population {parts[2]:.3g}"
             f"{'' if known else ' parts of 1'}.",
         ]

@@ -6,17 +6,21 @@ from dataclasses import replace
 from functools import lru_cache
 
 from holdfast.ledger import UNCOVERED, Account, Moment, Totals
-from holdfast.planning.budget import Budget, budget
+from holdfast.planning.answers_left import several
+from holdfast.planning.budget import AMOUNT, Budget, budget
 from holdfast.planning.plain_answer import QUANTILE, cost_in_all
 from holdfast.planning.promise import LEFT_OUT
-from holdfast.planning.session_plan import could_be, session_plan
+from holdfast.planning.session_plan import MANY, possible, session_plan
 from holdfast.planning.terms import Terms
-from holdfast.privacy.rounding import miss
+from holdfast.privacy.filter import UNITS
+from holdfast.privacy.rounding import miss, sure
 from holdfast.validity.places import Places
 from holdfast.validity.rare_events import AT, rare_width
 
 _NARROWER = 0.99
 """Another currency is worth a word where answers would be so much narrower."""
+_DOUBLED = 40
+"""How often a budget is doubled in search of one that is enough for an answer."""
 _MUCH = 0.5
 """A plan that costs less of its budget is not kept wide by it."""
 
@@ -26,18 +30,19 @@ def plan_line(terms: Terms, own: Budget, moment: Moment) -> str:
     places = terms.places
     if places is not None and not places.epochs and terms.queries is not None:
         return (
-            f"Nothing that tells something can be planned for {terms.queries:,} answers on {terms.rows:,} rows"
+            f"Nothing that tells something can be planned for {several(terms.queries)} on {terms.rows:,} rows"
             f"{could_be(terms, moment)}{elsewhere(terms, own, moment)}."
         )
+    if places is None and terms.target == "population" and terms.rows < 2:
+        return f"Nothing can be said of the population{could_be(terms, moment)}."
     if places is None or not places.epochs:
         return "No common half-width is planned: each answer says for itself how exact it is to be."
     near, but = "", "" if own.currency == "gdp" else f"; a quantile tells as much as {QUANTILE}"
     if places.rare:
         near = f" ({rare_width(places, miss(terms.confidence) * LEFT_OUT, AT):.3g} near {AT:.0%}, if all are)"
-    return (
-        f"{terms.queries:,} answers, each within {places.width:.3g}{near} of the population at {terms.confidence:.4g}, "
-        f"together; {_price(places, terms, own)}{but}{elsewhere(terms, own, moment)}"
-    )
+    each = f"{several(terms.queries or 0)}, each within {places.width:.3g}{near} of the population"
+    price = f"{_price(places, terms, own)}{but}{elsewhere(terms, own, moment)}"
+    return f"{each} at {sure(terms.confidence)}, together; {price}"
 
 
 def _price(places: Places, terms: Terms, own: Budget) -> str:
@@ -51,6 +56,26 @@ def _price(places: Places, terms: Terms, own: Budget) -> str:
     if float(spent) >= float(given):
         return f"all of your {notion} {given}"
     return f"{notion} {spent} of your {given}"
+
+
+def could_be(terms: Terms, moment: Moment) -> str:
+    """The nearest that can be had where nothing is planned, in words: fewer answers, or one for more budget."""
+    if terms.target != "population":
+        return ""
+    alone = '; of the rows themselves something can be said (target="table")'
+    if terms.places is None:
+        return "" if terms.rows > 1 else alone
+    many, width = possible(terms, moment, min(terms.queries or MANY, max(MANY, terms.rows)))
+    if many:
+        return f"; {several(many)} could be within {width:.3g}: open a session for fewer"
+    one = replace(terms, queries=1, places=None, information=UNCOVERED)
+    for power in range(1, _DOUBLED):
+        more = replace(terms.session, limit_units=terms.session.limit_units * 2**power)
+        made = session_plan(replace(one, session=more), replace(moment, session=Totals()))
+        if made is not None and made.epochs:
+            cost = cost_in_all(made, terms.session) / UNITS
+            return f"; one answer within {made.width:.3g} takes {AMOUNT[terms.session.currency]} {cost:.3g}"
+    return alone
 
 
 def elsewhere(terms: Terms, given: Budget, moment: Moment) -> str:

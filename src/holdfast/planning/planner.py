@@ -18,6 +18,7 @@ from holdfast.planning.mechanism_choice import is_plain, mechanisms_for
 from holdfast.planning.meter import places_left
 from holdfast.planning.plain_answer import plain_recipe, spare_units, told_each, told_until
 from holdfast.planning.plan import SELECTED, Alternative, Plan, Recipe
+from holdfast.planning.plan_line import could_be
 from holdfast.planning.promise import (
     Promise,
     answered,
@@ -32,7 +33,6 @@ from holdfast.planning.recipe_event import event_of, pure_epsilon
 from holdfast.planning.recipe_information import recipe_information
 from holdfast.planning.recipe_search import PAYS, fewest, paired, recipe_within, refuse_undrawable
 from holdfast.planning.request import Request
-from holdfast.planning.session_plan import could_be
 from holdfast.planning.sum_width import RANKED
 from holdfast.planning.terms import Terms
 from holdfast.planning.width import of_each, range_length, spans, stated, table_reaches, widths, wished

@@ -10,6 +10,7 @@ from holdfast.ledger import Moment
 from holdfast.mechanisms.values import round_down, round_up
 from holdfast.planning.plain_answer import spare_units
 from holdfast.planning.plan import SELECTED, Recipe
+from holdfast.planning.plan_line import could_be
 from holdfast.planning.recipe_event import selections
 from holdfast.planning.recipe_search import LEAST_NOISE, LEAST_SCALE, LEAST_VARIANCE, is_counted
 from holdfast.planning.request import Request
@@ -33,7 +34,8 @@ def amount_of(request: Request, moment: Moment, terms: Terms) -> tuple[float, st
     units = spare_units(moment, terms)
     if units <= 0:
         raise InputError(
-            "cannot plan: the session's budget divided by its queries is less than a billionth; ask for fewer"
+            "cannot plan: the session's budget divided by its queries is less than a billionth"
+            f"{could_be(terms, moment) or '; open a session for fewer'}"
         )
     return units / UNITS * (1 - 2.0**-20), terms.session.currency
 

@@ -255,9 +255,3 @@ def _information(budget: Filter, units: int, rows: int) -> float:
     if budget.currency == "pure":
         amount = amount**2 / 2  # at most: nothing with less noise is pure
     return float(rows) ** 2 * (amount if budget.currency == "gdp" else 2 * amount)
-
-
-def could_be(terms: Terms, moment: Moment) -> str:
-    """The nearest that can be had where nothing is planned, in words; nothing if there is none."""
-    many, width = possible(terms, moment, min(terms.queries or MANY, max(MANY, terms.rows)))
-    return f"; {many:,} could be within {width:.3g}: open a session for fewer" if many else ""

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from holdfast.errors import InputError, MechanismError
 from holdfast.ledger import UNCOVERED, Moment
+from holdfast.planning.answers_left import several
 from holdfast.planning.budget import Budget
 from holdfast.planning.plain_answer import cost_in_all
 from holdfast.planning.promise import LEFT_OUT
@@ -54,7 +55,7 @@ def width_plan(
     narrowest = None if room.begun >= UNCOVERED or rows < 2 else scheduled(most)
     if narrowest is None or by_gaussian(narrowest).width > within:
         certified = 1.0 if narrowest is None else min(1.0, by_gaussian(narrowest).width)
-        nearest = f"{certified:.4g} can be" if certified < 1 else "nothing below 1 can be"
+        nearest = f"{certified:.4g} can be" if certified < 1 else _for_fewer(terms, begun, mixed, within)
         raise MechanismError(
             f"within={within:g} cannot be certified for {queries:,} queries on {rows:,} rows; {nearest}"
         )
@@ -79,6 +80,17 @@ def width_plan(
             f"{within:g}, got {terms.session.limit_units / UNITS:.3g}; give more, or ask for fewer or wider answers"
         )
     return paid[0]
+
+
+def _for_fewer(terms: Terms, begun: float, mixed: bool, within: float) -> str:
+    """For how many answers a width can be had, a fourth, a sixteenth, ... of those that are asked for, in words."""
+    many, beta = (terms.queries or 0) // 4, miss(terms.confidence) * LEFT_OUT
+    while many and terms.rows > 1:
+        made = falling_noise(terms.rows, many, beta, begun=begun, mixed=mixed)
+        if made is not None and by_gaussian(made).width <= within:
+            return f"for {several(many)} it can be"
+        many //= 4
+    return "nothing below 1 can be"
 
 
 def validity_budget(places: Places, delta: float | None) -> Budget:

@@ -48,6 +48,18 @@ def miss(confidence: object) -> float:
     return float_down(1 - Fraction(repr(probability("confidence", confidence))))
 
 
+def sure(confidence: float, *, percent: bool = False) -> str:
+    """A confidence in few digits and never as more than it is: 0.95 or 95%, and 1 - 1e-12, not 1."""
+    own = Fraction(repr(confidence))
+    text = f"{100 * confidence if percent else confidence:.4g}"
+    if Fraction(text) / (100 if percent else 1) <= own:
+        return text + "%" * percent
+    chance = float(1 - own)
+    digit, power = f"{chance:.0e}".split("e")
+    rest = Fraction(f"{digit}e{power}")
+    return f"1 - {float(rest if rest >= 1 - own else rest + Fraction(f'1e{power}')):.0e}"
+
+
 def grains(value: Fraction | float | int) -> int:
     """The least whole number of grains which is no less than `value`. A positive value never becomes 0."""
     return units_up(value, GRAINS)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holdfast.errors import InputError
+from holdfast.privacy.rounding import sure
 from holdfast.query.time_reading import DAY, STEPS, clock_of, moment_of
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def picture(answer: Answer, path: Path | str | None = None) -> Figure:
     axes.set_yticks(places, labels)
     axes.set_ylim(-0.7, len(labels) - 0.3)
     axes.set_title(answer.question, loc="left", fontsize="medium", wrap=True)
-    axes.set_xlabel(f"covers the {answer.target} at {answer.confidence:.0%}")
+    axes.set_xlabel(f"covers the {answer.target} at {sure(answer.confidence, percent=True)}")
     if isinstance(made["value"][0], datetime.date):
         axes.xaxis_date()
     if path is not None:

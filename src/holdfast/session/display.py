@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from holdfast.privacy.rounding import sure
 from holdfast.query.temporal import Moment
 from holdfast.session import answer_columns
 
@@ -97,7 +98,7 @@ def answer_text(answer: Answer) -> str:
     """One line for a number, one line a group for a vector."""
     head = f"{kept(answer)}, " if kept(answer) else ""
     tail = (
-        f"{head}{answer.confidence:.0%} confidence for the {answer.target}, {cost(answer)}, "
+        f"{head}{sure(answer.confidence, percent=True)} confidence for the {answer.target}, {cost(answer)}, "
         f"{answer.rows_read:,} rows read"
     )
     shown = lines(answer)
@@ -154,7 +155,7 @@ def _caption(answer: Answer) -> str:
     met = f"{kept(answer)}; " if kept(answer) else ""
     met += f"{helps(answer)}; " if helps(answer) else ""
     return (
-        f"{more}{met}covers the {answer.target} at {answer.confidence:.0%}; {cost(answer)}; "
+        f"{more}{met}covers the {answer.target} at {sure(answer.confidence, percent=True)}; {cost(answer)}; "
         f"{answer.rows_read:,} rows read; {answer.mechanism}"
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.planning.budget import Amount
 from holdfast.planning.meter import Meter
 from holdfast.planning.terms import Terms
+from holdfast.privacy.rounding import sure
 from holdfast.session import display
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Report:
             f"Spent: {_amount(self.spent)}, {self._share(self.spent)} of the budget; "
             f"{self._share(self.remaining)} is left.",
             f"{len(self.answers)} answers so far; all intervals cover the {self.terms.target} at once with "
-            f"confidence {self.terms.confidence:g}, planned for {planned}.",
+            f"confidence {sure(self.terms.confidence)}, planned for {planned}.",
             *([] if self.meter is None else [f"{self.meter}."]),
         ]
 

@@ -22,6 +22,7 @@ from holdfast.ledger import (
     most_of_all,
 )
 from holdfast.planning.budget import Amount, Budget, budget, budget_of
+from holdfast.planning.plan_line import could_be
 from holdfast.planning.session_plan import Room, session_plan, share_of
 from holdfast.planning.terms import Terms
 from holdfast.planning.width_plan import validity_budget, width_plan
@@ -36,6 +37,7 @@ from holdfast.session.ledger_place import (
     refuse_to_lose_a_ledger,
 )
 from holdfast.session.opening import Opening
+from holdfast.session.reopening import refuse_other_terms
 from holdfast.session.session import Session
 from holdfast.session.set_aside import keep_aside, kept_aside, part_of, refuse_by_part
 from holdfast.validity.places import places_from_json
@@ -193,6 +195,11 @@ class Table:
         standing = next((account for account in self._ledger.accounts() if account.name == name), None)
         if standing is not None:
             promised = json.loads(standing.terms)
+            given = {"confidence": confidence, "queries": queries, "target": target, "within": within}
+            kept_plan = promised["places"] and places_from_json(self.rows, promised["places"])
+            refuse_other_terms(
+                standing, given | {"intervals": intervals, "rows": rows, "share": share}, kept_plan
+            )
             confidence = promised["confidence"] if confidence is None else confidence
             queries = promised["queries"] if queries is None else queries
             target = promised["target"] if target is None else target
@@ -230,8 +237,7 @@ class Table:
             part=self._part,
         )
         if standing is not None:
-            kept = json.loads(standing.terms)["places"]
-            places = None if kept is None else places_from_json(self.rows, kept)
+            places = kept_plan
             information, table_information = standing.information, standing.table_information
         else:
             moment, room = Moment(Totals(), self._ledger.totals(), cap), self._room(share)
@@ -241,6 +247,7 @@ class Table:
                     raise InputError(
                         'cannot open: intervals="rare" has no plan here; give a budget with delta= or rho= and no '
                         "share=, on more than a handful of rows of which all that was told is covered"
+                        f"{could_be(replace(terms, places=places), moment)}"
                     )
             else:
                 places = width_plan(terms, moment, within, only, room, rows)
