@@ -1,6 +1,7 @@
 """A thousand attacked sessions for each mode of the leave-out plan, beside exact answers.
 
-python evidence/attacks.py    some minutes; writes evidence/attacks.md
+python evidence/attacks.py            a thousand games: ten minutes; writes evidence/attacks.md
+python evidence/attacks.py 100 40     fewer games, of 500 and of 2,000 questions
 
 The attack is the strongest that we know of: 499 coins are compared with a label that is a coin too, each answer weighs
 its coin by the log-likelihood ratio, and the last question is whether the weighted vote agrees with the label. Of the
@@ -312,28 +313,28 @@ Written by `python evidence/attacks.py`. n = 2,000 rows, k questions, beta = 0.0
 privacy). The plans are those of sessions, the noise that of the exact samplers, and every interval is computed by
 the function that a session reads it with; what is left out is the ledger. The last answer is attacked, with weights
 from all others. *Last outside* counts games in which the last interval misses, *any outside* those in which any of
-the k does (5% may; of rare events and differences only the last is computed). *Bias* is how far the rows are from the population on
-the last question, *certified* the part of the half-width that is for this; *exact outside* says how often exact
-answers, attacked in the same way, leave that half-width. `rare` asks about a tenth of the rows, so that all answers
-are near 5%, and differences are of two conditions that disagree on a tenth; their half-widths are read off the
-answers, and the mean is shown."""
+the k does (5% may; of rare events and differences only the last is computed). *Bias* is how far the rows are from
+the population on the last question, *certified* the part of the half-width that is for this; *exact outside* says
+how often exact answers, attacked in the same way, leave that half-width. `rare` asks about a tenth of the rows, so
+that all answers are near 5%, and differences are of two conditions that disagree on a tenth; their half-widths are
+read off the answers, and the mean is shown."""
 
 
-def page(games: int = GAMES) -> str:
+def page(games: int = GAMES, later: int = GAMES) -> str:
     head = ["answers", "half-width", "last outside", "any outside", "error, 95%", "largest error"]
     head += ["mean bias", "largest bias", "certified", "exact outside"]
     lines = ["## The plan under attack", "", *textwrap.wrap(ABOUT, 116), ""]
-    for queries in (QUERIES, 4 * QUERIES):
+    for queries, many in ((QUERIES, games), (4 * QUERIES, later)):
         lines += [
-            f"k = {queries:,}, {games:,} games:",
+            f"k = {queries:,}, {many:,} games:",
             "",
             f"| {' | '.join(head)} |",
             "|---" * len(head) + "|",
         ]
-        lines += [*table(games, queries), ""]
+        lines += [*table(many, queries), ""]
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    RECORD.write_text(page(int(sys.argv[1]) if len(sys.argv) > 1 else GAMES))
+    RECORD.write_text(page(*map(int, sys.argv[1:3])))
     print(f"wrote {RECORD.relative_to(ROOT)}")

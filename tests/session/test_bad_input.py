@@ -217,12 +217,14 @@ def test_one_question_or_far_too_many(queries: int) -> None:
     table = small(2000)
     session = table.session(epsilon=1.0, delta=1e-6, queries=queries)
     if queries == 1:
-        assert "1 answers, each within 0.03" in session.plan
+        assert "1 answer, each within 0.029" in session.plan
         assert session.fraction("x < 3").width < 0.04
         with pytest.raises(hf.BudgetError, match="1 queries"):
             session.fraction("x < 4")
     else:
-        nearest = re.search(r"; ([\d,]+) could be within ([\d.]+): open a session for fewer", session.plan)
+        nearest = re.search(
+            r"; ([\d,]+) answers could be within ([\d.]+): open a session for fewer", session.plan
+        )
         assert nearest is not None
         for refused in (
             lambda: session.fraction("x < 3"),

@@ -34,8 +34,8 @@ def amount_of(request: Request, moment: Moment, terms: Terms) -> tuple[float, st
     units = spare_units(moment, terms)
     if units <= 0:
         raise InputError(
-            "cannot plan: the session's budget divided by its queries is less than a billionth"
-            f"{could_be(terms, moment) or '; open a session for fewer'}"
+            "cannot plan: the session's budget divided by its queries is less than a billionth; ask for fewer"
+            f"{could_be(terms, moment)}"
         )
     return units / UNITS * (1 - 2.0**-20), terms.session.currency
 

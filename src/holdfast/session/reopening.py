@@ -30,8 +30,8 @@ def refuse_other_terms(standing: Account, given: dict[str, Any], places: Places 
         name, own = next(iter(differs.items()))
         was = f"with {name}={own!r}" if own is not None else f"without {name}="
         raise LedgerError(
-            f"session {standing.name!r} exists and was opened {was}, got {given[name]!r}; leave it out to go on with "
-            "the plan as it is, or choose another name"
+            f"session {standing.name!r} exists and was opened {was}, got {given[name]!r}; open it on the same terms, "
+            f"by leaving {name}= out, or choose another name"
         )
 
 
