@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +12,7 @@ import pytest
 from session.numbers import open_rows
 
 import holdfast as hf
+from holdfast.ledger import MemoryLedger
 
 GRID = [(n, k) for n in (10, 100, 1_000, 10_000) for k in (1, 10, 300)]
 _NEAR = 1.011
@@ -87,3 +89,65 @@ def test_what_the_line_says_can_be_had(
     if other._terms.places.width < 1 and session.meter is not None and session.meter.answers:
         session.fraction("x < 5")
         assert widths.offered(session.plan) is None, "once it has answered, it is no longer a choice"
+
+
+def small(rows: int) -> hf.Table:
+    return hf.open({"x": np.arange(rows) % 10}, hf.Schema(x=hf.Integer(0, 99)), ledger=MemoryLedger())
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 10])
+@pytest.mark.parametrize("how", [{"epsilon": 1, "delta": 1e-6}, {"epsilon": 1}, {"rho": 0.02}])
+def test_a_handful_of_units_is_answered_or_refused_with_the_nearest_uncharged(
+    rows: int, how: dict[str, float]
+) -> None:
+    """Either an interval that tells something, or words for what could be had; and never a charge with a refusal."""
+    session = small(rows).session(**how, queries=1)
+    if "each within" in session.plan:
+        answer = session.fraction("x < 5")
+        assert answer.width <= float(re.search(r"each within ([0-9.]+)", session.plan)[1]) < 1  # type: ignore[index]
+        return
+    nearest = r"could be within|takes (rho|epsilon)|target=\"table\"|without delta="
+    assert re.search(nearest, session.plan)
+    with pytest.raises(hf.InputError, match=nearest):
+        session.fraction("x < 5")
+    assert session.spent == 0 and session.history == []
+    assert small(rows).session(**how, queries=1, target="table").fraction("x < 5", epsilon=0.01).width <= 1
+
+
+def test_a_million_million_answers_are_refused_with_how_many_there_could_be() -> None:
+    table = small(2_000)
+    session = table.session(epsilon=1, delta=1e-6, queries=10**12)
+    assert re.search(r"\d+ answers could be within 0\.\d+: open a session for fewer", session.plan)
+    with pytest.raises(hf.InputError, match="could be within"):
+        session.fraction("x < 5")
+    assert session.spent == 0
+    with pytest.raises(hf.InputError, match="could be within"):
+        table.session(epsilon=1, delta=1e-6, queries=10**12, intervals="rare")
+    with pytest.raises(hf.MechanismError, match=r"for [0-9,]+ answers it can be") as refused:
+        table.session(within=0.1, queries=10**12)
+    many = int(re.search(r"for ([0-9,]+) answers", str(refused.value))[1].replace(",", ""))  # type: ignore[index]
+    assert table.session(within=0.1, queries=many).queries == many > 1
+
+
+@pytest.mark.parametrize(("confidence", "words"), [(0.5, "at 0.5,"), (1 - 1e-12, "at 1 - 1e-12,")])
+def test_a_confidence_is_kept_and_never_said_to_be_more(confidence: float, words: str) -> None:
+    session = small(1_000).session(epsilon=1, delta=1e-6, queries=10, confidence=confidence)
+    assert words in session.plan
+    answer = session.fraction("x < 5")
+    assert answer.low <= 0.5 <= answer.high and answer.confidence == confidence
+    assert "100%" not in str(answer) and words[3:-1] in f"{answer} {session.report()}"
+
+
+def test_a_width_that_nothing_certifies_names_one_that_can_be_had() -> None:
+    table = small(1_000)
+    with pytest.raises(hf.MechanismError, match=r"0\.0\d+ can be") as refused:
+        table.session(within=1e-9, queries=10)
+    nearest = float(re.search(r"; ([0-9.]+) can be", str(refused.value))[1])  # type: ignore[index]
+    assert table.session(within=nearest * 1.01, queries=10).fraction("x < 5").width <= nearest * 1.01
+    session = small(1_000).session(epsilon=1, delta=1e-6, queries=10)
+    with pytest.raises(hf.InputError, match="can be, for 1 answer") as narrow:
+        session.fraction("x < 5", within=1e-9)
+    assert session.spent == 0
+    nearest = float(re.search(r"within=([0-9.]+) can be", str(narrow.value))[1])  # type: ignore[index]
+    rich = small(1_000).session(rho=10, queries=10)
+    assert rich.fraction("x < 5", within=nearest * 1.01).width <= nearest * 1.01
