@@ -128,11 +128,9 @@ def main() -> None:
     intro = (
         f"One discovery at (1, 1e-6), up to 8 rows a person, OpenDP {version('opendp')}; means of 5 runs;\n"
     )
-    (ROOT / "evidence" / "unit_keys.md").write_text(
-        intro
-        + "Holdfast for a person who is replaced, OpenDP for one who comes or goes (`python evidence/unit_keys.py`).\n\n"
-        + told
-    )
+    intro += "Holdfast for a person who is replaced, OpenDP for one who comes or goes "
+    intro += "(`python evidence/unit_keys.py`).\n\n"
+    (ROOT / "evidence" / "unit_keys.md").write_text(intro + told)
     print(told)
 
 
