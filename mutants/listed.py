@@ -76,6 +76,7 @@ LISTED = (
     "validity/guess_and_check:accept_slack",
 )
 
+_LIMIT = "of Filter.zcdp(1): what a delta costs is the same at any limit"
 _SEARCH = "where and how long is searched: every place that is met gives a valid bound"
 HARMLESS = {
     "privacy/rule:_log_one_plus: 1000 -> 999": "either formula is right there, and rounded up",
@@ -84,7 +85,8 @@ HARMLESS = {
         "the logarithms differ by less than 2^-996, far less than is added to round up"
     ),
     "planning/mean:least_rows: 1 -> 2": "one more number of rows is tried, above `rows`: still None",
-    "session/price:priced: 1 -> 2 [7]": "of Filter.zcdp(1): what a delta costs is the same at any limit",
+    "session/price:priced: 1 -> 2 [2]": _LIMIT,
+    "session/price:priced: 1 -> 2 [10]": _LIMIT,
     "validity/ladder_bound:ladder: 8.0 -> 16.0": _SEARCH,
     "validity/ladder_bound:ladder: 2.0 -> 4.0 [13]": _SEARCH,
     "validity/ladder_bound:ladder: 2.0 -> 4.0 [16]": _SEARCH,

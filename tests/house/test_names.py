@@ -37,6 +37,7 @@ SHARED = {
     "table": "the same over HTTP in client/",
     "questions": "the same over HTTP in client/",
     "above_threshold": "the same over HTTP in client/",
+    "together": "what is done at once: measurements in query/, requests in service/",
 }
 """Stems that stand in several rooms, and why each says enough."""
 
