@@ -22,7 +22,7 @@ from holdfast.session.session import Session
 BESIDE_THE_ROWS = {"pay", "promise", "opened", "left"}
 """Doors for mechanisms that run beside the rows; a gateway does not open them to analysts."""
 OF_THIS_MACHINE = {"device", "start", "uniform"}
-"""Arguments that say where in process to compute, and from what object there."""
+"""Arguments that say where in process to compute, and from what object there; so does the memory of weights."""
 
 QUESTIONS: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
     "fraction": ("fraction", ("age > 40 and smoker = 'yes'",), {"within": 0.05}),
@@ -87,7 +87,8 @@ def differences(ours: type, theirs: type) -> set[str]:
                 [(p.name, p.kind, p.default) for p in inspect.signature(part).parameters.values()]
                 for part in (here[name], there[name])
             )
-            found |= set() if [p for p in mine if p[0] not in OF_THIS_MACHINE] == yours else {name}
+            apart = OF_THIS_MACHINE | ({"memory"} if name == "multiplicative_weights" else set())
+            found |= set() if [p for p in mine if p[0] not in apart] == yours else {name}
     return found
 
 

@@ -84,9 +84,9 @@ def spent_after_jumps() -> tuple[float, float]:
     looks, and then those of models that are the same, which tell nothing."""
     labels, old, _ = two_models(10_000, 0.03, 0.03)
     with ReusableHoldout(labels, queries=100, mode="gaussian") as guarded:
-        answers = [guarded.compare(old, 1 - old, expect=0.05) for _ in range(5)]
+        answers = [guarded.compare(old, 1 - old, expect=0.05) for _ in range(6)]
         with contextlib.suppress(BudgetError):
-            for _ in range(95):
+            for _ in range(94):
                 answers.append(guarded.compare(old, old))
         return sum(answer.rho or 0.0 for answer in answers), guarded.design.compared_rho
 

@@ -157,10 +157,13 @@ QUESTIONS: dict[str, Question] = {
         lambda s, **how: s.difference("g = 'a'", "g = 'b'", of="x", **how), 9.9, MANY, **_SEVERAL
     ),
     "regression": Question(lambda s, **how: s.regression("y", ["x"], **how), 1.9, MANY, **_SEVERAL),
-    "line": Question(
+    "slope": Question(
         lambda s, **how: s.sql_one("SELECT regr_slope(y, x) FROM t", **how), 1.9, MANY, **_SEVERAL
     ),
-    "line by groups": Question(
+    "intercept": Question(
+        lambda s, **how: s.sql_one("SELECT regr_intercept(y, x) FROM t", **how), 1.9, MANY, **_SEVERAL
+    ),
+    "r2 by groups": Question(
         lambda s, **how: s.sql_one("SELECT g, regr_r2(y, x) FROM t GROUP BY g", **how), 1.9, MANY, **_SEVERAL
     ),
     "histogram of the top": Question(lambda s, **how: s.top("g", 2, **how), 5.4),
@@ -422,6 +425,7 @@ OTHERS: dict[str, Other] = {
         _SPARSE | _RUNS,
     ),
     "weights, best": (lambda s: _weighed(s, within=0.2), ("pure", "zcdp"), _WEIGHTS),
+    "weights, factors": (lambda s: _weighed(s, within=0.2, memory=2**26), ("pure", "zcdp"), _WEIGHTS),
     "weights, logistic": (
         lambda s: _weighed(s, rho=1.0),
         ("zcdp",),

@@ -216,12 +216,12 @@ def rows_as_keys(codes: Any, lengths: Any, size: int, event: Any) -> Any:
     return np.bincount(codes[codes < size], minlength=size) * event.scale
 
 
-def greatest_of_all(columns: Callable[..., Any]) -> Callable[..., Any]:
-    """A public table that gives every row what the greatest of all rows finds."""
+def first_of_all(columns: Callable[..., Any]) -> Callable[..., Any]:
+    """A public table that gives every row what the first of all rows finds."""
 
     def planted(table: LookedUp, block: Any, names: Any, words: Any) -> Any:
         found = columns(table, block, names, words)
-        return {name: np.full_like(codes, codes.max(initial=0)) for name, codes in found.items()}
+        return {name: np.full_like(codes, codes[0] if codes.size else 0) for name, codes in found.items()}
 
     return planted
 
@@ -330,7 +330,7 @@ TWINS: dict[str, tuple[list[tuple[Any, str, Any]], str]] = {
     ),
     "what a row looks up depends on the other rows": (
         [
-            (LookedUp, "columns", greatest_of_all(LookedUp.columns)),
+            (LookedUp, "columns", first_of_all(LookedUp.columns)),
             (unit_releases, "source_of", unit_releases.source_of.__wrapped__),
         ],
         "sum of what events look up, pure",

@@ -54,8 +54,8 @@ def test_a_refusal_says_what_was_spent() -> None:
     session.fraction("age > 50", rho=0.01)
     with pytest.raises(hf.InputError) as later:
         session.fraction("age > 50", within=1e-3)
-    assert "after answers of rho" not in str(fresh.value)
-    assert "after answers of rho 0.01 in all on this table" in str(later.value)
+    assert "after answers that cost rho" not in str(fresh.value)
+    assert "after answers that cost rho 0.01 together" in str(later.value)
 
 
 def test_one_text_is_no_list_of_candidates(table: hf.Table) -> None:
@@ -111,7 +111,7 @@ def test_a_mean_that_is_refused_in_its_place_says_what_helps() -> None:
     data = {"age": draw.integers(0, 100, 3_000), "smoker": draw.choice(["no", "yes"], 3_000)}
     session = hf.open(data, SCHEMA).session(epsilon=1, delta=1e-6, queries=2_000)
     with pytest.raises(
-        hf.InputError, match=r"tells something .*; ask it with rho=\S+ \(within about"
+        hf.InputError, match=r"an interval narrower than the range .*; ask it with rho=\S+ \(within about"
     ) as refused:
         session.mean("age")
     rho = float(str(refused.value).split("rho=")[1].split()[0])

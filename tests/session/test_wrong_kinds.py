@@ -88,6 +88,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "multiplicative_weights": {
         "columns": ["sick", "group"], "queries": 10, "within": None, "delta": None, "edges": None, "nulls": None,
         "version": "best", "stop": None, "name": "weights", "device": "numpy", "start": None, "uniform": 0.1,
+        "memory": None,
     } | {"rho": 5.0, "epsilon": None},
     "minimize": {
         "loss": squared(SCHEMA, ["share"], "age"), "within": None, "mechanism": None, "iterations": 3,
@@ -110,7 +111,7 @@ OF_SMALL_DATABASES = {"synthesize": {"within", "size", "search", "candidates", "
 NOT_ESTIMATED = {
     "select": {"sensitivity"},
     "sparse_vector": {"name"},
-    "multiplicative_weights": {"device", "start", "uniform"},
+    "multiplicative_weights": {"device", "start", "uniform", "memory"},
 }
 WITH_DELTA = {"rho": None, "epsilon": 50.0, "delta": 1e-4}
 """Keys are discovered by sessions that have a delta for it."""

@@ -20,8 +20,8 @@ from holdfast.validity.leave_out_tails import comparison_half_width
 
 _CHECKS, _ANSWERS, _THRESHOLD = 0.8, 0.15, 0.05
 """How the chance of a miss is divided."""
-_SHARE = 0.06
-"""What the answer after an alarm charges, as a share of the alarm."""
+_SHARES = (0.06, 0.25)
+"""What the answer after an alarm charges, as a share of the alarm; more where it would certify nothing."""
 _WEIGHTS = {1: (1.0,), 2: (0.5, 0.5)}
 """How the numbers of rows to leave out are weighed: one for the first stage, and one for the last."""
 _RATES = tuple(0.12 * 1.25**step for step in range(11))
@@ -154,16 +154,15 @@ def plan_guesses(
     """
     if rows < 3 or alarms < 1:
         return None
-    best: tuple[float, GuessPlan] | None = None
     size = math.sqrt(8 * rows * (math.log(2 * looks) - math.log(beta)))
-    for share in _RATES:
+    for share in _SHARES:
         # The first alarms are the most likely, and may cost more.
-        rates = [share * size * (1 + 1 / (1 + j)) for j in range(alarms + 1)]
-        made = _staged(rows, looks, alarms, answers, beta, grid, tolerance, rates)
-        found = made.width(0) + made.widest
-        if best is None or found < best[0]:
-            best = found, made
-    return None if best is None or not best[1].widest < 1 else best[1]
+        tried = ([rate * size * (1 + 1 / (1 + j)) for j in range(alarms + 1)] for rate in _RATES)
+        made = [_staged(rows, looks, alarms, answers, beta, grid, tolerance, rates, share) for rates in tried]
+        best = min(made, key=lambda plan: plan.width(0) + plan.widest)
+        if best.widest < 1:
+            return best
+    return None
 
 
 def _staged(
@@ -175,6 +174,7 @@ def _staged(
     grid: int,
     tolerance: float,
     rates: Sequence[float],
+    share: float,
 ) -> GuessPlan:
     """The plan with these rates, with about the best numbers of rows to leave out."""
     scales = [max(1, round(rows * grid / rate)) for rate in rates]
@@ -182,13 +182,13 @@ def _staged(
 
     def best(stage: int) -> int:
         rate = rows * grid / scales[stage]
-        spent = sum((rows * grid / scale) ** 2 * (1 + _SHARE) for scale in scales[:stage])
+        spent = sum((rows * grid / scale) ** 2 * (1 + share) for scale in scales[:stage])
         return min(
             (rows - 1, *ladder(rows)[::4]),
             key=lambda m: spent * m / (8 * (rows - m) * (rows - 1)) + rate**2 / (8 * m) + log_miss,
         )
 
-    sizes = tuple(dict.fromkeys(best(stage) for stage in (0, alarms - 1)))
-    stages = tuple(Stage(scale, round_up(Fraction(scale * scale) / Fraction(_SHARE))) for scale in scales)
+    sizes = tuple(dict.fromkeys(best(stage) for stage in (0, max(1, alarms - 1))))
+    stages = tuple(Stage(scale, round_up(Fraction(scale * scale) / Fraction(share))) for scale in scales)
     threshold = max(1, round(min(scales) / max(4, alarms)))
     return GuessPlan(rows, looks, alarms, answers, beta, grid, tolerance, threshold, stages, sizes)
