@@ -35,10 +35,10 @@ def test_arrival_times_tell_nothing() -> None:
 
 
 def test_a_gateway_that_replies_at_once_is_caught() -> None:
-    """The broken twin: padding off."""
-    with two_tables(0.0, 4 * OWNED) as started:  # on a busy machine too, the slower table is the slower one
+    """The broken twin: padding off. Apart from the bound above by a standard deviation, on a busy machine too."""
+    with two_tables(0.0, 8 * OWNED) as started:
         area, _ = advantage(watch(started, 120), patience=5)
-    assert area > 0.9
+    assert area > 0.8
 
 
 def test_the_area_is_what_it_says() -> None:
