@@ -2,9 +2,9 @@
 its own.
 
     for peer in "opendp[polars]" smartnoise-sql diffprivlib; do
-        python -m venv /tmp/peers/${peer%%[-[]*} && /tmp/peers/${peer%%[-[]*}/bin/pip install "$peer" pandas
+        python -m venv build/venvs/${peer%%[-[]*} && build/venvs/${peer%%[-[]*}/bin/pip install "$peer" pandas
     done
-    python examples/forty_peers.py /tmp/peers
+    python examples/forty_peers.py build/venvs
 
 What a peer says is kept as JSON beside the rows, in build/peers, and not asked for again; delete it to ask anew. A peer
 that is not there is "not installed". An error is that of the value in the middle group, in one run.
@@ -107,4 +107,7 @@ def main(venvs: Path, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "/tmp/peers"), ROOT.parent / "build" / "peers")
+    main(
+        Path(sys.argv[1] if len(sys.argv) > 1 else ROOT.parent / "build" / "venvs"),
+        ROOT.parent / "build" / "peers",
+    )

@@ -21,6 +21,11 @@ MENU = np.array(list(itertools.product((0, 1), repeat=3))[1:-1])
 class Game:
     """All samples of `rows` rows, without their order, with their chances, and what each question says of them."""
 
+    @staticmethod
+    def noise(s: float) -> Floats:
+        """The law of the noise of answers."""
+        return discrete_gaussian(s)
+
     def __init__(self, rows: int, population: Sequence[float]) -> None:
         self.rows = rows
         # The order of the rows is seen by nobody: one sample for each multiset, with the chance of all its orders.
@@ -69,7 +74,7 @@ class Game:
 
     def _laws(self, question: int, s: float) -> list[Floats]:
         """For each possible answer, its chance under every sample."""
-        noise = discrete_gaussian(s)
+        noise = self.noise(s)
         reach = (len(noise) - 1) // 2
         counts = self.counts[question]
         found = []

@@ -30,16 +30,9 @@ def discrete_logistic(t: float) -> Floats:
 class LogisticGame(Game):
     """The same games, with logistic noise of scale s rows."""
 
-    def _laws(self, question: int, s: float) -> list[Floats]:
-        noise = discrete_logistic(s)
-        reach = (len(noise) - 1) // 2
-        counts = self.counts[question]
-        found = []
-        for answer in range(-reach, self.rows + reach + 1):
-            place = answer - counts + reach
-            inside = (place >= 0) & (place < len(noise))
-            found.append(np.where(inside, noise[np.clip(place, 0, len(noise) - 1)], 0.0))
-        return found
+    @staticmethod
+    def noise(s: float) -> Floats:
+        return discrete_logistic(s)
 
 
 # The charge.
