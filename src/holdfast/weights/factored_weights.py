@@ -22,6 +22,8 @@ Array = NDArray[np.float64]
 class FactoredWeights:
     """Public, like `Weights`, and the same distribution, as a product of factors that is summed exactly.
 
+    The outside, where the universe is not complete, is one point more; it begins with the weight of a cell and stays.
+
     Guarantee: `fraction` is the exact expectation (up to rounding) and `tilt` multiplies the chance of each cell by
     exp(eta * query), as over cells, so all that is proved of updates holds. Docs/theorems.md, Theorem 280.
     Requires: a question that `refuse_large` lets pass: the junction tree of all updates and of its columns keeps within
@@ -59,25 +61,29 @@ class FactoredWeights:
     def fraction(self, query: Region) -> float:
         """The expectation of the query."""
         axes, values = all_cells(query, self.universe)
-        if not axes:
-            return float(values)
-        return min(1.0, max(0.0, float((self._holding(axes).marginals([axes])[axes] * values).sum())))
+        chances = self._holding(axes).marginals([axes])[axes] if axes else 1.0
+        return min(1.0, max(0.0, self._inside * float((chances * values).sum())))
 
     def tilt(self, query: Region, eta: float) -> None:
         """Multiply each weight by exp(eta * query): the update of multiplicative weights."""
         axes, values = all_cells(query, self.universe)
-        tree = self._holding(axes).tree if axes else self._model.tree
-        if axes:
-            self._factors[axes] = self._factors.get(axes, 0.0) + eta * values
+        tree = self._holding(axes).tree
+        self._factors[axes] = self._factors.get(axes, 0.0) + eta * values
         self._model, self._grown = self._product(tree), None
 
     def marginals(self, wanted: Iterable[Axes]) -> dict[Axes, Array]:
-        """The chances of all groups of each sorted tuple of axes."""
-        return self._model.marginals(wanted)
+        """The chances of all groups of each sorted tuple of axes; the outside is in none."""
+        return {axes: self._inside * chances for axes, chances in self._model.marginals(wanted).items()}
 
     def sampled(self, count: int, draw: Bits) -> tuple[list[NDArray[np.int64]], NDArray[np.bool_]]:
-        """The groups of `count` rows, column by column; and which rows lie outside: none."""
-        return list(self._model.sample(count, draw).T), np.zeros(count, dtype=np.bool_)
+        """The groups of `count` rows, column by column; and which rows lie outside."""
+        beyond = (draw.words(count) >> np.uint64(11)) * 2.0**-53 >= self._inside
+        return list(self._model.sample(count, draw).T), beyond
+
+    @property
+    def _inside(self) -> float:
+        """The chance of all cells together."""
+        return 1.0 if self.universe.is_complete else float(np.exp(-np.logaddexp(0.0, -self._model.log_total)))
 
     def _tree(self, axes: Axes) -> JunctionTree:
         return junction_tree(self.universe.shape, [*self._factors, axes])
