@@ -88,7 +88,7 @@ def analyst(session: Session, scale: float = 1.0) -> Iterator[tuple[str, str, An
         where = f"{base} AND {added}" if base else added
         answer = session.fraction(where, within=scale * within)
         found.append((answer.value, where))
-        return f"… AND {added}" if base else added, where, answer
+        return f"… {added}" if base else added, where, answer
 
     def best() -> str:
         where = max(found)[1]
@@ -168,8 +168,8 @@ def closing(session: Session, asked: int, missed: int) -> list[str]:
     return [
         f"{asked} questions; {asked - missed} intervals hold the truth of the whole population, not only of the rows.",
         "Nobody's row can be told from the answers: together they are differentially private with "
-        f"epsilon {spent.epsilon:.3f} (delta {spent.delta:.0e}),",
-        "and the session refuses before its budget of epsilon 1 is passed.",
+        f"epsilon {spent.epsilon:.3f} (delta {spent.delta:.0e}), and the session refuses before its budget "
+        "of epsilon 1 is passed.",
     ]
 
 
@@ -179,7 +179,7 @@ def _show_attack(console: Console, rows: int = 20_000, queries: int = 2_000) -> 
 
     console.print(
         f"[bold]Now an attack.[/bold] {queries:,} questions about pure chance (the truth is 0.5 each time) on "
-        f"{rows:,} rows,\nthen one more that combines whatever looked promising:"
+        f"{rows:,} rows, then one more that combines whatever looked promising:"
     )
     for name, label in (("naive", "ordinary answers"), ("gaussian", "Holdfast")):
         outcome = play(
@@ -192,6 +192,6 @@ def _show_attack(console: Console, rows: int = 20_000, queries: int = 2_000) -> 
         claim = 0.5 + outcome.last
         verdict = "[red]outside[/]" if outcome.missed else "[green]inside[/]"
         console.print(
-            f"  {label:17} finds {claim:.3f} and claims it to within {outcome.width:.3f}: "
-            f"the truth 0.500 is {verdict} its interval"
+            f"  {label:17} finds {claim:.3f} and claims within {outcome.width:.3f}: "
+            f"the truth .500 is {verdict} its interval"
         )
