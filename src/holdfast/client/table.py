@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from holdfast.client.json_values import amount_of
 from holdfast.client.session import RemoteSession
 from holdfast.client.wire import Wire
+from holdfast.errors import MechanismError
 from holdfast.planning.budget import Amount
 from holdfast.query.lookup_json import lookups_from_json
 from holdfast.query.schema import Schema
@@ -34,6 +35,14 @@ class RemoteTable:
         """Your session on the table. Every one is the same share of the budget, given by the owner."""
         chosen = self._confirm if confirm is None else confirm
         return RemoteSession(self._wire, self, confirm=chosen)
+
+    @property
+    def aside(self) -> NoReturn:
+        """Refused: a gateway has no door to units that are set aside."""
+        raise MechanismError(
+            "a gateway has no door to units that are set aside; ask them where the rows are, under the same budget: "
+            "hf.open(STORE).aside.session(...)"
+        )
 
     @property
     def spent(self) -> Amount:

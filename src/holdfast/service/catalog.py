@@ -241,13 +241,16 @@ class Catalog:
                 if owner != key:
                     raise same_rows(owner)
 
-    def set_ledger(self, key: str, ledger: str) -> None:
-        """The table that was added has a ledger now, and stays."""
+    def set_ledger(self, key: str, ledger: str, counted: dict[str, int]) -> None:
+        """The table that was added has a ledger now, which tells how its units are `counted`, and stays."""
         with self.deeds.done("ledger made", table=key, ledger=ledger):
-            changed = (
-                "UPDATE datasets SET ledger = ? WHERE id = ? AND (ledger IS NULL OR ledger = ?) RETURNING id"
-            )
-            if not self._db.rows(changed, ledger, key, ledger):
+            chosen = "WHERE id = ? AND (ledger IS NULL OR ledger = ?)"
+            for (record,) in (found := self._db.rows(f"SELECT record FROM datasets {chosen}", key, ledger)):
+                changed = json.dumps(json.loads(record) | counted)
+                self._db.rows(
+                    f"UPDATE datasets SET ledger = ?, record = ? {chosen}", ledger, changed, key, ledger
+                )
+            if not found:
                 raise LedgerError(
                     f"{key!r} was registered otherwise meanwhile; look at it, or register it again"
                 )

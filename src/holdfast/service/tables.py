@@ -26,6 +26,7 @@ from holdfast.service.problem import Problem
 from holdfast.service.public_times import PublicTimesLedger
 from holdfast.service.settings import Settings
 from holdfast.session import Session, Table
+from holdfast.session.set_aside import kept_aside
 
 URLS = ("postgresql://", "postgres://")
 Admitted = tuple[Session, dict[str, Any]]
@@ -45,6 +46,7 @@ class Dataset:
     """Whether it is a saved store, which has a ledger of its own."""
     schema: Schema
     rows: int
+    """How many can be asked about: all but those that were set `aside` before it was registered."""
     rows_per_unit: int
     budget: dict[str, Any]
     confidence: float
@@ -58,6 +60,7 @@ class Dataset:
     """Whether an analyst may ask what ends the leave-out theorem for the others."""
     lookups: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Where the public tables beside it are: their path, key and declared columns. What they hold is in `schema`."""
+    aside: int = 0
 
     def public(self) -> dict[str, Any]:
         """What an analyst may know. It is a function of the declaration alone."""
@@ -75,6 +78,7 @@ class Dataset:
             "relation": self.relation,
             "store": self.store,
             "lookups": self.lookups,
+            "aside": self.aside,
         }
 
     @classmethod
@@ -307,8 +311,11 @@ class Tables:
         try:
             cap = _whole(dataset).account("the table")
             with closing(self._new_ledger(dataset.id, dataset.path, dataset.store, cap)) as ledger:
-                self._catalog.set_ledger(dataset.id, ledger.id)
-                return replace(dataset, ledger=ledger.id)
+                division = kept_aside(ledger, dataset.rows)
+                aside = 0 if division is None else division.aside
+                counted: dict[str, Any] = {"rows": dataset.rows - aside, "aside": aside}
+                self._catalog.set_ledger(dataset.id, ledger.id, counted)
+                return replace(dataset, ledger=ledger.id, **counted)
         except BaseException:
             self._catalog.take_back(dataset.id)
             raise
@@ -325,7 +332,11 @@ class Tables:
 
     def _table(self, dataset: Dataset, ledger: ChainedLedger) -> Table:
         source = DeferredSource(
-            dataset.schema, dataset.rows, dataset.path, dataset.relation, _lookups(dataset.lookups)
+            dataset.schema,
+            dataset.rows + dataset.aside,
+            dataset.path,
+            dataset.relation,
+            _lookups(dataset.lookups),
         )
         table = Table(source, PublicTimesLedger(ledger), dataset.rows_per_unit)
         table.allow_uncovered = dataset.allow_uncovered
