@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from data.hospital import SECRET, hospital
-from data.test_unit_build import declared
+from data.test_unit_build import declared, plain
 
 from holdfast.data.unit_open import open_units
 from holdfast.data.unit_source import UnitSource
+from holdfast.query.dictionary import text_behind
 from holdfast.query.measurement import Measurement
 from holdfast.query.parse import parse_predicate
 from holdfast.query.predicate import Always
@@ -25,23 +26,29 @@ def source() -> UnitSource:
 def units(source: UnitSource) -> list[list[dict[str, Any]]]:
     """The visits of each unit, as values."""
     events, schema = source.events("visits"), source.schema.events["visits"].schema
-    names = tuple(name for name in schema if name not in schema.texts)
-    codes = events.columns.part(names, 0, int(events.offsets[-1]))
-    values = {name: schema[name].decode(array) for name, array in codes.items()}
+    codes, words = events.columns.part(tuple(schema), 0, int(events.offsets[-1])), source.words_of("visits")
+    values = {
+        name: plain(array, words[name]) if name in words else schema[name].decode(array)
+        for name, array in codes.items()
+    }
     rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
     return [rows[a:b] for a, b in zip(events.offsets[:-1], events.offsets[1:], strict=True)]
 
 
-def first(rows: list[dict[str, Any]], *, last: bool = False) -> Any:
+def first(rows: list[dict[str, Any]], name: str = "ward", *, last: bool = False) -> Any:
     days = [row["day"] for row in rows]
     if not rows:
         return None
     place = len(days) - 1 - days[::-1].index(max(days)) if last else days.index(min(days))
-    return rows[place]["ward"]
+    return rows[place][name]
 
 
 def costs(rows: list[dict[str, Any]]) -> list[float]:
-    return [row["cost"] for row in rows if row["cost"] is not None]
+    return known(rows, "cost")
+
+
+def known(rows: list[dict[str, Any]], name: str) -> list[Any]:
+    return [row[name] for row in rows if row[name] is not None]
 
 
 TRUTHS = {
@@ -56,6 +63,14 @@ TRUTHS = {
     "min(cost, urgent)": lambda rows: min(costs([row for row in rows if row["urgent"]]), default=None),
     "first(visits.ward)": first,
     "last(visits.ward)": lambda rows: first(rows, last=True),
+    "min(visits.drug)": lambda rows: min(known(rows, "drug"), default=None),
+    "max(drug, urgent)": lambda rows: max(
+        known([row for row in rows if row["urgent"]], "drug"), default=None
+    ),
+    "first(drug, drug IS NOT NULL)": lambda rows: first(
+        [row for row in rows if row["drug"] is not None], "drug"
+    ),
+    "last(visits.drug)": lambda rows: first(rows, "drug", last=True),
 }
 
 
@@ -64,7 +79,9 @@ def test_each_unit_has_what_its_events_say(name: str, source: UnitSource) -> Non
     column = source.schema[name]
     (block,) = source.scan([name])
     assert block[name].dtype == column.dtype
-    assert column.decode(block[name]) == [TRUTHS[name](rows) for rows in units(source)]
+    texts = text_behind(source.schema, name)
+    found = column.decode(block[name]) if texts is None else plain(block[name], source.words[texts])
+    assert found == [TRUTHS[name](rows) for rows in units(source)]
     ids = np.array([5, 0, 5, 59, 1])
     np.testing.assert_array_equal(source.gather([name], ids)[name], block[name][ids])
 

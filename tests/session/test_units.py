@@ -36,8 +36,9 @@ def session(table: hf.Table) -> Session:
 
 
 def source(table: hf.Table) -> UnitSource:
-    assert isinstance(table._source, UnitSource)
-    return table._source
+    found = getattr(table._source, "whole", table._source)
+    assert isinstance(found, UnitSource)
+    return found
 
 
 def test_units_are_counted_for_nothing_and_events_are_not(table: hf.Table, session: Session) -> None:
@@ -266,10 +267,69 @@ def test_texts_of_units_and_of_events_are_asked_about_both(table: hf.Table, sess
     assert abs(by_town.value - sum(row["town"] in ("Ulm", "Bonn") for row in rows)) < 5
     votes = session.count("visits.drug IS NOT NULL", within=600.0, mechanism="votes")
     assert votes.mechanism == "votes"
-    spent = session.spent
-    with pytest.raises(hf.QueryError, match=r"exists\(visits, \.\.\.\)"):
-        session.count("last(visits.drug) = 'ether'", rho=1.0)
-    assert session.spent == spent
+
+
+def picked(table: hf.Table, how: Any) -> list[Any]:
+    """What is read off the visits of each unit that has some."""
+    people: dict[int, list[Any]] = {}
+    for row in kept(table):
+        people.setdefault(row["person"], []).append(row)
+    return [how(rows) for rows in people.values()]
+
+
+def last_drug(rows: list[Any]) -> str | None:
+    found: str | None = max(enumerate(rows), key=lambda each: (each[1]["day"], each[0]))[1]["drug"]
+    return found
+
+
+def least_drug(rows: list[Any]) -> str | None:
+    return min((row["drug"] for row in rows if row["drug"] is not None), default=None)
+
+
+def test_a_text_of_a_units_events_is_a_column_of_the_unit(table: hf.Table, session: Session) -> None:
+    last, least = picked(table, last_drug), picked(table, least_drug)
+    asked = {
+        "last(visits.drug) = 'ether'": last.count("ether"),
+        "min(drug) LIKE 'caf%'": sum((text or "").startswith("caf") for text in least),
+        "exists(visits) AND last(drug) IS NULL": last.count(None),
+        "length(min(visits.drug)) = 2": sum(len(text or "") == 2 for text in least),
+    }
+    for where, true in asked.items():
+        answer = session.count(where, rho=1e3)
+        assert answer.low <= true <= answer.high and abs(answer.value - true) < 5 and true > 0, where
+    (sql,) = session.sql(
+        "SELECT count(*) FROM people WHERE "
+        "(SELECT min(drug) FROM visits WHERE visits.person = people.person) LIKE 'caf%'",
+        rho=1e3,
+    )
+    assert abs(sql.value - asked["min(drug) LIKE 'caf%'"]) < 5
+    rows = session.count("visits.day >= 0 AND last(visits.drug) = 'ether'", rho=1e3)
+    true = sum(picked(table, lambda rows: len(rows) * (last_drug(rows) == "ether")))
+    assert abs(rows.value - true) < 10
+    assert isinstance(session.sample("last(visits.drug) = 'ether'"), bool)
+    votes = session.fraction("last(visits.drug) = 'ether'", within=0.25, mechanism="votes")
+    assert votes.mechanism == "votes" and votes.low <= last.count("ether") / 400 <= votes.high
+
+
+def test_the_parts_of_a_table_know_the_texts_that_units_pick() -> None:
+    table = opened(set_aside=0.3)
+    where = "starts_with(last(visits.drug), 'x')"
+    told = [part.session(rho=1e6).count(where, rho=1e3).value for part in (table.aside, table)]
+    assert abs(sum(told) - sum((text or "").startswith("x") for text in picked(table, last_drug))) < 5
+    assert min(told) > 5
+
+
+def test_what_a_unit_picks_of_a_text_has_the_keys_of_the_events() -> None:
+    table = opened()
+    session = table.session(rho=1e6, delta=1e-3, target="table")
+    with pytest.raises(UndiscoveredError, match=r"last\(visits\.drug\)"):
+        session.estimate.count(by="last(visits.drug)", rho=1.0)
+    found = session.keys("last(visits.drug)", rho=10.0, delta=1e-4)
+    assert found.column == "visits.drug" and session.estimate.keys("visits.drug").cost == 0
+    counts = session.histogram("last(visits.drug)", rho=1e3)
+    last = picked(table, last_drug)
+    assert counts.labels == tuple(found)
+    assert np.abs(counts.value - [last.count(key) for key in found]).max() < 5
 
 
 def test_keys_of_events_are_discovered_once_for_all_their_names(table: hf.Table) -> None:

@@ -17,7 +17,7 @@ from holdfast.errors import LedgerError
 from holdfast.ledger import Entry, Ledger, Record
 from holdfast.noise.bits import system_bits
 from holdfast.privacy.event import Nothing, to_json
-from holdfast.query.dictionary import text_names, with_words
+from holdfast.query.dictionary import text_behind, with_words
 
 if TYPE_CHECKING:
     from holdfast.data.source import Block, Measurement, Source
@@ -52,7 +52,7 @@ class RowAccess:
 
     def totals(self, measurement: Measurement) -> NDArray[np.int64]:
         source = self._admit()
-        if text_names(source.schema).isdisjoint(measurement.columns):
+        if not any(text_behind(source.schema, name) for name in measurement.columns):
             return source.totals(measurement)
         # Only here do codes of texts meet their dictionary: no engine knows it, so that all of them agree.
         return sum(
@@ -68,8 +68,9 @@ class RowAccess:
 
     def _with_words(self, block: Block) -> Block:
         """The block, in which texts know their dictionary."""
-        for name in text_names(self._source.schema).intersection(block):
-            block[name] = with_words(block[name], self._source.words[name])
+        for name, codes in block.items():
+            if (texts := text_behind(self._source.schema, name)) is not None:
+                block[name] = with_words(codes, self._source.words[texts])
         return block
 
 

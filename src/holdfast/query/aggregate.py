@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from holdfast.errors import QueryError
 from holdfast.query import expression, predicate
-from holdfast.query.column import INTEGER_LIMIT, Boolean, ColumnType, Integer, Real, Text
+from holdfast.query.column import INTEGER_LIMIT, Boolean, ColumnType, Integer, Real
 from holdfast.query.evaluate import compile_expression, compile_predicate
 from holdfast.query.expression import Column, Expression
 from holdfast.query.grid import declared_step
@@ -26,7 +26,7 @@ _ADDED = ("sum", "avg")
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A number, a truth value or a date for each unit, from those of its events that satisfy `where`.
+    """A number, a truth value, a date or a text for each unit, from those of its events that satisfy `where`.
 
     It is total: every unit has one, NULL where there is no such event to take it from. Real numbers are put on their
     grid one by one and added as whole numbers, so that a sum does not depend on the order of the events.
@@ -48,11 +48,6 @@ class Aggregate:
             return
         if not isinstance(self.value, Column) or self.value.name not in self.schema.own:
             raise QueryError(f"{self.kind} takes a column of events, not arithmetic; name one")
-        if isinstance(self.schema[self.value.name], Text):
-            raise QueryError(
-                f"{self.kind} takes a column of numbers, dates or categories, and {self.value.name} is a text; write "
-                f"count({self.schema.table}, ...) or exists({self.schema.table}, ...) with a condition on it"
-            )
 
     @property
     def name(self) -> Spelt:

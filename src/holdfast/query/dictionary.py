@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from holdfast.errors import InputError
 from holdfast.query.column import Text
+from holdfast.query.expression import Column
 from holdfast.query.like import like
 from holdfast.query.schema import Schema
 from holdfast.query.unit_schema import UnitSchema
@@ -98,13 +99,21 @@ def with_words(codes: NDArray[Any], words: Words) -> TextCodes:
     return found
 
 
-@lru_cache(maxsize=256)
-def text_names(schema: Schema) -> frozenset[str]:
-    """The text columns of a schema, by every name under which they are read."""
-    names = frozenset(schema.texts)
-    if not isinstance(schema, UnitSchema):
-        return names
-    return names | {f"{schema.table}.{name}" for name in names.intersection(schema.own)}
+@lru_cache(maxsize=1024)
+def text_behind(schema: Schema, name: str) -> str | None:
+    """The text column whose dictionary and keys a column has, by whatever name it is read; None if it has no texts.
+
+    The least, greatest, first or last text of a unit's events has those of the events.
+    """
+    name = schema.spelling(name) or name
+    if name in schema.texts or not isinstance(schema, UnitSchema):
+        return name if name in schema.texts else None
+    picked = schema.aggregate(name)
+    return (
+        picked.value.name
+        if picked and isinstance(picked.value, Column) and isinstance(picked.type, Text)
+        else None
+    )
 
 
 def texts_of(codes: NDArray[Any]) -> TextCodes:

@@ -17,7 +17,7 @@ from holdfast.planning.keys_plan import keys_event, keys_information
 from holdfast.privacy.event import Event, KeysByGaussian, KeysByLogistic, from_json
 from holdfast.privacy.rule import number
 from holdfast.query.across import scope
-from holdfast.query.dictionary import texts_of
+from holdfast.query.dictionary import text_behind, texts_of
 from holdfast.query.schema import ColumnType, Schema, Text
 from holdfast.query.unit_schema import table_of
 
@@ -144,12 +144,13 @@ def text_column(schema: Schema, column: object) -> tuple[str, Text]:
     name = within.spelling(column)
     if name is None:
         raise QueryError(f"there is no column {column!r}; the columns are {', '.join(within)}")
-    if name not in schema.texts:
+    texts = text_behind(schema, name)
+    if texts is None:
         kind = within[name].kind
         raise InputError(
             f"expected a text column, got {column!r}, a {kind} column: its groups are declared; use by={column!r}"
         )
-    return name, schema.texts[name]
+    return texts, schema.texts[texts]
 
 
 def _texts(paid: Paid, schema: Schema, column: str, event: KeysByGaussian | KeysByLogistic) -> list[str]:
