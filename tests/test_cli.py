@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -102,6 +103,23 @@ def test_sql(folder: Path) -> None:
     )
     assert result.exit_code == 0, result.output
     assert "yes" in result.output
+
+
+def test_advice_on_a_mean_that_tells_nothing_is_printed_and_helps(folder: Path) -> None:
+    store = ingested(folder)
+    command = (
+        "ask",
+        store,
+        "SELECT smoker, avg(age) FROM t GROUP BY smoker",
+        "--epsilon",
+        1,
+        "--queries",
+        500,
+    )
+    advised = re.search(r"tells next to nothing; ask it with within=(\S+) ", run(*command).output)
+    assert advised is not None
+    helped = run(*command, "--within", advised[1])
+    assert helped.exit_code == 0 and "next to nothing" not in helped.output
 
 
 def test_suggest_prints_a_schema_that_works(folder: Path) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -175,7 +175,6 @@ def ask(
     """
     from rich.console import Console
 
-    from holdfast.session import Answer, Plan
     from holdfast.session import open as open_table
     from holdfast.session.questions import Questions
 
@@ -190,17 +189,27 @@ def ask(
         target=target,
         name=name,
     )
-    questions: Questions[Answer] | Questions[Plan] = session.estimate if estimate else session
-    selects = question.lstrip().lower().startswith("select")
-    results = (
-        questions.sql(question, within=within) if selects else [questions.fraction(question, within=within)]
-    )
-    for result in results:
-        if as_json and isinstance(result, Answer):
-            click.echo(result.to_json())
-        else:
-            Console().print(result if isinstance(result, Answer) else result.explain())
+
+    def put(questions: Questions[Any]) -> Sequence[Any]:
+        if question.lstrip().lower().startswith("select"):
+            return questions.sql(question, within=within)
+        return [questions.fraction(question, within=within)]
+
+    advice: list[str] = []
+    if estimate:
+        for planned in put(session.estimate):
+            Console().print(planned.explain())
+    else:
+        with suppress(HoldfastError):  # what cannot be asked is said by the question itself
+            advice = [planned.advice for planned in put(session.estimate)]
+        for answer in put(session):
+            if as_json:
+                click.echo(answer.to_json())
+            else:
+                Console().print(answer)
     if not as_json:
+        for words in dict.fromkeys(filter(None, advice)):
+            click.secho(words, fg="yellow")
         left = session.remaining
         epsilon_left = "" if left.epsilon is None else f" (epsilon {left.epsilon:.4g})"
         unit = {"zcdp": "rho", "pure": "epsilon", "gdp": "mu squared"}[session.currency]

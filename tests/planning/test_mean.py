@@ -265,7 +265,7 @@ def test_what_was_not_kept_is_printed(session: hf.Session) -> None:
     answer = session.mean("delay", by="carrier", within=40)
     text = str(answer).splitlines()
     assert f"within 40 in {np.count_nonzero(answer.met)} of 7 groups" in text[0]
-    assert answer.too_few.any() == ("too few rows for this noise: ask with rho=" in text[-1])
+    assert answer.too_few.any() == ("too few rows for this noise: ask with within=" in text[-1])
     for line, label in zip(text[1 : 1 + len(SIZES)], SIZES, strict=True):
         assert ("not within 40" in line) == (not answer[label].met)
         assert ("too few rows [-60, 300]" in line) == bool(answer[label].too_few)

@@ -93,15 +93,18 @@ def test_a_mean_by_groups_that_will_tell_nothing_says_what_helps(rows: int) -> N
     session = table.session(epsilon=1, delta=1e-6, queries=1_000)
     planned = session.estimate.mean("age", by="smoker")
     assert planned.width > 49 and "tells next to nothing" in planned.explain()
-    advised = re.search(r"rho=(\S+) \(within about (\S+)\)", planned.explain())
+    advised = re.search(r"within=(\S+) \(rho about (\S+)\)", planned.explain())
     assert advised is not None
     empty = session.mean("age", by="smoker")
     assert (
-        empty.too_few.all() and "ask with rho=" in str(empty) and "tells next to nothing" in empty.explain()
+        empty.too_few.all()
+        and "ask with within=" in str(empty)
+        and "tells next to nothing" in empty.explain()
     )
-    helped = session.mean("age", by="smoker", rho=float(advised[1]))
-    assert not helped.too_few.any() and "ask with rho=" not in str(helped)
-    assert helped.width.max() < 1.1 * float(advised[2]) < 49
+    helped = session.mean("age", by="smoker", within=float(advised[1]))
+    assert not helped.too_few.any() and "ask with within=" not in str(helped)
+    assert helped.width.max() < 1.1 * float(advised[1]) < 49
+    assert helped.rho == pytest.approx(float(advised[2]), rel=0.25)
     for made in (session.estimate.fraction("age > 50"), session.estimate.count("age > 50", by="smoker")):
         assert "next to nothing" not in made.explain()
 
@@ -111,8 +114,8 @@ def test_a_mean_that_is_refused_in_its_place_says_what_helps() -> None:
     data = {"age": draw.integers(0, 100, 3_000), "smoker": draw.choice(["no", "yes"], 3_000)}
     session = hf.open(data, SCHEMA).session(epsilon=1, delta=1e-6, queries=2_000)
     with pytest.raises(
-        hf.InputError, match=r"an interval narrower than the range .*; ask it with rho=\S+ \(within about"
+        hf.InputError, match=r"an interval narrower than the range .*; ask it with within=\S+ \(rho about"
     ) as refused:
         session.mean("age")
-    rho = float(str(refused.value).split("rho=")[1].split()[0])
-    assert session.spent == 0 and session.mean("age", rho=rho).width < 49
+    within = float(str(refused.value).split("within=")[1].split()[0])
+    assert session.spent == 0 and session.mean("age", within=within).width < 49

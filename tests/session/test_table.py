@@ -65,3 +65,21 @@ def test_a_limit_in_another_currency_stops_every_path() -> None:
             with pytest.raises(hf.LedgerError, match="counted"):
                 ask(session)
     assert table.spent == 0
+
+
+def test_a_schema_may_be_a_dict_of_columns_also_for_each_of_several_tables(tmp_path: Path) -> None:
+    columns = {"age": hf.Integer(0, 99), "smoker": hf.Category("no", "yes")}
+    rows = {"age": np.arange(100), "smoker": np.repeat(["no", "yes"], 50)}
+    assert hf.open(rows, columns).schema == hf.Schema(**columns)
+    (tmp_path / "visits.toml").write_text(hf.Schema(cost=hf.Real(0, 9)).to_toml())
+    tables = {
+        "people": {"person": np.arange(100), **rows},
+        "visits": {"person": np.arange(50), "cost": np.ones(50)},
+    }
+    schemas = {"people": columns, "visits": str(tmp_path / "visits.toml")}
+    opened = hf.open(tables, schemas, unit="person", rows_per_unit={"visits": 3})
+    assert opened.rows == 100
+    with pytest.raises(hf.SchemaError, match="as column 'smoker', got str"):
+        hf.open(rows, columns | {"smoker": "yes or no"})
+    with pytest.raises(hf.SchemaError, match="at least one column"):
+        hf.open(rows, {})

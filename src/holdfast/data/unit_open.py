@@ -64,7 +64,7 @@ class Tables:
 
 def declared_units(
     data: object,
-    schema: Schema | Mapping[str, Schema] | None,
+    schema: object,
     unit: str | None,
     rows_per_unit: int | Mapping[str, int] | None,
     order: str | Mapping[str, str] | None = None,

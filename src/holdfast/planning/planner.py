@@ -199,7 +199,7 @@ def _helps(made: Plan, totals: Workload, request: Request, moment: Moment, terms
     fewer = "open a session for fewer queries"
     if made.width >= range_length(totals, terms.rows) / 2:
         return fewer
-    return f"ask it with {unit}={getattr(made, unit):.2g} (within about {made.width:.3g}), or {fewer}"
+    return f"ask it with within={made.width:.3g} ({unit} about {getattr(made, unit):.2g}), or {fewer}"
 
 
 def _after_it(best: Plan, moment: Moment, terms: Terms) -> str:

@@ -165,6 +165,17 @@ class Schema(Mapping[str, ColumnType]):
         return "\n".join(lines)
 
 
+def declared(schema: object) -> object:
+    """The schema that `open` was given as a Schema, a dict of columns or the path of a schema file; or one by table."""
+    if isinstance(schema, str | Path):
+        return Schema.from_toml(schema)
+    if isinstance(schema, Schema) or not isinstance(schema, Mapping):
+        return schema
+    if not schema or any(isinstance(each, ColumnType) for each in schema.values()):
+        return Schema.from_mapping(schema)
+    return {name: declared(each) for name, each in schema.items()}
+
+
 def _named(name: str, fields: object) -> ColumnType:
     try:
         return column_from_json(fields)

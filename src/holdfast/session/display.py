@@ -89,7 +89,7 @@ def helps(answer: Answer) -> str:
     if not np.any(answer.too_few):
         return ""
     return (
-        "too few rows for this noise: ask with rho=, for fewer groups, or in a session for fewer queries; "
+        "too few rows for this noise: ask with within=, for fewer groups, or in a session for fewer queries; "
         "explain() says more"
     )
 

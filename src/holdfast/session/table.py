@@ -28,7 +28,7 @@ from holdfast.planning.terms import Terms
 from holdfast.planning.width_plan import validity_budget, width_plan
 from holdfast.privacy.filter import Filter
 from holdfast.query.calling import fitting
-from holdfast.query.schema import Schema
+from holdfast.query.schema import Schema, declared
 from holdfast.query.unit_schema import UnitSchema
 from holdfast.session.ledger_place import (
     copied_beside,
@@ -360,7 +360,7 @@ class Table:
 @fitting
 def open(
     data: object,
-    schema: Schema | Mapping[str, Schema] | str | Path | None = None,
+    schema: Schema | Mapping[str, Any] | str | Path | None = None,
     *,
     unit: str | None = None,
     rows_per_unit: int | Mapping[str, int] | None = None,
@@ -376,8 +376,9 @@ def open(
 
     `data` is a dict of NumPy arrays, a pandas, Polars or Arrow frame, a DuckDB relation, a Spark DataFrame, the
     path of a CSV or Parquet file, a postgresql:// address with `table=`, or the folder of a saved store (which
-    has its own schema). `schema` is a Schema, or the path of a schema file (TOML). Values are clamped to the declared
-    bounds; unknown categories and unparsable values become NULL; nothing is learnt from the rows.
+    has its own schema). `schema` is a Schema, a dict of columns, or the path of a schema file (TOML). Values are
+    clamped to the declared bounds; unknown categories and unparsable values become NULL; nothing is learnt from the
+    rows.
     `rows_per_unit=m` says that one person may own up to m rows, and charges group privacy for it; a store
     remembers it. With `unit="person"`, the column that says whose a row is, persons are what is protected, drawn
     and counted, and at most m rows of each are kept; several tables are `{"people": ..., "visits": ...}` with a
@@ -396,7 +397,7 @@ def open(
     `table.aside` about these units. The rows must come in the same order at every opening; a PostgreSQL table that was
     written to or rewritten since is refused.
     """
-    opened = _opened_table(data, schema, unit, rows_per_unit, order, ledger, in_memory, table)
+    opened = _opened_table(data, declared(schema), unit, rows_per_unit, order, ledger, in_memory, table)
     if set_aside is not None:
         keep_aside(opened._ledger, opened._whole, set_aside)
         opened._part = "rest"
@@ -411,7 +412,7 @@ def open(
 
 def _opened_table(
     data: object,
-    schema: Schema | Mapping[str, Schema] | str | Path | None,
+    schema: object,
     unit: str | None,
     rows_per_unit: int | Mapping[str, int] | None,
     order: str | Mapping[str, str] | None,
@@ -425,10 +426,7 @@ def _opened_table(
     from holdfast.data.unit_source import UnitSource
 
     if unit is not None or isinstance(rows_per_unit, Mapping):
-        schema = Schema.from_toml(schema) if isinstance(schema, str | Path) else schema
         return _open_units(data, schema, unit, rows_per_unit, order, ledger, in_memory, table)
-    if isinstance(schema, str | Path):
-        schema = Schema.from_toml(schema)
     if not (schema is None or isinstance(schema, Schema)) or isinstance(table, Mapping) or order is not None:
         raise InputError('expected unit="person" with several tables or with order=, got none')
     units = 1 if rows_per_unit is None else whole("rows_per_unit", rows_per_unit)
@@ -452,7 +450,7 @@ def _opened_table(
 
 def _open_units(
     data: object,
-    schema: Schema | Mapping[str, Schema] | None,
+    schema: object,
     unit: str | None,
     rows_per_unit: int | Mapping[str, int] | None,
     order: str | Mapping[str, str] | None,
