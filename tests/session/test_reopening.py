@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,9 @@ import numpy as np
 import pytest
 
 import holdfast as hf
-from holdfast.ledger import MemoryLedger
+from holdfast.ledger import MemoryLedger, export, verify
+from holdfast.planning.budget import budget
+from holdfast.session import table as table_module
 
 
 def small(rows: int) -> hf.Table:
@@ -53,3 +56,54 @@ def test_a_plan_is_kept_by_whoever_opens_it_and_by_a_second_process(tmp_path: Pa
     )  # fmt: skip
     assert "BudgetError" in beyond.stderr and own.spent == spent
     assert own.fraction("x < 2").width == float(told), "what the other process was told stands here too"
+
+
+def accounts_of(table: hf.Table, name: str) -> list[dict[str, Any]]:
+    """What the chain says of a session's account, oldest first."""
+    facts = [json.loads(line) for line in export(table.ledger)]
+    return [fact for fact in facts if fact["kind"] == "account" and fact["name"] == name]
+
+
+@pytest.mark.parametrize(
+    "larger", [{"epsilon": 3.0}, {"epsilon": 1.0, "delta": 1e-4}, {"rho": 0.2, "delta": None}]
+)
+def test_a_larger_budget_raises_the_limit_and_leaves_the_plan(tmp_path: Path, larger: dict[str, Any]) -> None:
+    """A fact in the chain, which the ledger keeps, and says to whoever opens it next."""
+    table = small(1_000).save(tmp_path / "rows.hf")
+    first = table.session(epsilon=1.0, delta=1e-6, queries=3, name="plan")
+    first.fraction("x < 1", rho=float(first.limit) * 0.9)
+    with pytest.raises(hf.BudgetError):
+        first.fraction("x < 2", rho=float(first.limit) * 0.5)
+    given = {"delta": 1e-6} | larger
+    again = table.session(name="plan", **given)
+    assert first.limit < again.limit == float(budget(**given).amount(again._budget.filter.limit_units))
+    assert again._terms.places == first._terms.places
+    assert again.meter and first.meter and again.meter.answers >= first.meter.answers
+    again.fraction("x < 2", rho=float(first.limit) * 0.5)
+    assert first.limit < again.spent == first.spent <= again.limit
+    before, after = accounts_of(table, "plan")
+    assert {name for name in after if after[name] != before[name]} == {"units", "place", "head"}
+    verify(table.ledger)
+    table.close()
+    assert hf.open(tmp_path / "rows.hf").session(name="plan").limit == again.limit
+
+
+def test_a_smaller_budget_is_kept_too_but_not_one_below_what_was_charged(tmp_path: Path) -> None:
+    table = small(1_000).save(tmp_path / "rows.hf")
+    first = table.session(epsilon=1.0, delta=1e-6, queries=3, name="plan")
+    first.fraction("x < 1")
+    with pytest.raises(hf.BudgetError, match="charged more than this limit; open it with a larger budget"):
+        table.session(name="plan", rho=float(first.spent) / 2)
+    smaller = table.session(name="plan", rho=float(first.spent) * 1.5)
+    assert "more than your" in smaller.plan and smaller.meter and smaller.meter.answers == 0
+    assert [each["units"] for each in accounts_of(table, "plan")] == [
+        round(float(own.limit) * 1e9) for own in (first, smaller)
+    ]
+
+
+def test_a_twin_that_goes_on_with_the_old_limit_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_module, "budget", lambda **how: budget(epsilon=1.0, delta=1e-6))
+    with pytest.raises(AssertionError):
+        test_a_larger_budget_raises_the_limit_and_leaves_the_plan(tmp_path, {"epsilon": 3.0})

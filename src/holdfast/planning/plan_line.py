@@ -53,6 +53,8 @@ def _price(places: Places, terms: Terms, own: Budget) -> str:
     spent, given = f"{getattr(cost, notion):.2g}", f"{getattr(limit, notion):.3g}"
     if units == most:  # opened without a budget, for what the plan costs
         return f"{notion} {given} in all"
+    if units > most:  # opened again with less
+        return f"{notion} {spent}, more than your {given}"
     if float(spent) >= float(given):
         return f"all of your {notion} {given}"
     return f"{notion} {spent} of your {given}"

@@ -184,7 +184,9 @@ class Table:
         others tell the rest, and who comes later may open what is left.
 
         A `name` makes a session on a saved store that can be reopened (its budget may then be left out) and goes
-        on spending the same budget. `with table.session(...) as session:` closes it at the end (`Session.close`).
+        on spending the same budget. Another budget in the same currency is its limit from then on, a chained fact of
+        the ledger, unless it is below what was charged; the plan stays as it was made, and so do all its other terms,
+        which are refused if they differ. `with table.session(...) as session:` closes it at the end (`Session.close`).
         """
         if self._opening is not None:
             self._opening.warn()
