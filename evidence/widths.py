@@ -1,10 +1,13 @@
 """The half-width of the plain path beside every other way to answer, for the same rows and questions.
 
-python evidence/widths.py    a few minutes; writes evidence/widths.md
+python evidence/widths.py            a few minutes; writes evidence/widths.md, and draws
+python evidence/widths.py picture    a second; draws docs/leave-out-widths.png from evidence/widths.md
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import re
 import sys
@@ -15,6 +18,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "evidence" / "widths.md"
+PICTURE = ROOT / "docs" / "leave-out-widths.png"
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 import holdfast as hf  # noqa: E402  (the path must be set first)
@@ -142,6 +146,59 @@ def page(sizes: tuple[tuple[int, int], ...] = SIZES) -> str:
     return "\n".join([*lines, ""])
 
 
+def recorded() -> list[dict[str, Any]]:
+    """The table of evidence/widths.md: for each n and k the half-width by each theorem, None where there is none."""
+    lines = RECORD.read_text(encoding="utf-8").splitlines()
+    table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    (_, *names), _, *rows = table
+    kept = [(place, name) for place, name in enumerate(names, 1) if "/" not in name]
+    found = []
+    for row in rows:
+        n, k = (int(part.replace(",", "")) for part in row[0].split(", "))
+        widths = {name: None if row[place] == "-" else float(row[place]) for place, name in kept}
+        found.append({"n": n, "k": k, "widths": widths})
+    return found
+
+
+CURVES = {
+    "splitting": "splitting the rows",
+    "best published": "best published bound we know of",
+    "gaussian": "ours, by transfer from privacy",
+    "plain path, (1, 1e-6)": "a session with (1, 1e-6)",
+    "leave-out": "leave-out theorem, any budget",
+    "non-adaptive Bonferroni (invalid)": "fixed questions (invalid here)",
+}
+
+
+def draw(target: Path = PICTURE, sizes: tuple[int, ...] = (10**4, 10**6)) -> None:
+    """Half-widths against the number of answers, with a mark of what was drawn, which a test compares."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    found = recorded()
+    for axes, n in zip(figure.subplots(1, len(sizes), sharey=True), sizes, strict=True):
+        lines = [line for line in found if line["n"] == n]
+        for column, name in CURVES.items():
+            points = [
+                (line["k"], line["widths"][column]) for line in lines if line["widths"][column] is not None
+            ]
+            style = ":" if "invalid" in name else "o-"
+            axes.loglog(*zip(*points, strict=True), style, markersize=3, label=name)
+        axes.set(title=f"{n:,} rows", xlabel="adaptive answers")
+    figure.axes[0].set_ylabel("half-width, all together at .95")
+    handles, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=8)
+    figure.savefig(target, dpi=120, metadata={"Description": drawn()})
+
+
+def drawn() -> str:
+    """A mark of what the picture is drawn from."""
+    return hashlib.sha256(json.dumps(recorded()).encode()).hexdigest()
+
+
 if __name__ == "__main__":
-    RECORD.write_text(page())
-    print(f"wrote {RECORD.relative_to(ROOT)}")
+    if sys.argv[1:] != ["picture"]:
+        RECORD.write_text(page())
+        print(f"wrote {RECORD.relative_to(ROOT)}")
+    draw()
+    print(f"drew {PICTURE.relative_to(ROOT)}")

@@ -36,6 +36,15 @@ def cells(text: str) -> Iterator[tuple[bool, str]]:
         yield words, re.sub(r"^# ?", "", body.strip(), flags=re.MULTILINE) if words else body.strip()
 
 
+def title(script: Path) -> str:
+    """The first heading of a notebook."""
+    return (
+        next(text for words, text in cells(script.read_text(encoding="utf-8")) if words)
+        .splitlines()[0]
+        .removeprefix("# ")
+    )
+
+
 def run(script: Path) -> Page:
     """Run all cells in one namespace; what a cell prints and draws stands below it."""
     import matplotlib
@@ -62,5 +71,4 @@ def run(script: Path) -> Page:
             pictures[name] = picture.getvalue()
             parts.append(f"![{script.stem.replace('_', ' ')}]({name})")
         plt.close("all")
-    title = parts[0].splitlines()[0].removeprefix("# ")
-    return Page(title, "\n\n".join(parts) + "\n", pictures)
+    return Page(title(script), "\n\n".join(parts) + "\n", pictures)

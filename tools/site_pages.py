@@ -21,9 +21,12 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
-from tools import notebook  # noqa: E402  (found through the path)
+from evidence import widths  # noqa: E402  (found through the path)
+from tools import notebook  # noqa: E402
 
 _PAGE = re.compile(r"(?<![\w/`\[])(?<!\]\()(`?)docs/([\w/-]+\.md)\1(?![\w\]])")
+_NAMED = re.compile(r"Theorems? (\d+(?:(?:, | and )\d+)*)")
+_HEADING = re.compile(r"^### Theorem (\d+)\b.*$", re.MULTILINE)
 _FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 
 _HTTP = """What a gateway answers. Send `Authorization: Bearer TOKEN` and JSON; docs/client.md has a client for Python
@@ -83,13 +86,15 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Names of pages become links; code is left alone."""
     here = posixpath.dirname(page.file.src_uri)
-    markdown = markdown.replace("WIDTHS_OF_THE_EVIDENCE", json.dumps(certified_widths()))
+    markdown = markdown.replace("WIDTHS_OF_THE_EVIDENCE", json.dumps(widths.recorded()))
 
     def link(match: re.Match[str]) -> str:
         if files.get_file_from_path(match[2]) is None:
             return match[0]
         return f"[{match[2]}]({posixpath.relpath(match[2], here or '.')})"
 
+    if page.file.src_uri == "theorems.md":
+        markdown = seen_at_work(markdown)
     if page.file.src_uri in FORMULAS:
         markdown = typeset(markdown)
     parts, at = [], 0
@@ -97,6 +102,30 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         parts += [_PAGE.sub(link, markdown[at : fence.start()]), fence[0]]
         at = fence.end()
     return "".join([*parts, _PAGE.sub(link, markdown[at:])])
+
+
+def chapters() -> dict[int, list[str]]:
+    """For each theorem the notebooks that name it."""
+    found: dict[int, list[str]] = {}
+    for script in notebook.scripts():
+        for numbers in _NAMED.findall(script.read_text(encoding="utf-8")):
+            for number in map(int, re.findall(r"\d+", numbers)):
+                found.setdefault(number, []).append(script.stem)
+    return {number: list(dict.fromkeys(scripts)) for number, scripts in found.items()}
+
+
+def seen_at_work(markdown: str) -> str:
+    """Below the heading of a theorem, where a notebook shows it."""
+    shown = chapters()
+
+    def under(match: re.Match[str]) -> str:
+        links = [
+            f"[{notebook.title(notebook.FOLDER / f'{name}.py')}](notebooks/{name}.md)"
+            for name in shown.get(int(match[1]), [])
+        ]
+        return f"{match[0]}\n\n*Seen at work:* {', '.join(links)}.\n" if links else match[0]
+
+    return _HEADING.sub(under, markdown)
 
 
 def made_pages() -> Iterator[tuple[str, str]]:
@@ -125,20 +154,6 @@ def notebook_pages() -> Iterator[tuple[str, str | bytes]]:
         yield from ((f"notebooks/{name}", picture) for name, picture in page.pictures.items())
         yield f"notebooks/{script.stem}.ipynb", jupytext.writes(jupytext.read(script), fmt="ipynb")
     yield "notebooks/index.md", "\n".join(lines) + "\n"
-
-
-def certified_widths() -> list[dict[str, Any]]:
-    """The table of evidence/widths.md: for each n and k the half-width by each theorem, None where there is none."""
-    lines = (ROOT / "evidence" / "widths.md").read_text(encoding="utf-8").splitlines()
-    table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
-    (_, *names), _, *rows = table
-    kept = [(place, name) for place, name in enumerate(names, 1) if "/" not in name]
-    found = []
-    for row in rows:
-        n, k = (int(part.replace(",", "")) for part in row[0].split(", "))
-        widths = {name: None if row[place] == "-" else float(row[place]) for place, name in kept}
-        found.append({"n": n, "k": k, "widths": widths})
-    return found
 
 
 def _room(name: str) -> str:

@@ -51,7 +51,7 @@ axes.set(xlabel="rows", ylabel="mean error on new data", title="a threshold lear
 assert errors[-1] < errors[0] / 4
 
 # %% [markdown]
-# `holdfast.learn.FiniteClass` does this with certificates, also for classes that earlier answers chose.
+# `holdfast.learn.FiniteClass` does this with certificates, also for classes that earlier answers chose (docs/theorems.md, Theorem 43).
 
 # %% [markdown]
 # **Try it.** Draw from the same scores with `permute_and_flip` (Laplace noise replaced by a better race). It is never worse; by how much does it raise the chance of 60?

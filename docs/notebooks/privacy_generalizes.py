@@ -8,8 +8,8 @@
 # %% [markdown]
 # **Theorem** (Dwork, Feldman, Hardt, Pitassi, Reingold, Roth 2015; Bassily et al. 2016). If all answers together are
 # (ε, δ)-differentially private and each is within α of the rows, then each is within about α + ε of the population, up to a small
-# probability, *for any adaptive analyst*. The leave-out theorem of this package (docs/leave-out.md) measures the same without the
-# way over ε, and gives narrower intervals.
+# probability, *for any adaptive analyst*. The transfer theorems of this package (docs/theorems.md, Theorems 5 and 8) have
+# sharper constants; the leave-out theorem (docs/leave-out.md) measures the same without the detour over ε, and gives narrower intervals.
 
 # %%
 import numpy as np

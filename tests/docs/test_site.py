@@ -14,10 +14,13 @@ from pathlib import Path
 import pytest
 from browser import chromium, visit
 from pages import ROOT
+from PIL import Image
+from PIL.PngImagePlugin import PngImageFile
 from playwright.sync_api import Browser
 
 sys.path.insert(0, str(ROOT))
 
+from evidence import widths
 from tools import notebook, print_pdf, site_pages
 
 
@@ -162,6 +165,38 @@ def test_a_chapter_has_its_theorem_and_something_to_try(site: Path) -> None:
         )
         assert "**Try it.**" in text and "assert " in text, script
         assert f"notebooks/{script.stem}.md" in (ROOT / "mkdocs.yml").read_text(), script
+
+
+MAIN = {5, 8, 9, 17, 22, 23, 25, 27, 28, 30, 31, 32, 33, 38, 43, 46, 49, 52, 60, 75, 76}
+"""Theorems of ours that a reader should see at work; the published ones are the chapters' own."""
+
+
+def not_at_work(argument: str) -> list[str | int]:
+    """Chapters that the argument does not name, main theorems without a chapter, numbers that are no theorem."""
+    shown = site_pages.chapters()
+    there = {
+        int(n) for n in re.findall(r"^### Theorem (\d+)", (ROOT / "docs" / "theorems.md").read_text(), re.M)
+    }
+    unnamed = [
+        script.stem for script in notebook.scripts() if f"(notebooks/{script.stem}.md)" not in argument
+    ]
+    return [*unnamed, *sorted(MAIN - shown.keys()), *sorted(shown.keys() - there)]
+
+
+def test_main_theorems_are_seen_at_work(site: Path) -> None:
+    argument = (ROOT / "docs" / "why.md").read_text()
+    assert not_at_work(argument) == []
+    assert not_at_work(argument.replace("(notebooks/quantiles.md)", "")) == ["quantiles"]
+    theorem = (site / "theorems.html").read_text().partition('id="theorem-33')[2]
+    assert (
+        theorem.index("Seen at work") < theorem.index("notebooks/quantiles.html") < theorem.index("qualify")
+    )
+
+
+def test_the_picture_of_the_widths_is_of_the_widths_that_are_recorded() -> None:
+    picture = Image.open(ROOT / "docs" / "leave-out-widths.png")
+    assert isinstance(picture, PngImageFile)
+    assert picture.text["Description"] == widths.drawn(), "python evidence/widths.py picture"
 
 
 def test_a_link_to_nowhere_fails_the_build(tmp_path: Path) -> None:
