@@ -92,6 +92,10 @@ ASKS: dict[str, Callable[[Any], Any]] = {
     "edges of labels": lambda s: s.histogram("smoker", ["a", "b"], within=100),
     "edges without by": lambda s: s.count("age > 1", edges=[1, 2], within=100),
     "too many edges": lambda s: s.histogram("income", list(range(100_000)), within=100),
+    "a sample by a budget": lambda s: s.fraction("age > 1", rho=0.01, rows=10),
+    "a sampled quantile": lambda s: s.quantile("age", within=0.2, rows=10),
+    "sampled groups": lambda s: s.count(by="smoker", within=100, rows=10),
+    "a sampled variance": lambda s: s.variance("age", rho=0.01, rows=10),
     "sql join": lambda s: s.sql("SELECT count(*) FROM a JOIN b ON a.x = b.x", within=1),
     "sql nothing": lambda s: s.sql("", within=1),
 }

@@ -94,6 +94,11 @@ def plan(statistic: Statistic, request: Request, moment: Moment, terms: Terms) -
     else:
         raise InputError(_impossible(totals, request, moment, terms))
     best = _best(found, moment, terms)
+    if request.rows is not None and best.rows_read > request.rows:
+        raise MechanismError(
+            f"cannot plan: this answer would read {best.rows_read:,} rows, got rows={request.rows}; a sample answers one "
+            "number at a time, planned by within= or in a session opened with rows=; else leave rows= out"
+        )
     asked = wished(totals, terms)
     if is_plain(request) and asked is not None and totals.statistic.kind in _EXACTLY and best.width > asked:
         # Others were told something meanwhile: the width that the session was opened for needs less noise now.
