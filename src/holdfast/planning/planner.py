@@ -96,8 +96,8 @@ def plan(statistic: Statistic, request: Request, moment: Moment, terms: Terms) -
     best = _best(found, moment, terms)
     if request.rows is not None and best.rows_read > request.rows:
         raise MechanismError(
-            f"cannot plan: this answer would read {best.rows_read:,} rows, got rows={request.rows}; a sample answers one "
-            "number at a time, planned by within= or in a session opened with rows=; else leave rows= out"
+            f"cannot plan: this answer would read {best.rows_read:,} rows, got rows={request.rows}; a sample answers "
+            "one number at a time, planned by within= or in a session opened with rows=; else leave rows= out"
         )
     asked = wished(totals, terms)
     if is_plain(request) and asked is not None and totals.statistic.kind in _EXACTLY and best.width > asked:
