@@ -84,14 +84,14 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Names of pages become links; code is left alone."""
+    """Names of pages become links with their titles; code is left alone."""
     here = posixpath.dirname(page.file.src_uri)
     markdown = markdown.replace("WIDTHS_OF_THE_EVIDENCE", json.dumps(widths.recorded()))
 
     def link(match: re.Match[str]) -> str:
         if files.get_file_from_path(match[2]) is None:
             return match[0]
-        return f"[{match[2]}]({posixpath.relpath(match[2], here or '.')})"
+        return f"[{_called(match[2])}]({posixpath.relpath(match[2], here or '.')})"
 
     if page.file.src_uri == "theorems.md":
         markdown = seen_at_work(markdown)
@@ -102,6 +102,12 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         parts += [_PAGE.sub(link, markdown[at : fence.start()]), fence[0]]
         at = fence.end()
     return "".join([*parts, _PAGE.sub(link, markdown[at:])])
+
+
+def _called(page: str) -> str:
+    """The title of a page that is written by hand; of any other its name."""
+    path = ROOT / "docs" / page
+    return path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") if path.is_file() else page
 
 
 def chapters() -> dict[int, list[str]]:

@@ -21,7 +21,7 @@ epsilon, delta = 0.05, 1e-6
 answers = np.unique(np.geomspace(1, 3000, 40).astype(int))
 curves = {
     "basic": [privacy.basic_composition(epsilon, int(k)) for k in answers],
-    "as in the lecture": [privacy.lecture_composition(epsilon, int(k), delta) for k in answers],
+    "as it is taught": [privacy.lecture_composition(epsilon, int(k), delta) for k in answers],
     "advanced, sharper": [privacy.advanced_composition(epsilon, int(k), delta) for k in answers],
     "optimal": [privacy.optimal_composition(epsilon, int(k), delta) for k in answers],
 }
@@ -32,7 +32,7 @@ curves["Gaussian noise, same size"] = [
 ]
 for name, values in curves.items():
     print(f"{name:26} {values[-1]:8.2f} after {answers[-1]} answers")
-assert curves["optimal"][-1] <= curves["advanced, sharper"][-1] <= curves["as in the lecture"][-1]
+assert curves["optimal"][-1] <= curves["advanced, sharper"][-1] <= curves["as it is taught"][-1]
 assert curves["Gaussian noise, same size"][-1] < curves["optimal"][-1] < curves["basic"][-1] / 3
 
 # %%
