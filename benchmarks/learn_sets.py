@@ -177,14 +177,15 @@ PEERS = {"diffprivlib": diffprivlib, "jax-privacy": jax_privacy}
 
 
 def peers(count: int, largest: int) -> dict[str, dict[str, Scores]]:
-    """What each peer that is installed here finds on each set."""
+    """What each peer that is installed here finds on each set, with its version."""
+    from importlib.metadata import version
     from importlib.util import find_spec
 
     here = [name for name in PEERS if find_spec(name.replace("-", "_"))]
     out: dict[str, dict[str, Scores]] = {}
     for name, *given in sets(largest):
         parts = list(splits(*given, count))
-        out[name] = {peer: PEERS[peer](parts) for peer in here}
+        out[name] = {f"{peer} {version(peer)}": PEERS[peer](parts) for peer in here}
     return out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -109,7 +110,7 @@ def test_left_alone_it_is_private(rows: int, queries: int) -> None:
     assert plan.private
     assert plan == design(rows=rows, queries=queries, private=True)
     assert re.search(
-        r"; private: rho [\d.e-]+ for all looks together, [\d.e-]+ if all are comparisons$", str(plan)
+        r"; private: rho [\d.e-]+ for all looks together, at most [\d.e-]+ with comparisons$", str(plan)
     )
 
 
@@ -133,6 +134,28 @@ def test_the_loss_of_comparisons_is_the_costliest_that_can_be_asked(mode: str) -
             spent = sum(guarded.compare(labels, near, expect=expect).rho for _ in range(guarded.looks_left))
             assert 0.1 * guarded.design.compared_rho < spent <= guarded.design.compared_rho
             assert guarded.looks_left <= 2
+
+
+def spent_by_scores(mode: str, expect: float) -> tuple[float, float]:
+    """What a holdout's scores cost in all, and what its ledger says that all looks may."""
+    labels = coins(3000)
+    with ReusableHoldout(labels, queries=30, mode=mode, expect=expect) as guarded:
+        terms = next(account.terms for account in guarded.ledger.accounts() if account.terms)
+        return sum(guarded.score(labels).rho for _ in range(30)), json.loads(terms)["rho"]
+
+
+@pytest.mark.parametrize("mode", ["votes", "gaussian"])
+@pytest.mark.parametrize("expect", [0.05, 0.5])
+def test_the_ledger_counts_the_costliest_look_of_each_place(mode: str, expect: float) -> None:
+    """By votes a score costs more than a comparison of models that are thought to differ much."""
+    spent, said = spent_by_scores(mode, expect)
+    assert spent <= said
+
+
+def test_a_ledger_that_counts_comparisons_alone_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["holdfast.holdout.design"], "score_rho", lambda plan, epoch: 0.0)
+    spent, said = spent_by_scores("votes", 0.5)
+    assert spent > 5 * said
 
 
 @pytest.mark.parametrize("mode", ["discretised", "guess-and-check"])

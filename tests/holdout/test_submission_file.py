@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from holdfast.errors import DataError, InputError
+from holdfast.holdout import submission_file
+from holdfast.holdout.file_column import read_column
 from holdfast.holdout.submission_file import SubmissionFolder
 
 IDS = np.array(["r3", "r1", "r2"])
@@ -86,6 +92,52 @@ def test_nothing_outside_the_folder_is_opened(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="ids"):
         written(inside / "x.txt", "1 2 3")
         files.read("x.txt")
+
+
+def read_while_it_is_swapped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """What is read of a file that becomes a link to the labels after it was checked."""
+    inside = folder / "inside"
+    inside.mkdir()
+    secret = written(folder / "labels.csv", "id,prediction\nr1,7\nr2,7\nr3,7\n")
+    mine = written(inside / "sub.csv", "id,prediction\nr1,0.1\nr2,0.2\nr3,0.3\n")
+
+    def late(path: Path, *rest: Any, **more: Any) -> Any:
+        mine.unlink(missing_ok=True)
+        mine.symlink_to(secret)
+        return read_column(path, *rest, **more)
+
+    monkeypatch.setattr(submission_file, "read_column", late)
+    return SubmissionFolder(inside, IDS).read("sub.csv").tolist()
+
+
+def test_a_file_that_becomes_a_link_meanwhile_tells_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert read_while_it_is_swapped(tmp_path, monkeypatch) == [0.3, 0.1, 0.2]
+
+
+def test_a_file_that_is_opened_again_by_its_name_would_be_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broken twin checks the file, and then opens what has its name."""
+
+    @contextmanager
+    def checked(self: SubmissionFolder, name: str) -> Iterator[Path]:
+        os.close(self._opened(name))
+        yield self.folder / name
+
+    monkeypatch.setattr(SubmissionFolder, "_copied", checked)
+    assert read_while_it_is_swapped(tmp_path, monkeypatch) == [7, 7, 7]
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(DataError):
+        SubmissionFolder(tmp_path, IDS).read("pipe.csv")
+    written(tmp_path / "long.csv", "id,prediction\n" + "r1,0.1\n" * 9)
+    monkeypatch.setattr(submission_file, "MOST_BYTES", 50)
+    with pytest.raises(InputError, match="at most"):
+        SubmissionFolder(tmp_path, IDS).read("long.csv")
 
 
 def test_a_folder_and_ids_that_make_no_sense_are_refused(tmp_path: Path) -> None:

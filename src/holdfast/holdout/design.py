@@ -14,6 +14,7 @@ from holdfast.errors import InputError, MechanismError
 from holdfast.holdout.checked_guess import plan_from_json, plan_rho, plan_to_json
 from holdfast.holdout.metric import GRID
 from holdfast.holdout.thresholdout import Thresholds, thresholds
+from holdfast.privacy import event, rule
 from holdfast.privacy.rounding import up
 from holdfast.validity.checked_guesses import GuessPlan, plan_guesses
 from holdfast.validity.noise_planner import choose, needs
@@ -105,17 +106,18 @@ class Design:
 
     @property
     def compared_rho(self) -> float:
-        """The zCDP loss of all looks together if each of them is a comparison, which costs most."""
+        """The zCDP loss of all looks together where each is the costliest of its place: a comparison, or a score."""
         if not self.metered:
             return self.rho
-        return up(sum(epoch.answers * pair_rho(self, epoch) for epoch in self.epochs))
+        each = (max(pair_rho(self, epoch), score_rho(self, epoch)) for epoch in self.epochs)
+        return up(sum(epoch.answers * one for epoch, one in zip(self.epochs, each, strict=True)))
 
     @property
     def privacy(self) -> str:
         """In words: the loss of all looks together, which is the sum of theirs (zCDP), or that there is none."""
         if not self.private:
             return "not private: labels can be worked out from the answers"
-        most = f", {self.compared_rho:.3g} if all are comparisons" if self.metered else ""
+        most = f", at most {self.compared_rho:.3g} with comparisons" if self.metered else ""
         return f"private: rho {self.rho:.3g} for all looks together{most}"
 
     def __str__(self) -> str:
@@ -129,6 +131,13 @@ DIFFERENCE_NOISE, DISAGREEMENT_NOISE = 6.5, 11.0
 """The noises of a pair in units of the place's variance times c: at a disagreement of c it tells what a place may."""
 KNOWN_NOISE = 4.0
 """The noise of a difference whose disagreement is known: it tells what a place may."""
+
+
+def score_rho(plan: Design, epoch: Epoch) -> float:
+    """The zCDP loss of one plain answer in a place of an epoch."""
+    if plan.mode == "votes":
+        return rule.zcdp(event.Votes(plan.rows, int(epoch.noise), FLIP)).rho
+    return rule.zcdp(event.Gaussian(GRID**2, epoch.noise)).rho
 
 
 def pair_rho(plan: Design, epoch: Epoch) -> float:

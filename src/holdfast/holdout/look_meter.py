@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from holdfast.errors import InputError
-from holdfast.holdout.design import DIFFERENCE_NOISE, DISAGREEMENT_NOISE, FLIP, ROUNDED, Design
+from holdfast.holdout.design import DIFFERENCE_NOISE, DISAGREEMENT_NOISE, FLIP, ROUNDED, Design, score_rho
 from holdfast.holdout.metric import GRID
-from holdfast.privacy import event, rule
 from holdfast.privacy.rounding import down, miss, up
 from holdfast.validity.leave_out import LeaveOut
 from holdfast.validity.leave_out_charges import gaussian_charge
@@ -189,15 +188,7 @@ class Meter:
 
     @cached_property
     def _rhos(self) -> tuple[float, ...]:
-        rows, by_votes = self.plan.rows, self.plan.mode == "votes"
-        return tuple(
-            rule.zcdp(
-                event.Votes(rows, int(epoch.noise), FLIP)
-                if by_votes
-                else event.Gaussian(GRID**2, epoch.noise)
-            ).rho
-            for epoch in self.plan.epochs
-        )
+        return tuple(score_rho(self.plan, epoch) for epoch in self.plan.epochs)
 
     @cached_property
     def _each(self) -> tuple[float, ...]:
