@@ -56,6 +56,8 @@ class ChainedLedger:
         self._reader = Reader(database.read)
         self._batches: Batches[Writer] = Batches(self._commit)
         self._writer: Writer | None = None
+        self._moments: tuple[list[object], dict[str, Moment]] = ([], {})
+        """Where the ledger stands for some sessions, and at which tip."""
         self._turn = Lock()
         try:
             self.id, place, head = self._reader.tip()
@@ -139,7 +141,14 @@ class ChainedLedger:
 
     def moment(self, session: str) -> Moment:
         self._home.check()
-        return self._reader.moment(session)
+        _, *tip = self._reader.tip()
+        if self._moments[0] != tip:
+            self._moments = (tip, {})
+        moments = self._moments[1]
+        known = moments.get(session)
+        if known is None:
+            known = moments[session] = self._reader.moment(session)
+        return known
 
     def entries(self, session: str | None = None, *, last: int | None = None) -> Iterator[Entry]:
         return self._reader.entries(session, last=last)

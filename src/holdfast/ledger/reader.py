@@ -57,11 +57,16 @@ _SPARED = (
 )
 """What was told less than reserved by the answers since a reservation, whose running total does not know of it."""
 
+_SUM = "SELECT CAST(COALESCE(sum(a.spared), 0) AS BIGINT) FROM"
 _SPARED_OF_ITS_OWN = (
-    "(SELECT CAST(COALESCE(sum(a.spared), 0) AS BIGINT) FROM answers a JOIN entries o ON a.entry = o.place"
-    " WHERE a.place > e.place AND o.session = e.session) AS spared"
+    "(CASE WHEN (SELECT place FROM tip) - e.place < e.session_entries"
+    f" THEN ({_SUM} answers a CROSS JOIN entries o"
+    " WHERE a.place > e.place AND o.place = a.entry AND o.session = e.session)"
+    f" ELSE ({_SUM} entries o CROSS JOIN answers a"
+    " WHERE o.session = e.session AND a.entry = o.place AND a.place > e.place) END) AS spared"
 )
-"""The same by its session's own answers."""
+"""The same by its session's own answers, by looking at the facts since or at its own reservations, whichever are fewer:
+SQLite takes the tables of a CROSS JOIN in the order in which they stand."""
 
 _MOMENT = f"""SELECT s.session_entries, s.session_answers, s.session_total, s.session_information, s.session_delta,
 s.spared, t.table_entries, t.table_answers, t.table_total, t.table_information, t.table_delta, t.spared,
