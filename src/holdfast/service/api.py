@@ -135,13 +135,15 @@ async def ask(
     return await charged(request, lambda: guard.ask(asker, dataset, body, key))
 
 
-for busiest in (estimate, ask):
+for each in (estimate, ask):
     router.add_api_route(
-        f"/datasets/{{dataset}}/{busiest.__name__}",
-        busiest,
-        methods=["POST"],
-        route_class_override=FastRoute,
+        f"/datasets/{{dataset}}/{each.__name__}", each, methods=["POST"], route_class_override=FastRoute
     )
+
+
+def busiest() -> dict[str, FastRoute]:
+    """The routes that are taken without a router, by the last part of their path."""
+    return {route.name: route for route in router.routes if isinstance(route, FastRoute)}
 
 
 @router.get("/health")

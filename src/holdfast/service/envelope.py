@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -11,6 +12,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.service.clock import Release
+from holdfast.service.fast_route import FastRoute
 from holdfast.service.logs import begin, note, note_failure
 from holdfast.service.metrics import Metrics
 from holdfast.service.problem import REFUSALS, Problem, problem_of
@@ -19,6 +21,7 @@ from holdfast.service.strangers import Proxies, Strangers
 
 CHARGED = ("/ask", "/submissions", "/scores")
 """POSTs to paths that end so leave at public times, whatever becomes of them."""
+_QUESTION = re.compile("/v1/datasets/([^/]+)/([a-z]+)")
 _LARGE = ("/submissions", "/scores", "/register/upload")
 _DIGITS = 18
 _HEADERS = [
@@ -40,8 +43,15 @@ class Envelope:
     spans hold the method, the route's pattern, the status, the ids of person and request and the time taken; no more.
     """
 
-    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, strangers: Strangers) -> None:
-        self._app, self._settings, self._metrics = app, settings, metrics
+    def __init__(
+        self,
+        app: ASGIApp,
+        settings: Settings,
+        metrics: Metrics,
+        strangers: Strangers,
+        busiest: Mapping[str, FastRoute],
+    ) -> None:
+        self._app, self._settings, self._metrics, self._busiest = app, settings, metrics, busiest
         self._strangers, self._proxies = strangers, Proxies(settings.proxies, settings.identity_header)
         self._span = _spans() if settings.telemetry else lambda name: nullcontext()
 
@@ -70,7 +80,11 @@ class Envelope:
                 self._proxies.look_through(scope)
                 self._strangers.refuse_haste(scope)
                 self._refuse_size(scope)
-                await self._app(scope, receive, sending)
+                short = _QUESTION.fullmatch(path) if method == "POST" else None
+                if short is not None and (route := self._busiest.get(short[2])) is not None:
+                    await route.take(scope, receive, sending, short[1])
+                else:
+                    await self._app(scope, receive, sending)
             except REFUSALS as error:
                 await reply(problem_of(error))(scope, receive, sending)
             except Exception as error:

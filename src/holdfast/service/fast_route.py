@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from functools import cached_property
 from inspect import signature
 from typing import Annotated, Any, TypeVar, cast
 
@@ -15,12 +16,13 @@ from fastapi.routing import APIRoute
 from pydantic import Field, TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
 
 from holdfast.planning.any_question import AnyQuestion
 from holdfast.planning.question import Question
 from holdfast.service.catalog import Person
 from holdfast.service.gateway_database import NotRemembered, at_once
-from holdfast.service.problem import Problem
+from holdfast.service.problem import Problem, unreadable
 
 Result = TypeVar("Result")
 ID = r"^[a-z0-9][a-z0-9_-]{0,63}$"
@@ -38,6 +40,20 @@ class FastRoute(APIRoute):
     The endpoint's signature stands for the OpenAPI document, and says what is checked here: the token, the id,
     the key and the body, in this order. The endpoint gets them by name.
     """
+
+    async def take(self, scope: Scope, receive: Receive, send: Send, dataset: str) -> None:
+        """The same without the layers of a router and of FastAPI; refusals are for whoever calls."""
+        scope["route"], scope["path_params"] = self, {"dataset": dataset}
+        try:
+            response = await self.handler(Request(scope, receive, send))
+        except RequestValidationError as error:
+            raise unreadable(error) from None
+        await response(scope, receive, send)
+
+    @cached_property
+    def handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """What answers a request."""
+        return self.get_route_handler()
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         endpoint: Callable[..., Awaitable[Response]] = self.endpoint

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fastapi.exceptions import RequestValidationError
+
 from holdfast.errors import (
     BudgetError,
     DataError,
@@ -91,3 +93,10 @@ def problem_of(error: Problem | HoldfastError) -> Problem:
         note_failure(error, "unavailable")
         return Problem("unavailable")
     return Problem("invalid", str(error))
+
+
+def unreadable(error: RequestValidationError) -> Problem:
+    """Where a request is wrong, and how; not what was sent, which may be long."""
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return Problem("invalid", f"{place}: {first['msg']}")
