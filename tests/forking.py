@@ -10,7 +10,6 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +41,9 @@ def ledger_with(ledger: Any) -> Any:
     return ledger
 
 
-def later(ledger: Any, commit: Commit) -> None:
+def together(ledger: Any, commit: Commit) -> None:
     """Raise what becomes of a commit, if it is an error."""
-    with ThreadPoolExecutor(1) as threads:
-        (outcome,) = ledger.later([commit], threads).result()
+    (outcome,) = ledger.commit_all([commit])
     if isinstance(outcome, Exception):
         raise outcome
 
@@ -53,8 +51,8 @@ def later(ledger: Any, commit: Commit) -> None:
 LEDGER: dict[str, Action] = {
     "reserve": lambda x: x.reserve("s", f"new {os.getpid()}", "{}", "{}", Charge(1, 1)),
     "record": lambda x: x.record(next(iter(x.entries())).id, "1"),
-    "later": lambda x: later(x, Reserve("s", f"another {os.getpid()}", "{}", "{}", Charge(1, 1))),
-    "record later": lambda x: later(x, Record(next(iter(x.entries())).id, "1")),
+    "together": lambda x: together(x, Reserve("s", f"another {os.getpid()}", "{}", "{}", Charge(1, 1))),
+    "record together": lambda x: together(x, Record(next(iter(x.entries())).id, "1")),
     "find": lambda x: x.find("s", "paid"),
     "answered": lambda x: list(x.answered()),
     "turn": lambda x: x.turn().__enter__(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from holdfast.ledger import Charge, Commit, Ledger, MemoryLedger, Outcome
@@ -24,6 +23,5 @@ def charge(ledger: Ledger, units: int, session: str = "s") -> int:
 
 
 def together(ledger: Ledger, commits: Sequence[Commit]) -> list[Outcome]:
-    """What becomes of commits that are put one after the other, and waited for in the end."""
-    with ThreadPoolExecutor(2) as threads:
-        return ledger.later(commits, threads).result()
+    """What becomes of commits that are put together."""
+    return ledger.commit_all(commits)

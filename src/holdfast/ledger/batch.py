@@ -1,11 +1,9 @@
-"""Group commit: operations of many threads, and of an event loop, share one transaction, and so one sync of the
-disk."""
+"""Group commit: operations of many threads share one transaction, and so one sync of the disk."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future
 from threading import Condition, Lock
 from typing import Any, Generic, TypeVar
 
@@ -57,29 +55,6 @@ class Call(Generic[Writer]):
         """Let its thread go on; a second time changes nothing. Requires: the lock of its `Batches` is held."""
         if self.woken.locked():
             self.woken.release()
-
-
-class Later(Call[Writer]):
-    """Operations that no thread waits for. One is borrowed if they have to lead, and `future` has their outcomes."""
-
-    __slots__ = ("_borrow", "future")
-
-    def __init__(self, operations: Sequence[Callable[[Writer], Any]], borrow: Callable[[], object]) -> None:
-        super().__init__(operations)
-        self._borrow, self.future = borrow, Future[list[Any]]()
-
-    def tell(self, failure: tuple[Any, ...] | None) -> None:
-        super().tell(failure)
-        if not self.future.done():
-            self.future.set_result([
-                ticket.result if ticket.error is None else ticket.error for ticket in self.tickets
-            ])  # fmt: skip
-
-    def wake(self) -> None:
-        borrows = self.leads and self.woken.locked()
-        super().wake()
-        if borrows:
-            self._borrow()
 
 
 class Batches(Generic[Writer]):
@@ -136,22 +111,6 @@ class Batches(Generic[Writer]):
                 self._settle(call)
                 raise
         return call.tickets
-
-    def later(self, operations: Sequence[Callable[[Writer], Any]], threads: Executor) -> Future[list[Any]]:
-        """The same for whoever must not wait: what becomes of each operation, its result or its error.
-
-        Requires: the threads are there as long as something waits.
-        """
-
-        def lead() -> None:
-            try:
-                self._lead()
-            finally:
-                self._settle(call)
-
-        call = Later(operations, lambda: threads.submit(lead))
-        self._enter(call)
-        return call.future
 
     def close(self) -> None:
         """Refuse what comes later; wait for what is under way and for what waits."""

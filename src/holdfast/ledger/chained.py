@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -122,12 +121,13 @@ class ChainedLedger:
     ) -> str:
         return self._write(lambda writer: writer.record(entry, answer, secret, after, told))
 
-    def later(self, commits: Sequence[Commit], threads: Executor) -> Future[list[Outcome]]:
+    def commit_all(self, commits: Sequence[Commit]) -> list[Outcome]:
         self._home.check()
         for commit in commits:
             if isinstance(commit, Reserve):
                 reached("before reserve")
-        return self._batches.later([_open_only(commit.put) for commit in commits], threads)
+        tickets = self._batches.put_all([_open_only(commit.put) for commit in commits])
+        return [ticket.result if ticket.error is None else ticket.error for ticket in tickets]
 
     def find(self, session: str, key: str) -> Entry | None:
         self._home.check()

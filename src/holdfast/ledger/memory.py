@@ -6,7 +6,6 @@ import hashlib
 import secrets
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import astuple
 from itertools import accumulate, islice
@@ -173,10 +172,8 @@ class MemoryLedger:
             self._log.append(("answered", entry))
             return answer
 
-    def later(self, commits: Sequence[Commit], threads: Executor) -> Future[list[Outcome]]:
-        future = Future[list[Outcome]]()
-        future.set_result([outcome(commit, self) for commit in commits])
-        return future
+    def commit_all(self, commits: Sequence[Commit]) -> list[Outcome]:
+        return [outcome(commit, self) for commit in commits]
 
     def find(self, session: str, key: str) -> Entry | None:
         self._home.check()

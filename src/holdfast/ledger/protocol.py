@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -65,9 +64,9 @@ class Ledger(Protocol):
         as `answered` tells it: for answers that depend on all before. `told` is how much the answer tells of the rows,
         where that is read off the answer: what was reserved above it is free again, in the same transaction."""
 
-    def later(self, commits: Sequence[Commit], threads: Executor) -> Future[list[Outcome]]:
-        """Commit without waiting for it: what each `reserve` or `record` will have returned or raised. They are
-        committed together, with what others ask while something is committed, in their order, by one of the threads."""
+    def commit_all(self, commits: Sequence[Commit]) -> list[Outcome]:
+        """Put several commits, in their order and together with what others ask meanwhile: what each `reserve` or
+        `record` returned or raised."""
 
     def find(self, session: str, key: str) -> Entry | None:
         """The reservation that this session made under this key, if any."""

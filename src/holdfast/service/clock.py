@@ -28,6 +28,11 @@ class Release:
         self.quantum = quantum
         self.arrival = time.perf_counter()
 
+    @property
+    def at_any_time(self) -> bool:
+        """Whether nothing has to wait."""
+        return self.quantum <= 0
+
     async def wait(self) -> None:
         """Come back when the reply may leave."""
         await _sleep_until(self._due(0))

@@ -11,15 +11,16 @@ from typing import Any, TypeVar
 from fastapi import Request
 
 from holdfast.desk.steps import Done, Next, Steps, advance
-from holdfast.ledger import Commit
+from holdfast.ledger import Commit, Record, Reserve
 from holdfast.service.clock import Release
 from holdfast.service.public_times import PublicTimesLedger
 from holdfast.service.together import Together
 
 Result = TypeVar("Result")
-_Taking = tuple[Steps[Any], Exception | None]
+_Taking = tuple[Steps[Any], Commit | Next, bool]
+"""Steps, the one to be taken, and whether an answer may be recorded at any time."""
 _PLANNING_THREADS = 4
-_COMMITTING_THREADS = 8
+_WAITING_THREADS = 8
 LEDGER, REPLIES = Next(math.inf, "ledger"), Next(math.inf, "replies")
 """Steps that read a ledger, and such that read or write replies. Who waits at one keeps nobody from the other."""
 QUICK = 1 << 18
@@ -27,7 +28,7 @@ QUICK = 1 << 18
 
 
 class Work:
-    """Threads for charged work, for plans, for commits, and for whatever is read or kept in databases meanwhile.
+    """Threads for charged work, for plans, and for what reads or writes databases meanwhile.
 
     Guarantee: of the first two nobody has more than half, and no table or board more than three quarters. So nobody has
     all, and one that must be waited for keeps nobody from the others.
@@ -36,12 +37,11 @@ class Work:
     def __init__(self, threads: int) -> None:
         self._answering = ThreadPoolExecutor(threads, thread_name_prefix="answering")
         self._planning = ThreadPoolExecutor(_PLANNING_THREADS, thread_name_prefix="planning")
-        self._committing = ThreadPoolExecutor(_COMMITTING_THREADS, thread_name_prefix="committing")
         self._waiting = {
-            step.place: ThreadPoolExecutor(_COMMITTING_THREADS, thread_name_prefix=step.place)
+            step.place: ThreadPoolExecutor(_WAITING_THREADS, thread_name_prefix=step.place)
             for step in (LEDGER, REPLIES)
         }
-        self._planned: dict[str, Together[_Taking, Commit | Next | Done[Any]]] = {}
+        self._lists: dict[str, Together[_Taking, Commit | Next | Done[Any]]] = {}
         self._most = max(1, threads // 2)
         self._turns: dict[tuple[str, int, str], asyncio.Semaphore] = {}
         self._under_way: set[asyncio.Task[object]] = set()
@@ -84,20 +84,21 @@ class Work:
     async def _taken(
         self, request: Request, steps: Steps[Result], ledger: PublicTimesLedger
     ) -> Done[Result] | Exception:
+        release: Release = request.state.release
         try:
-            with request.state.release.during():
+            with release.during():
                 step = advance(steps, None)
                 while not isinstance(step, Done):
-                    if not isinstance(step, Next):
-                        said = await ledger.committed(step, self._committing)
-                        if isinstance(said, Exception):  # it may have to be planned again
-                            step = await self._elsewhere(request, LEDGER.place, steps, said)
-                        else:
-                            step = advance(steps, said)
+                    if isinstance(step, Record):
+                        await release.until_record()
+                        step = await self._in_a_list(request, steps, step, ledger)
+                    elif isinstance(step, Reserve) or step == LEDGER:
+                        step = await self._in_a_list(request, steps, step, ledger)
                     elif step.work <= QUICK:
                         step = advance(steps, None)
                     elif math.isinf(step.work):  # it reads no rows, and need not queue behind what does
-                        step = await self._elsewhere(request, step.place, steps, None)
+                        threads = self._waiting[step.place]
+                        step = await asyncio.get_running_loop().run_in_executor(threads, advance, steps, None)
                     else:
                         step = await self._beside(
                             request, self._answering, self._most, lambda: advance(steps, None)
@@ -106,22 +107,21 @@ class Work:
         except Exception as error:
             return error
 
-    async def _elsewhere(
-        self, request: Request, place: str, steps: Steps[Result], said: Exception | None
+    async def _in_a_list(
+        self, request: Request, steps: Steps[Result], step: Commit | Next, ledger: PublicTimesLedger
     ) -> Commit | Next | Done[Result]:
-        """Take a step in a thread. Those that read the ledger of one table are taken together, one after another: each
-        is quick, and all of them wait for that ledger."""
-        threads = self._waiting[place]
-        if place != LEDGER.place:
-            return await asyncio.get_running_loop().run_in_executor(threads, advance, steps, said)
-        table = next(iter(request.path_params.values()), "")
-        together = self._planned.setdefault(
-            table, Together(lambda taking: threads.submit(_all_taken, taking))
+        """Take a step that reads or writes the ledger of one table, and those after it, as far as they are quick, in a
+        thread. Whatever is asked of that table meanwhile is taken together next: what is charged is committed at once,
+        and so is what is answered."""
+        table, release = next(iter(request.path_params.values()), ""), request.state.release
+        together = self._lists.setdefault(
+            table,
+            Together(lambda taking: self._waiting[LEDGER.place].submit(_all_taken, taking, ledger)),
         )
-        step = await together.put((steps, said))
-        if isinstance(step, Exception):
-            raise step
-        return step
+        taken = await together.put((steps, step, release.at_any_time))
+        if isinstance(taken, Exception):
+            raise taken
+        return taken
 
     async def planned(self, request: Request, work: Callable[[], Result]) -> Result:
         """Do work that reads no rows and charges nothing."""
@@ -131,18 +131,35 @@ class Work:
         """Finish what is under way."""
         await asyncio.gather(*self._under_way, return_exceptions=True)
         self._planning.shutdown(wait=True, cancel_futures=True)
-        for threads in (self._answering, *self._waiting.values(), self._committing):
+        for threads in (self._answering, *self._waiting.values()):
             threads.shutdown(wait=True)
 
 
-def _all_taken(taking: list[_Taking]) -> list[Commit | Next | Done[Any] | Exception]:
-    taken: list[Commit | Next | Done[Any] | Exception] = []
-    for steps, said in taking:
-        try:
-            taken.append(advance(steps, said))
-        except Exception as error:
-            taken.append(error)
+def _all_taken(
+    taking: list[_Taking], ledger: PublicTimesLedger
+) -> list[Commit | Next | Done[Any] | Exception]:
+    """Take steps side by side, each until it is done or has to wait for something else than this ledger."""
+    taken: list[Commit | Next | Done[Any] | Exception] = [step for _, step, _ in taking]
+    going = list(range(len(taking)))
+    while going:
+        commits = [step for place in going if isinstance(step := taken[place], Reserve | Record)]
+        said = iter(ledger.commit_all(commits) if commits else ())
+        for place in going:
+            steps = taking[place][0]
+            try:
+                step = advance(steps, next(said) if isinstance(taken[place], Reserve | Record) else None)
+                while isinstance(step, Next) and step.work <= QUICK:
+                    step = advance(steps, None)
+                taken[place] = step
+            except Exception as error:
+                taken[place] = error
+        going = [place for place in going if _goes_on(taken[place], at_any_time=taking[place][2])]
     return taken
+
+
+def _goes_on(step: object, *, at_any_time: bool) -> bool:
+    """Whether a step is the ledger's, and may be taken now."""
+    return isinstance(step, Reserve) or (isinstance(step, Record) and at_any_time)
 
 
 def _outcome(work: Callable[[], Result]) -> Done[Result] | Exception:
