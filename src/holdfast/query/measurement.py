@@ -71,6 +71,11 @@ class Measurement:
         ordered = self.schema.ordered(needed)
         return ordered if self.over is None else (*ordered, self.over.table)
 
+    @cached_property
+    def _test(self) -> Callable[[Block], NDArray[np.bool_]]:
+        """Which rows satisfy the condition."""
+        return compile_predicate(self.where, self.schema)
+
     @property
     def _grouped(self) -> tuple[Any, ...]:
         """What tells rows apart."""
@@ -158,7 +163,7 @@ class Measurement:
         return event_rows(block, self.schema)
 
     def _chosen(self, block: Block) -> NDArray[np.bool_]:
-        chosen: NDArray[np.bool_] = compile_predicate(self.where, self.schema)(block)
+        chosen: NDArray[np.bool_] = self._test(block)
         return (
             chosen if self.without is None else chosen & ~compile_predicate(self.without, self.schema)(block)
         )

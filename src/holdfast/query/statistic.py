@@ -47,11 +47,14 @@ def digest(text: str) -> str:
 
 
 class _Spelt:
-    """What a question is called, worked out once and kept with it: a known text has one question."""
+    """What a question is called, and the totals that answer it, worked out once and kept with it: a known text has one
+    question."""
 
-    __slots__ = ("_key", "_text")
+    __slots__ = ("_key", "_text", "_totals")
     _text: str
     _key: str
+    _totals: tuple[Schema, int, Workload]
+    """Of which columns, of how many rows, and the totals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +286,18 @@ def _columns(statistic: Statistic, schema: Schema) -> Schema:
 
 
 def workload(statistic: Statistic, schema: Schema, rows: int) -> Workload:
-    """The totals that answer a statistic; a quantile selects among bins by theirs."""
+    """The totals that answer a statistic; a quantile selects among bins by theirs.
+
+    Those of the last table that a question was put to are kept with it.
+    """
+    kept = getattr(statistic, "_totals", None)
+    if kept is None or kept[0] is not schema or kept[1] != rows:
+        kept = schema, rows, _workload(statistic, schema, rows)
+        object.__setattr__(statistic, "_totals", kept)
+    return kept[2]
+
+
+def _workload(statistic: Statistic, schema: Schema, rows: int) -> Workload:
     if statistic.function is not None:
         parts = (FunctionMeasurement(schema, statistic.function, presence) for presence in (False, True))
         return Workload(statistic, tuple(parts), 1 / LEVELS, 0.5 / LEVELS)
