@@ -29,7 +29,7 @@ from holdfast.planning.session_plan import session_plan  # noqa: E402
 from holdfast.planning.terms import Terms  # noqa: E402
 from holdfast.privacy.filter import Filter  # noqa: E402
 
-SIZES = tuple((10**rows, 10**queries) for rows in range(3, 9) for queries in range(7) if queries <= rows + 1)
+SIZES = tuple((10**rows, 10**queries) for rows in range(3, 9) for queries in range(7))
 EPSILON, DELTA = 1.0, 1e-6
 PRIVATE: dict[str, dict[str, Any]] = {
     'only="gaussian"': {"delta": DELTA, "only": "gaussian"},

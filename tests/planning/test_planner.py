@@ -195,6 +195,20 @@ def test_a_paid_answer_that_cannot_be_drawn_says_so_when_it_is_resumed(
     assert session.spent == spent
 
 
+def test_a_width_that_every_answer_has_is_refused_in_words_for_its_kind() -> None:
+    session = hf.open({"x": np.arange(100) % 10}, hf.Schema(x=hf.Integer(0, 9))).session(rho=1, queries=9)
+    for ask, words in (
+        (lambda: session.quantile("x", within=1.0), "within 1 of every rank"),
+        (
+            lambda: session.fraction("x < 5", within=1.0),
+            "no two values of this fraction are more than 1 apart",
+        ),
+    ):
+        with pytest.raises(hf.InputError, match=words):
+            ask()
+    assert session.spent == 0
+
+
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "subsampled-laplace"])
 def test_a_column_of_one_value_is_refused(mechanism: str) -> None:
     session = hf.open({"one": np.zeros(9, dtype=int)}, hf.Schema(one=hf.Integer(0, 0))).session(rho=1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -19,6 +20,13 @@ from holdfast.validity.anytime import (
 )
 from holdfast.validity.gaussian_answers import gaussian, gaussian_width, population_term
 from holdfast.validity.normal_quantile import upper_quantile
+
+
+def test_a_step_is_the_squared_loss_of_one_answer_of_discrete_noise() -> None:
+    for s, grid in ((3.0, 1), (2.5, 2), (2.1, 1), (300.0, 7)):
+        exact = Fraction(grid) ** 2 / (Fraction(s) ** 2 - 4)
+        assert exact <= Fraction(step(s, grid)) <= exact * Fraction(1 + 1e-9)
+    assert step(2.0) == math.inf
 
 
 def test_a_capacity_is_all_that_the_cap_allows() -> None:

@@ -170,4 +170,4 @@ def test_vectors_are_charged_by_the_ball_that_holds_their_rows() -> None:
         points = [np.array(bits) for bits in itertools.product((0, 1), repeat=groups) if sum(bits) <= most]
         centre = np.full(groups, min(most, groups / 2) / groups)
         furthest = max(float(((point - centre) ** 2).sum()) for point in points)
-        assert furthest <= groups_radius_squared(groups, most) + 1e-12
+        assert furthest <= groups_radius_squared(groups, most) <= furthest * (1 + 1e-9)

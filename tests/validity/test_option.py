@@ -13,6 +13,7 @@ from holdfast.errors import InputError
 from holdfast.privacy import event, rule
 from holdfast.validity import Epoch, Option, Request
 from holdfast.validity.gaussian_answers import population_term
+from holdfast.validity.guess_and_check import checked
 from holdfast.validity.noise_planner import choose
 from holdfast.validity.vote_answers import votes_term
 
@@ -66,6 +67,22 @@ def test_exact_answers_have_no_noise_and_no_loss_that_could_be_counted(name: str
     assert (found.private, found.epochs, found.rho, found.mu) == (False, (), None, None)
     assert 0 < found.population <= found.width
     assert "not private" in str(found)
+
+
+def test_splitting_into_parts_too_small_to_tell_anything_has_no_width() -> None:
+    assert choose(("splitting",), Request(100, 50, 0.95)).narrowest == math.inf
+    assert choose(("splitting",), Request(100, 2, 0.95)).narrowest < 1
+
+
+def test_guesses_may_fail_as_often_as_the_width_bears() -> None:
+    for queries, failures, bears in ((100, None, 20), (5, None, 4), (100, 3, 3)):
+        found = choose(("guess-and-check",), Request(20_000, queries, 0.95, failures=failures))
+        assert found.failures == bears and found.width == checked(20_000, queries, BETA, bears)[0]
+    for within in (0.03, 0.05):
+        asked = Request(20_000, 100, 0.95, within)
+        bears = choose(("guess-and-check",), asked).failures
+        assert bears is not None and checked(20_000, 100, BETA, bears)[0] <= within
+        assert bears == 99 or checked(20_000, 100, BETA, bears + 1)[0] > within
 
 
 def falling() -> Option:

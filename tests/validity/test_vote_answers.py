@@ -11,9 +11,11 @@ from oracles.adaptive_dp import World, best_conditional_mean, best_miss, vote_pr
 
 from holdfast.privacy import gdp_delta
 from holdfast.validity.average_kl import information_votes_term
+from holdfast.validity.gaussian_answers import MOST_QUERIES
 from holdfast.validity.martingale import posterior_votes_term, vote_remainder
 from holdfast.validity.mixture import mixture_term
 from holdfast.validity.normal_quantile import upper_quantile, upper_tail
+from holdfast.validity.reference import t3, t4v
 from holdfast.validity.small_steps import (
     NearGaussian,
     bounded_range_step,
@@ -267,5 +269,9 @@ def test_a_width_is_claimed_for_flips_and_votes_that_the_theorem_covers() -> Non
         assert votes_width(10**5, 1, 0.05, 400, flip) == math.inf
     for flip in (0.01, 0.49):
         assert votes_width(10**5, 1, 0.05, 400, flip) < math.inf
+    for older in (t3, t4v):
+        assert older(10**5, 1, 0.05, 400, 0.49) < math.inf
+        assert [older(10**5, 1, 0.05, 400, flip) for flip in (0.0, 0.5, 0.7)] == [math.inf] * 3
+        assert older(10**5, MOST_QUERIES + 1, 0.05, 400, 0.25) == math.inf
     assert votes_width(10**12, MOST_VOTES // 10, 0.05, 10) < math.inf
     assert votes_width(10**12, MOST_VOTES // 10, 0.05, 11) == math.inf
