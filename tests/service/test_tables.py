@@ -15,6 +15,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fastapi.testclient import TestClient
 from gateway import BUDGET, people, prepared, running
 from services import postgres
 
@@ -28,6 +29,7 @@ from holdfast.service.gateway import Gateway
 from holdfast.service.tables import Tables
 from service.at_once import DATABASES, Pair, Request, code_of, two_gateways
 from service.site import Site, site
+from service.test_page import Window
 
 MANY = 32
 SCHEMA = {"columns": [{"name": "age", "type": "integer", "lo": 0, "hi": 99}]}
@@ -341,3 +343,27 @@ def test_units_that_were_set_aside_are_not_counted_and_have_no_door(
         assert there.fraction("age < 50", rho=1e-3, mechanism="laplace").rows_read == 100
         assert table.spent > spent, "one budget for both"
         started.gateway.retire(owner, "people")
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_an_analysts_meter_is_theirs_whatever_others_ask(
+    monkeypatch: pytest.MonkeyPatch, shared: bool
+) -> None:
+    """The broken twin gives nobody a part of the meter. Page, client and report show the same line."""
+    if not shared:
+        monkeypatch.setattr(
+            tables_module, "_promised", lambda dataset, share, standing: {"queries": share.get("queries")}
+        )
+    with running({"people": people(5_000)}, declared={"queries": 20}) as started:
+        tokens = [started.somebody(name, {**BUDGET, "queries": 10}) for name in ("cleo", "ben")]
+        cleo, ben = (hf.connect(started.url, token).table("people").session() for token in tokens)
+        before = ben.meter
+        assert before is not None and before.answers == 10
+        with pytest.raises(BudgetError):
+            for age in range(99):
+                cleo.fraction(f"age > {age}", rho=1e-4)
+        after, left = ben.meter, cleo.meter
+        assert after is not None and left is not None and left.answers < 10
+        assert (after == before) is shared and (after.width <= before.width) is shared
+        shown = Window(TestClient(started.app), tokens[1]).see("/tables/people")
+        assert str(after) in shown and f"{after}." in str(ben.report())
