@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
+import logging.handlers
 import re
 import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +19,7 @@ from gateway import people
 from holdfast.errors import LedgerError
 from holdfast.ledger import ChainedLedger
 from holdfast.service.logs import JsonLines, log, place_of
+from holdfast.service.serve import _logging
 from service.site import Site, site
 
 QUESTION = {"kind": "fraction", "where": "age > 40", "rho": 1e-5}
@@ -169,3 +173,25 @@ def test_telemetry_has_routes_and_ids_and_nothing_else(monkeypatch: pytest.Monke
         "http.response.status_code": 200, "enduser.id": person,
     }  # fmt: skip
     assert "age" not in json.dumps(spans.told, default=str)
+
+
+def _moved_away(path: Path, config: dict[str, Any]) -> list[int]:
+    """How many lines are in the log that was moved away, and in the new one."""
+    handler = config["handlers"]["out"]
+    module, _, name = handler["class"].rpartition(".")
+    made = getattr(importlib.import_module(module), name)(filename=handler["filename"])
+    try:
+        made.handle(log.makeRecord("x", logging.INFO, "", 0, "before", (), None))
+        path.rename(f"{path}.1")
+        made.handle(log.makeRecord("x", logging.INFO, "", 0, "after", (), None))
+    finally:
+        made.close()
+    return [len(file.read_text().split()) if file.exists() else 0 for file in (Path(f"{path}.1"), path)]
+
+
+def test_a_log_that_was_moved_away_is_begun_anew(tmp_path: Path) -> None:
+    """The broken twin keeps writing where nobody looks."""
+    path = tmp_path / "log"
+    assert _moved_away(path, _logging(path)) == [1, 1]
+    twin = {"handlers": {"out": {"class": "logging.FileHandler", "filename": str(tmp_path / "twin")}}}
+    assert _moved_away(tmp_path / "twin", twin) == [2, 0]

@@ -158,7 +158,8 @@ def _logging(path: Path | None) -> dict[str, Any]:
     """A line of JSON for each request, and uvicorn's own words. For the owner; nothing from the rows is in it."""
     where: dict[str, Any] = {"class": "logging.StreamHandler", "stream": "ext://sys.stderr"}
     if path is not None:
-        where = {"class": "logging.FileHandler", "filename": str(path)}
+        # Opened anew where logrotate has moved it away.
+        where = {"class": "logging.handlers.WatchedFileHandler", "filename": str(path)}
     level = "INFO" if path is not None else "WARNING"
     return {
         "version": 1,

@@ -1,0 +1,158 @@
+"""How a gateway bears a ledger: its start, its lists, the whole chain walked and written out."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+TIMES = 20
+_COOKIE = re.compile(r"holdfast=([0-9a-f]+)")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Seconds and megabytes of one ledger. `answers` are those of one analyst."""
+
+    entries: int
+    start_s: float
+    page_s: float
+    budget_s: float
+    answers_s: float
+    answers_mb: float
+    verify_s: float
+    verify_mb: float
+    export_s: float
+    export_mb: float
+
+    def allowed(self, name: str, small: Measured) -> float:
+        """How much more than of a smaller ledger each may be."""
+        if name.endswith("_mb"):
+            return 1.5
+        whole = name in ("answers_s", "verify_s", "export_s")
+        return 1.5 * self.entries / small.entries if whole else 2.0
+
+    def problems(self, small: Measured) -> list[str]:
+        """What grew by more than that."""
+        found = []
+        for item in fields(self)[1:]:
+            times = getattr(self, item.name) / getattr(small, item.name)
+            if times > self.allowed(item.name, small):
+                found.append(f"{item.name} grew {times:.1f} times over")
+        return found
+
+
+def grown(measured: Sequence[Measured]) -> str:
+    """The table: what each ledger took, and the ratio of the last to the first."""
+    small, large = measured[0], measured[-1]
+    lines = ["| | " + " | ".join(f"{one.entries:,}" for one in measured) + " | ratio | allowed |"]
+    lines.append("|---" * (len(measured) + 3) + "|")
+    for item in fields(Measured)[1:]:
+        name, unit = item.name.rsplit("_", 1)
+        cells = " | ".join(f"{getattr(one, item.name):,.3g}" for one in measured)
+        times = getattr(large, item.name) / getattr(small, item.name)
+        named = f"{name}, {'seconds' if unit == 's' else 'MB'}"
+        lines.append(f"| {named} | {cells} | {times:.2f} | {large.allowed(item.name, small):.2f} |")
+    return "\n".join(lines)
+
+
+def measure(folder: Path, owner: str, person: str) -> Measured:
+    """Everything of the ledger of the table `people`; nothing else uses the folder."""
+    ledger = next((folder / "data").rglob("*.sqlite"))
+    with _serving(folder) as (port, process, begun):
+        tokens = f"/v1/people/{person}/tokens"
+        token = json.loads(_fetch(port, "POST", tokens, owner, b"{}")[2])["token"]
+        # Its charge is the first that this process makes: the ledger is open then.
+        question = json.dumps({"kind": "fraction", "where": "age > 98 AND income > 1", "rho": 1e-7}).encode()
+        _fetch(port, "POST", "/v1/datasets/people/ask", token, question)
+        start = time.perf_counter() - begun
+        budget = _middle(lambda: _fetch(port, "GET", "/v1/datasets/people/budget", token))
+        cookie = _signed_in(port, token)
+        page = _middle(lambda: _fetch(port, "GET", "/tables/people/history", cookie=cookie))
+        whole = _middle(lambda: _fetch(port, "GET", "/v1/datasets/people/answers", token), 1)
+        most = _most(process)
+        entries = json.loads(_fetch(port, "GET", "/v1/datasets/people/budget", owner)[2])["table"]["answers"]
+    verify = _command("verify", ledger, folder)
+    export = _command("export", ledger, folder)
+    return Measured(entries, start, page, budget, whole, most, *verify, *export)
+
+
+@contextmanager
+def _serving(folder: Path) -> Iterator[tuple[int, int, float]]:
+    settings = {"HOLDFAST_ANCHORS": str(folder / "anchors"), "HOLDFAST_REQUESTS_PER_SECOND": "0"}
+    flags = ["--folder", str(folder), "--port", "0", "--quantum", "0"]
+    begun = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "holdfast", "serve", *flags],
+        env=os.environ | settings | {"PYTHONUNBUFFERED": "1"}, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        yield int(re.findall(r":(\d+)  ", process.stdout.readline())[0]), process.pid, begun
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
+
+
+def _fetch(
+    port: int, method: str, path: str, token: str = "", body: bytes = b"", cookie: str = ""
+) -> tuple[int, str, bytes]:
+    """(status, cookies, body); all of it is read, and must be fine."""
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+    if cookie:
+        headers["Cookie"] = cookie
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=600)) as line:
+        line.request(method, path, body, headers)
+        with line.getresponse() as reply:
+            text = reply.read()
+            if reply.status not in (200, 201, 303):
+                raise RuntimeError(f"{method} {path}: {reply.status}")
+            return reply.status, reply.getheader("Set-Cookie") or "", text
+
+
+def _signed_in(port: int, token: str) -> str:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as line:
+        headers = {"Content-Type": "application/x-www-form-urlencoded", "Origin": f"http://127.0.0.1:{port}"}
+        line.request("POST", "/sign-in", f"token={token}", headers)
+        with line.getresponse() as reply:
+            found = _COOKIE.search(reply.getheader("Set-Cookie") or "")
+            assert found is not None, reply.status
+            return found[0]
+
+
+def _middle(work: Callable[[], object], times: int = TIMES) -> float:
+    """The median of the seconds that something takes."""
+    seconds = []
+    for _ in range(times):
+        begun = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - begun)
+    return statistics.median(seconds)
+
+
+def _most(process: int) -> float:
+    """The most megabytes that a process ever had."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(re.findall(r"^VmHWM:\s+(\d+)", status, re.MULTILINE)[0]) / 1024
+
+
+def _command(verb: str, ledger: Path, folder: Path) -> tuple[float, float]:
+    """The seconds of `holdfast ledger …`, and the most megabytes that it had; its output goes nowhere."""
+    command = [sys.executable, "-m", "holdfast", "ledger", verb, str(ledger)]
+    begun = time.perf_counter()
+    process = subprocess.Popen([*command, "--anchors", str(folder / "anchors")], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"`holdfast ledger {verb}` ended with {process.returncode}")
+    return time.perf_counter() - begun, usage.ru_maxrss / 1024
