@@ -1,4 +1,4 @@
-"""SmartNoise SQL's part of `evidence/unit_counts.py`, run by a Python that has it: 1000 counts of events, 20 a unit.
+"""SmartNoise SQL's part of `benchmarks/units.py`, run by a Python that has it: 1000 counts of events, 20 a unit.
 
 The epsilon of each count is the largest at which its own odometer says that 1000 of them are (1, 1e-6).
 """

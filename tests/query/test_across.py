@@ -83,6 +83,20 @@ def test_what_events_say_of_a_unit_is_a_column_with_a_range(name: str, kind: Col
             "(SELECT count(ward) FROM visits WHERE visits.person = people.person) > 3",
             "count(visits, visits.ward IS NOT NULL) > 3",
         ),
+        ("(SELECT min(paid) FROM visits WHERE visits.person = people.person) < 2", "min(visits.paid) < 2"),
+        (
+            "(SELECT first(dose) FROM drugs WHERE drugs.person = people.person AND dose > 2) = 3",
+            "first(drugs.dose, dose > 2) = 3",
+        ),
+        (
+            "(SELECT dose FROM drugs WHERE drugs.person = people.person ORDER BY day LIMIT 1) = 3",
+            "first(drugs.dose) = 3",
+        ),
+        (
+            "(SELECT drugs.dose FROM drugs WHERE drugs.person = people.person AND dose > 2 "
+            "ORDER BY drugs.day DESC LIMIT 1) = 3",
+            "last(drugs.dose, dose > 2) = 3",
+        ),
     ],
 )
 def test_equal_questions_are_equal_values(text: str, canonical: str) -> None:
@@ -128,6 +142,14 @@ def test_sql_is_the_same_question() -> None:
     ordered = f"{joined} HAVING avg(cost) > 3 ORDER BY avg(cost) DESC LIMIT 1"
     assert read(Sql(text=ordered)) == read(python)
     assert read(Sql(text="SELECT avg(delay) FROM anything"), LONE).over is not None
+    for least, column in (
+        ("max(cost) FROM visits", "visits.cost"), ("min(age) FROM people", "age"),
+        ("max(min(paid)) FROM people", "min(visits.paid)"), ("min(delay) FROM flights", "delay"),
+    ):  # fmt: skip
+        found = read(Sql(text=f"SELECT {least}"), LONE if column == "delay" else UNITS)
+        assert f"quantile({column}, " in str(found) and (found.over is None) == (
+            column in ("age", "min(visits.paid)")
+        )
     assert read(Sql(text="SELECT avg(count(drugs)) FROM people")) == read(
         Total(kind="mean", column="count(drugs)")
     )
@@ -150,6 +172,25 @@ REFUSED = [
     ("EXISTS (SELECT 1 FROM visits WHERE visits.person = people.person OR cost > 3)", "AND"),
     ("EXISTS (SELECT 1 FROM visits, drugs WHERE visits.person = people.person)", "one table"),
     ("(SELECT cost FROM visits WHERE visits.person = people.person) > 3", "scalar subquery"),
+    *(
+        (
+            f"(SELECT {what} FROM drugs WHERE drugs.person = people.person {order}) > 3",
+            "write ORDER BY day LIMIT 1",
+        )
+        for what, order in (
+            ("dose", "LIMIT 1"),
+            ("dose", "ORDER BY dose LIMIT 1"),
+            ("dose", "ORDER BY day LIMIT 2"),
+            ("dose", "ORDER BY day"),
+            ("dose", "ORDER BY day, dose LIMIT 1"),
+            ("dose", "ORDER BY people.day LIMIT 1"),
+        )
+    ),
+    ("(SELECT dose + 1 FROM drugs WHERE drugs.person = people.person ORDER BY day LIMIT 1) > 3", "no dose"),
+    (
+        "(SELECT paid FROM visits WHERE visits.person = people.person ORDER BY age LIMIT 1) > 3",
+        "which is none",
+    ),
     ("count(visits", "not in the language"),
     ("visits > 3", "no column"),
     ("visits.cost > 3 AND age > 3", "two columns"),

@@ -297,18 +297,37 @@ def test_a_text_of_a_units_events_is_a_column_of_the_unit(table: hf.Table, sessi
     for where, true in asked.items():
         answer = session.count(where, rho=1e3)
         assert answer.low <= true <= answer.high and abs(answer.value - true) < 5 and true > 0, where
-    (sql,) = session.sql(
-        "SELECT count(*) FROM people WHERE "
-        "(SELECT min(drug) FROM visits WHERE visits.person = people.person) LIKE 'caf%'",
-        rho=1e3,
-    )
-    assert abs(sql.value - asked["min(drug) LIKE 'caf%'"]) < 5
+    joined = "FROM visits WHERE visits.person = people.person"
+    for subquery, name in (
+        (f"(SELECT min(drug) {joined}) LIKE 'caf%'", "min(drug) LIKE 'caf%'"),
+        (f"(SELECT last(drug) {joined}) = 'ether'", "last(visits.drug) = 'ether'"),
+        (f"(SELECT drug {joined} ORDER BY day DESC LIMIT 1) = 'ether'", "last(visits.drug) = 'ether'"),
+    ):
+        told = session.sql_one(f"SELECT count(*) FROM people WHERE {subquery}", rho=1e3)
+        assert abs(told.value - asked[name]) < 5, subquery
     rows = session.count("visits.day >= 0 AND last(visits.drug) = 'ether'", rho=1e3)
     true = sum(picked(table, lambda rows: len(rows) * (last_drug(rows) == "ether")))
     assert abs(rows.value - true) < 10
     assert isinstance(session.sample("last(visits.drug) = 'ether'"), bool)
     votes = session.fraction("last(visits.drug) = 'ether'", within=0.25, mechanism="votes")
     assert votes.mechanism == "votes" and votes.low <= last.count("ether") / 400 <= votes.high
+
+
+def test_a_number_of_a_units_events_is_a_column_of_the_unit(table: hf.Table, session: Session) -> None:
+    joined = "FROM visits WHERE visits.person = people.person"
+    for kind, pick, subquery in (
+        ("min", min, f"SELECT min(day) {joined}"),
+        ("max", max, f"SELECT max(day) {joined}"),
+        ("first", min, f"SELECT day {joined} ORDER BY day LIMIT 1"),
+        ("last", max, f"SELECT last(day) {joined}"),
+    ):
+        days = picked(table, lambda rows, pick=pick: pick(row["day"] for row in rows))
+        python = session.sum(f"{kind}(visits.day)", rho=1e4)
+        sql = session.sql_one(f"SELECT sum(({subquery})) FROM people", rho=2e4)
+        for answer in (python, sql):
+            assert answer.low <= sum(days) <= answer.high and abs(answer.value - sum(days)) < 20, kind
+    most = session.sql_one("SELECT max(day) FROM visits", rho=1e4)
+    assert most.low <= max(row["day"] for row in kept(table)) <= most.high
 
 
 def test_the_parts_of_a_table_know_the_texts_that_units_pick() -> None:

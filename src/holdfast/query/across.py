@@ -173,14 +173,19 @@ def _subquery(text: str, pieces: Sequence[Piece], schema: UnitSchema, *, exists:
         raise QueryError("a subquery has one table, and a WHERE that makes the keys equal; write it so")
     table = after[0].text
     rows = _rows_of(schema, table)
-    condition = _beside_the_key(text, after[2:], rows)
+    after, arranged = _arranged(after)
+    end = arranged[0].start if arranged else text.rindex(")")
+    condition = _beside_the_key(text, after[2:], rows, end)
     if exists:
         return _made(schema, "exists", table, condition, table)
     called = pieces[1:first]
+    if arranged:
+        kind = _first_or_last(arranged, rows)
+        return _made(schema, kind, text[called[0].start : pieces[first].start].strip(), condition, table)
     kind = called[0].sign if called else ""
-    if kind not in ("count", "sum", "avg", "min", "max") or len(called) < 4 or called[1].sign != "(":
+    if kind not in KINDS or kind == "exists" or len(called) < 4 or called[1].sign != "(":
         raise QueryError(
-            "a scalar subquery selects count(*), or sum, avg, min or max of a column of events; take one"
+            "a scalar subquery selects count(*), or sum, avg, min, max, first or last of a column of events; take one"
         )
     subject = text[called[2].start : called[-1].start].strip()
     if kind == "count" and subject != "*":
@@ -190,7 +195,31 @@ def _subquery(text: str, pieces: Sequence[Piece], schema: UnitSchema, *, exists:
     return _made(schema, kind, subject, condition, table)
 
 
-def _beside_the_key(text: str, pieces: Sequence[Piece], rows: RowSchema) -> str | None:
+def _arranged(pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequence[Piece]]:
+    """What stands before ORDER BY or LIMIT, and from there on."""
+    signs = [piece.sign for piece in pieces]
+    place = next((place for place, sign in enumerate(signs) if sign in ("order by", "limit")), len(pieces))
+    return pieces[:place], pieces[place:]
+
+
+def _first_or_last(pieces: Sequence[Piece], rows: RowSchema) -> str:
+    """Which event is taken by ORDER BY … LIMIT 1, which has to be the declared order."""
+    order = rows.of.events[rows.table].order
+    words = [
+        piece.text if piece.sign not in ("order by", "asc", "desc", "limit") else piece.sign
+        for piece in pieces
+    ]
+    named = [[rows.table, ".", order], [order]]
+    for kind, ways in (("first", ([], ["asc"])), ("last", (["desc"],))):
+        if words in [["order by", *name, *way, "limit", "1"] for name in named for way in ways]:
+            return kind
+    raise QueryError(
+        f"a scalar subquery takes the first or last row by the declared order of {rows.table}, which is "
+        f"{order or 'none'}; write ORDER BY {order or 'it'} LIMIT 1, or DESC"
+    )
+
+
+def _beside_the_key(text: str, pieces: Sequence[Piece], rows: RowSchema, end: int) -> str | None:
     """The condition of a subquery without the one that joins it to its unit."""
     depth, start, parts = 0, 0, []
     for place, piece in enumerate(pieces):
@@ -208,15 +237,14 @@ def _beside_the_key(text: str, pieces: Sequence[Piece], rows: RowSchema) -> str 
             f"a subquery is joined to its unit by {rows.table}.{unit.unit} = {unit.table}.{unit.unit}; "
             "another key may tie rows of different people together"
         )
-    return " AND ".join(_slice(text, pieces, part) for part in kept) or None
+    return " AND ".join(_slice(text, pieces, part, end) for part in kept) or None
 
 
-def _slice(text: str, pieces: Sequence[Piece], part: Sequence[Piece]) -> str:
+def _slice(text: str, pieces: Sequence[Piece], part: Sequence[Piece], end: int) -> str:
     if not part:
         raise QueryError("a condition is missing beside AND; write it")
     after = [piece.start for piece in pieces if piece.start > part[-1].start]
-    end = min(after) if after else text.rindex(")")
-    return text[part[0].start : end].strip()
+    return text[part[0].start : min([*after, end])].strip()
 
 
 def _is_key(part: Sequence[Piece], rows: RowSchema) -> bool:

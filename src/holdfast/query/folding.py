@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 AGGREGATES = frozenset(["count", "exists", "sum", "avg", "min", "max", "first", "last"])
-_SELECTED = frozenset(["count", "sum", "avg"])
+_SELECTED = frozenset(["count", "sum", "avg", "min", "max"])
 _CLAUSES = {"from": False, "where": False, "having": True, "order by": True}
 """Whether the aggregates of a clause are those of the SELECT."""
 FOLDED = "("
