@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import holdfast as hf
-from holdfast.errors import BudgetError, MechanismError
+from holdfast.errors import BudgetError, InputError, MechanismError
 from holdfast.learn import clipped_descent as room
 from holdfast.learn.clipped_descent import NORM, _Descent, fit, plan_fit
+from holdfast.learn.gram_regression import regress
 from holdfast.privacy.filter import Filter
 from learn.open_fit import GRID, open_excess, watched
 
@@ -152,3 +153,51 @@ def test_what_it_tells_is_on_the_meter() -> None:
     assert told == made.plan.tells
     assert told * 5000 / 1e9 == pytest.approx(2 * 5000**2 * 0.001, rel=0.35)
     assert session.fraction("a > 0").width < 0.5
+
+
+@pytest.mark.parametrize(
+    ("features", "target", "weight"),
+    [
+        (["a", "no"], "y", None),
+        (["a", "a"], "y", None),
+        (["a"], "no", None),
+        (["a"], "y", "no"),
+        (["a", "text"], "y", None),
+        (["a"], "text", None),
+        (["a"], "y", "text"),
+    ],
+)
+def test_columns_that_are_none_are_refused_before_the_charge(
+    features: list[str], target: str, weight: str | None
+) -> None:
+    schema = hf.Schema(a=hf.Real(-1, 1), text=hf.Text(4), y=hf.Integer(0, 1))
+    table = hf.open({"a": [0.5, -0.5] * 50, "text": ["x"] * 100, "y": [0, 1] * 50}, schema)
+    session = table.session(rho=1.0, queries=1, target="table")
+    with pytest.raises(InputError):
+        fit(session, features, target, 2, rho=0.1, weight=weight)
+    if weight is None:
+        with pytest.raises(InputError):
+            regress(session, features, target, rho=0.1)
+    assert session.spent == 0
+
+
+def test_features_may_be_what_events_and_public_tables_say() -> None:
+    """Columns that are found by name: an aggregate of a unit's events, however it is written, and a looked-up one."""
+    people = np.repeat(np.arange(4000), np.arange(4000) % 4)
+    visits = {"person": people, "cost": people % 4}
+    own = {"person": np.arange(4000), "ill": np.arange(4000) % 4 >= 2, "place": np.arange(4000) % 2}
+    table = hf.open(
+        {"people": own, "visits": visits},
+        {
+            "people": hf.Schema(ill=hf.Boolean(), place=hf.Integer(0, 1)),
+            "visits": hf.Schema(cost=hf.Integer(0, 3)),
+        },
+        unit="person",
+        rows_per_unit={"visits": 3},
+        lookups={"places": hf.Lookup({"place": [0, 1], "height": [3, 8]}, "place")},
+    )
+    session = table.session(rho=100.0, queries=3, target="table")
+    found = fit(session, ["count( visits )", "places.height"], "ill", 2, rho=20.0)
+    assert found.coefficients[0][0] > 1
+    line = regress(session, ["places.height"], "count(visits)", rho=20.0)
+    assert line.coefficients == pytest.approx([0.2, 0.4], abs=0.2)  # 1 where it is 3, 2 where it is 8

@@ -236,13 +236,16 @@ def fit(
     Cost: `FitPlan.event`; one query of the session.
     """
     schema, names = session.schema, known_columns(session.schema, features)
+    (target,) = known_columns(schema, [target])
+    weight = None if weight is None else known_columns(schema, [weight])[0]
+    middle, length = scales(schema, names, intercept)
+    scales(schema, [target, *([] if weight is None else [weight])], intercept)  # or they are refused
     balanced = isinstance(class_weights, str)
     plan = plan_fit(
         session, len(names), classes, rho=rho, steps=steps, intercept=intercept, balanced=balanced
     )
     words = f"fit {target} by {', '.join(names)}"
     paid = session.pay("fit", words, plan.event, queries=1, tells=plan.tells)
-    middle, length = scales(schema, names, intercept)
     rows, truth, weights = _rows(paid, schema, names, target, weight)
     rows -= middle
     rows /= length
@@ -358,7 +361,7 @@ def _rows(
 ) -> tuple[Matrix, Vector, Vector]:
     """Features, labels from 0 on, and weights as parts of the largest declared; NULL is NaN, and weighs nothing."""
     wanted = [*names, target, *([] if weight is None else [weight])]
-    blocks = paid.scan([name for name in schema if name in wanted])
+    blocks = paid.scan(schema.ordered(wanted))
     found = np.concatenate([decode(block, schema, wanted) for block in blocks])
     width = len(names)
     truth = found[:, width] - (bounds_of(schema, target)[0] if schema[target].kind == "integer" else 0.0)

@@ -76,6 +76,8 @@ def regress(
     Cost: `events.Gaussian(GRAM_SENSITIVITY_SQUARED, variance)`; one query of the session.
     """
     schema, names = session.schema, known_columns(session.schema, features)
+    wanted = [*names, *known_columns(schema, [target])]
+    middle, length = scales(schema, wanted, intercept)
     terms = session._terms
     variance = _variance(session, rho)
     tells = units_told(
@@ -88,9 +90,7 @@ def regress(
         queries=1,
         tells=tells,
     )
-    wanted = [*names, *known_columns(schema, [target])]
-    middle, length = scales(schema, wanted, intercept)
-    blocks = paid.scan([name for name in schema if name in wanted])
+    blocks = paid.scan(schema.ordered(wanted))
     found = np.concatenate([decode(block, schema, wanted) for block in blocks])
     scaled = np.clip((found - middle) / length, -1.0, 1.0)
     rows = np.insert(scaled, len(names), 1.0, axis=1) if intercept else scaled

@@ -76,9 +76,10 @@ def decode(block: Mapping[str, NDArray[Any]], schema: Schema, names: Sequence[st
 
 
 def known_columns(schema: Schema, names: Sequence[str]) -> tuple[str, ...]:
-    """The names as a tuple, or InputError unless each is a column of the schema, once."""
+    """The one name of each, or InputError unless each is a column of the schema, once."""
     if isinstance(names, str) or not names or any(name not in schema for name in names):
         raise InputError(f"expected a list of columns out of {', '.join(list(schema)[:10])}, got {names!r}")
-    if len(set(names)) < len(names):
+    spelt = tuple(schema.spelling(name) or name for name in names)
+    if len(set(spelt)) < len(names):
         raise InputError(f"expected each column once, got {names!r}")
-    return tuple(names)
+    return spelt
