@@ -107,8 +107,8 @@ def test_everything_else_is_asked_of_units(session: Session) -> None:
     assert isinstance(session.sample(WARD), bool)
     assert session.histogram("last(visits.ward)", rho=10.0).value.shape == (3,)
     assert 0 <= session.quantile("count(visits)", rho=100.0).value <= 4
-    weights = session.multiplicative_weights(["region", "count(visits)"], queries=5, within=0.2)
-    assert 0 <= weights.fraction("count(visits) >= 2").value <= 1
+    weights = session.multiplicative_weights(["region", "count(visits, day>100 )"], queries=5, within=0.2)
+    assert 0 <= weights.fraction("count(visits, visits.day > 100) >= 2").value <= 1
     made = session.synthesize(["region", "exists(drugs)"], ["exists(drugs)"], rounds=1, rho=10.0)
     assert made is not None
     loss = hf.learn.squared(session.schema, ["count(visits)"], "age", radius=1.0)

@@ -70,7 +70,9 @@ class Universe:
         return self.size + (not self.is_complete)
 
     def axis(self, column: str) -> int:
-        """The position of a column."""
+        """The position of a column, however it is written."""
+        if column not in self.columns:
+            column = self.schema.spelling(column) or column
         if column not in self.columns:
             raise QueryError(
                 f"column {column!r} is not in this universe, which has {', '.join(self.columns)}; "
@@ -138,8 +140,10 @@ def universe(
     nullable = columns if nulls is None else nulls
     if not is_list(nullable) or not all(isinstance(name, str) and name in columns for name in nullable):
         raise InputError(f"expected nulls= as a list of some of the columns, got {shown(nullable)}")
-    axes = tuple(_axis(schema, column, given.get(column)) for column in columns)
-    made = Universe(schema, axes, frozenset(nullable))
+    spelt = {column: schema.spelling(column) or column for column in columns}
+    _refuse_no_columns(list(spelt.values()))
+    axes = tuple(_axis(schema, name, given.get(column)) for column, name in spelt.items())
+    made = Universe(schema, axes, frozenset(spelt[column] for column in nullable))
     if made.size > most:
         raise InputError(
             f"expected at most {most:,} cells, got {made.size:,} ({' x '.join(map(str, made.shape))}); choose fewer "
