@@ -20,6 +20,8 @@ import numpy as np
 from gateway import Running, running
 
 import holdfast as hf
+from holdfast.ledger import MemoryLedger
+from service.hospital import BOUND, SCHEMAS, hospital
 from service.site import shape
 
 BUDGET = {"rho": 1e9}
@@ -72,24 +74,49 @@ def two_tables(quantum: float, owned: int) -> Iterator[Running]:
         yield started
 
 
-def watch(started: Running, requests: int, *, lines: int = 1, together: bool = False) -> list[Seen]:
+@contextmanager
+def two_hospitals(owned: int) -> Iterator[Running]:
+    """A gateway that replies at once, over two stores of units which are neighbours: one of the people has no visits, or
+    so many. There are enough people that the files have room for these."""
+    with running({}, quantum=0.0) as started:
+        owner, analyst = started.person(started.owner), started.person(started.analyst)
+        for key, rows in (("first", 0), ("second", owned)):
+            place = started.settings.roots[0] / f"{key}.hf"
+            given: dict[str, Any] = {"unit": "person", "rows_per_unit": {"visits": BOUND}}
+            hf.open(hospital(rows, 60_000), SCHEMAS, ledger=MemoryLedger(), **given).save(place).close()
+            started.gateway.register(
+                owner, key, place.name, None, rows_per_unit=1, name=key, budget=BUDGET, confidence=0.95,
+                queries=None, target="table",
+            )  # fmt: skip
+            started.gateway.admit(owner, key, analyst.id, BUDGET)
+        yield started
+
+
+def watch(
+    started: Running,
+    requests: int,
+    *,
+    lines: int = 1,
+    together: bool = False,
+    asked: str = "word = 'yes' OR place > {}",
+) -> list[Seen]:
     """Ask the tables in an order of chance, each time something new that reads every row.
 
     On several lines at once; `together` asks the same table on all of them, which makes it as busy as can be.
     """
     each = requests // lines
     with ThreadPoolExecutor(lines) as pool:
-        parts = pool.map(lambda line: _watch(started, each, 0 if together else line), range(lines))
+        parts = pool.map(lambda line: _watch(started, each, 0 if together else line, asked), range(lines))
         return [one for part in parts for one in part]
 
 
-def _watch(started: Running, requests: int, seed: int) -> list[Seen]:
+def _watch(started: Running, requests: int, seed: int, asked: str) -> list[Seen]:
     address, seen = urlsplit(started.url), []
     order = np.random.default_rng(seed).permutation(np.arange(requests) % 2)
     line = http.client.HTTPConnection(address.hostname or "", address.port or 0, timeout=60)
     headers = {"Authorization": f"Bearer {started.analyst}", "Content-Type": "application/json"}
     for key in ["first", "second", *(("first", "second")[turn] for turn in order)]:
-        where = f"word = 'yes' OR place > {next(_NEW)}"
+        where = asked.format(next(_NEW))
         body = json.dumps({"kind": "count", "where": where, "rho": 1e-3, "mechanism": "gaussian"})
         start = time.perf_counter()
         line.request("POST", f"/v1/datasets/{key}/ask", body, headers)
