@@ -53,12 +53,13 @@ def main() -> int:
     told, wrong = record(requests)
     print(told)
     if requests == REQUESTS:
-        intro = f"""Two neighbouring hospitals of 60,000 people with 1,500 visits: one more person has none, or {OWNED:,}. An attacker asks both over HTTP in an order of chance, each time something
-new about all visits, which takes long to work out, and tells them apart by the time of
-arrival; replies leave at once. The AUC is that of one reply, and of the quickest of five;
-0.5 is a guess, and whichever side is larger is shown. *Otherwise* says whether status,
-headers or the body's shape differ. With 20 rows kept it must stay below 0.55; where all
-are kept, which is the control, it must exceed 0.9 (`python evidence/unit_times.py`).
+        intro = f"""Two neighbouring hospitals of 60,000 people with 1,500 visits: one more person has none, or
+{OWNED:,}. An attacker asks both over HTTP in an order of chance, each time something new
+about all visits, which takes long to work out, and tells them apart by the time of arrival;
+replies leave at once. The AUC is that of one reply, and of the quickest of five; 0.5 is a
+guess, and whichever side is larger is shown. *Otherwise* says whether status, headers or
+the body's shape differ. With 20 rows kept it must stay below 0.55; where all are kept,
+which is the control, it must exceed 0.9 (`python evidence/unit_times.py`).
 
 """
         (ROOT / "evidence" / "unit_times.md").write_text(intro + told)

@@ -76,8 +76,9 @@ def two_tables(quantum: float, owned: int) -> Iterator[Running]:
 
 @contextmanager
 def two_hospitals(owned: int) -> Iterator[Running]:
-    """A gateway that replies at once, over two stores of units which are neighbours: one of the people has no visits, or
-    so many. There are enough people that the files have room for these."""
+    """A gateway that replies at once, over two stores of units: somebody in them has no visits, or so many.
+
+    There are enough people that the files have room for these."""
     with running({}, quantum=0.0) as started:
         owner, analyst = started.person(started.owner), started.person(started.analyst)
         for key, rows in (("first", 0), ("second", owned)):
