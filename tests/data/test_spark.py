@@ -41,7 +41,7 @@ from data.test_laws import (  # noqa: F401  (Spark keeps the laws of every sourc
 )
 from data.test_lookup import COLUMNS as LOOKING_UP
 from data.test_lookup import check_door
-from data.test_unit_build import declared, held
+from data.test_unit_build import declared, divided, held
 from holdfast.data import spark as module
 from holdfast.data.encode import encode_sql
 from holdfast.data.pool import pool_rows
@@ -539,6 +539,7 @@ def test_units_of_frames_are_the_same_as_those_of_lists() -> None:
     frames = {name: spark().createDataFrame(pa.table(table)) for name, table in hospital().items()}
     opened = open_units(declared(frames), SECRET)
     assert held(opened) == held(open_units(declared(hospital()), SECRET))
+    assert divided(frames) == divided(hospital())
 
 
 def test_public_tables_stand_beside_the_rows_of_a_cluster(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from services import postgres
 
+import holdfast as hf
 from data.hospital import BOUNDS, ORDER, SCHEMAS, SECRET, hospital, permuted
 from data.tables import write_csv
 from holdfast.data import duckdb as behind_duckdb
@@ -27,6 +28,7 @@ from holdfast.data.unit_open import Tables, declared_units, open_units
 from holdfast.data.unit_source import UnitSource
 from holdfast.data.unit_store import UnitStore
 from holdfast.errors import DataError
+from holdfast.ledger import MemoryLedger
 from holdfast.query.dictionary import Words
 
 Tabled = dict[str, dict[str, Any]]
@@ -141,6 +143,44 @@ def test_every_door_gives_the_same_units(
         opened = open_units(declared(DOORS[door](TRUTH, tmp_path)), SECRET, in_memory=not disk)
     assert held(opened) | {"texts": texts(opened)} == expected
     assert isinstance(opened, UnitStore) == disk
+
+
+def divided(data: Any) -> dict[str, list[Any]]:
+    """What both parts of a table hold of each unit, with what it and its events look up; and what votes draw."""
+    ledger = MemoryLedger()
+    ledger.secret = SECRET
+    lookups = {
+        "regions": hf.Lookup({"region": ["north"], "height": [7]}, "region"),
+        "wards": hf.Lookup({"ward": ["surgery", "heart"], "beds": [3, 5]}, {"visits.ward": "ward"}),
+    }
+    given: dict[str, Any] = {"unit": "person", "rows_per_unit": BOUNDS, "order": ORDER, "ledger": ledger}
+    table = hf.open(data, SCHEMAS, lookups=lookups, set_aside=0.25, **given)
+    asked = [
+        "age",
+        "regions.height",
+        "sum(wards.beds)",
+        "exists(visits, wards.beds > 3)",
+        "last(visits.drug)",
+    ]
+    found: dict[str, list[Any]] = {}
+    for name, part in (("rest", table), ("aside", table.aside)):
+        blocks = list(part._source.scan(asked))
+        columns = [np.concatenate([block[each] for block in blocks]).tolist() for each in asked]
+        found[name] = list(zip(*columns, strict=True))
+        drawn = part._source.draw(asked, 500)
+        assert {*zip(*(drawn[each].tolist() for each in asked), strict=True)} <= {*found[name]}
+    table.close()
+    return found
+
+
+@pytest.mark.parametrize("door", ["permuted", "pandas", "csv", "parquet", "relation", "postgres"])
+def test_every_door_looks_up_and_sets_aside_the_same(door: str, tmp_path: Path) -> None:
+    """Spark's door is in test_spark.py."""
+    found, expected = divided(DOORS[door](TRUTH, tmp_path)), divided(TRUTH)
+    assert found == expected
+    assert (len(found["rest"]), len(found["aside"])) == (45, 15)
+    for place in range(1, 5):  # there is something in all columns
+        assert len({row[place] for row in (*found["rest"], *found["aside"])}) > 1
 
 
 def by_hand() -> dict[str, Any]:
