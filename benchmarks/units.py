@@ -9,7 +9,7 @@ the memory of the whole process, whose mapped pages of all stores count.
 *Bare* is NumPy's `take` of as many random rows or records, and nothing else: what reaching that many places costs.
 On a machine that others load the ratios vary: between loads of 13 and 35 they were 2.0 to 3.7 for the first question
 about events, 1.8 to 3.2 for known texts, and 1.2 to 1.7 for ten times the units (8 when their pages had been evicted);
-alone, 2.1, 1.9 and 1.1.
+alone, 2.1 to 2.4, 1.8 and 1.1.
 *Ingest* is of rows in random order, sorted by unit in bounded memory. *Noise* is the standard deviation of each of
 1000 counts of events, 20 a unit, at (1, 1e-6), beside OpenDP's for the same contribution bound; and beside that of 600
 counts of SmartNoise SQL, each with the epsilon at which its odometer says that 1000 are (1, 1e-6), where

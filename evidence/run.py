@@ -23,6 +23,7 @@ WIDTHS = ROOT / "evidence" / "widths.md"
 ATTACKS = ROOT / "evidence" / "attacks.md"
 LEARNERS = ROOT / "evidence" / "learners.md"
 SOAK = ROOT / "evidence" / "soak.md"
+UNITS = tuple(ROOT / "evidence" / f"unit_{name}.md" for name in ("keys", "times"))
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 from evidence import crashes, gateway, plots, tables  # noqa: E402  (the path must be set first)
@@ -50,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
     killed, crashes_failed = _crashes(options)
     attacked, gateway_failed = _gateway(options)
     page = f"{tables.document(summaries, audit, command).rstrip()}\n\n{killed.rstrip()}\n{attacked}"
-    for record in (SOAK, WIDTHS, ATTACKS, LEARNERS, MUTANTS):
+    for record in (SOAK, WIDTHS, ATTACKS, LEARNERS, MUTANTS, *UNITS):
         if record.exists():
             page = f"{page.rstrip()}\n\n{record.read_text()}"
     (options.output / "evidence.md").write_text(page)

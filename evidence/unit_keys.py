@@ -129,7 +129,10 @@ def main() -> None:
 
     told = record((20_000, 200_000), 5)
     intro = (
-        f"One discovery at (1, 1e-6), up to 8 rows a person, OpenDP {version('opendp')}; means of 5 runs;\n"
+        "## Keys of events, beside OpenDP\n\nPeople's texts follow Zipf's law (exponent 1.2, 5000 texts). "
+    )
+    intro += (
+        f"One discovery at (1, 1e-6),\nup to 8 rows a person, OpenDP {version('opendp')}; means of 5 runs;\n"
     )
     intro += "all for a person who is replaced by another, and the last column for one more or one less\n"
     intro += "(`python evidence/unit_keys.py`).\n\n"

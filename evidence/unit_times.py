@@ -53,7 +53,9 @@ def main() -> int:
     told, wrong = record(requests)
     print(told)
     if requests == REQUESTS:
-        intro = f"""Two neighbouring hospitals of 60,000 people with 1,500 visits: one more person has none, or
+        intro = f"""## People with a million rows, and the clock
+
+Two neighbouring hospitals of 60,000 people with 1,500 visits: one more person has none, or
 {OWNED:,}. An attacker asks both over HTTP in an order of chance, each time something new
 about all visits, which takes long to work out, and tells them apart by the time of arrival;
 replies leave at once. The AUC is that of one reply, and of the quickest of five; 0.5 is a
