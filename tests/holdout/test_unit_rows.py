@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from holdfast.errors import InputError, LedgerError
 from holdfast.holdout import Leaderboard, ReusableHoldout
-from holdfast.holdout.metric import GRID
+from holdfast.holdout.metric import GRID, METRICS
 from holdfast.holdout.unit_rows import UnitRows
 
 pytestmark = pytest.mark.usefixtures("replayed_noise")
@@ -124,7 +124,6 @@ def test_a_board_of_units() -> None:
         ({"units": np.where(PEOPLE == 3, np.nan, PEOPLE), "rows_per_unit": 3}, "rows without a key"),
         ({"units": [None, *PEOPLE[1:]], "rows_per_unit": 3}, "rows without a key"),
         ({"units": [[1, 2], *PEOPLE[1:]], "rows_per_unit": 3}, "several shapes"),
-        ({"units": PEOPLE, "rows_per_unit": 3, "metric": "auc"}, "a mean over rows for a holdout of units"),
     ],
 )
 def test_bad_units_are_refused(wrong: dict[str, Any], says: str) -> None:
@@ -132,8 +131,68 @@ def test_bad_units_are_refused(wrong: dict[str, Any], says: str) -> None:
         ReusableHoldout(labels_of_people(), queries=4, mode="gaussian", **wrong)
 
 
-def test_a_table_of_all_rows_is_refused_before_the_charge() -> None:
-    people = ReusableHoldout(labels_of_people(), units=PEOPLE, rows_per_unit=10, queries=8, mode="gaussian")
-    with pytest.raises(InputError, match="got balanced-accuracy"):
-        people.score(labels_of_people(), metric="balanced-accuracy")
-    assert people.looks_used == 0
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(-GRID, GRID)), min_size=1, max_size=40
+    ),
+    st.integers(1, 6),
+    st.lists(st.floats(-1, 1), min_size=4, max_size=4),
+)
+def test_a_unit_weighs_one_in_a_table(rows: list[tuple[int, ...]], most: int, weights: list[float]) -> None:
+    """Its rows that are kept share it: sums of cells are those of the means of rows, within what is said."""
+    keys, places, values = np.array(rows).T
+    units = UnitRows(keys, len(keys), most)
+    fallen, steps = units.cells(lambda ids: (places[ids], values[ids]))(None)
+    named = units.tabled(METRICS["auc"])
+    done = 0
+    for key in np.unique(keys):
+        chosen = np.flatnonzero(keys == key)[:most]
+        mine = slice(done, done := done + len(chosen))
+        assert np.abs(steps[mine]).sum() <= GRID
+        if np.all(values[chosen] == GRID):
+            assert steps[mine].sum() == GRID
+        sums = [
+            np.array(weights)[cells] @ told
+            for cells, told in ((fallen[mine], steps[mine]), (places[chosen], values[chosen] / len(chosen)))
+        ]
+        assert abs(sums[0] - sums[1]) <= GRID * named.rounding
+    assert done == len(steps)
+
+
+SAME = {"auc": 0.8, "balanced-accuracy": 0.8, "macro-f1": 0.8, "calibration-error": 0.0}
+"""What is true of people who are half of each class, and of chances that are right for four fifths of them."""
+
+
+@pytest.mark.parametrize("metric", SAME)
+def test_metrics_of_tables_are_those_of_people(metric: str) -> None:
+    """People who are told wrong have nine rows, and the others one: by rows the model is bad, by people good."""
+    rng = np.random.default_rng(11)
+    label, right = rng.integers(0, 2, 20_000), rng.random(20_000) < 0.8
+    rows = np.where(right, 1, 9)
+    people, said = np.repeat(np.arange(20_000), rows), np.repeat(np.where(right, label, 1 - label), rows)
+    sure = 0.5 * rng.random(20_000)[people]
+    given = {
+        "auc": np.where(said == 1, 0.5 + sure, 0.5 - sure),
+        "calibration-error": np.where(said == 1, 0.8, 0.2),
+    }.get(metric, said)
+    terms: dict[str, Any] = {"queries": 8, "mode": "gaussian"}
+    answers = [
+        ReusableHoldout(label[people], **how, **terms).score(given, metric=metric)
+        for how in ({"units": people, "rows_per_unit": 9}, {})
+    ]
+    assert answers[0].question == f"{metric}, where a unit weighs one"
+    assert answers[0].low <= SAME[metric] <= answers[0].high < answers[0].low + 0.5
+    assert not answers[1].low <= SAME[metric] <= answers[1].high, "the twin, for which each row weighs one"
+
+
+def test_a_table_of_units_moves_by_one_unit_as_by_one_row() -> None:
+    """Both tables are charged alike, and the one of people is as wide as one of so many rows."""
+    labels = labels_of_people()
+    people = ReusableHoldout(labels, units=PEOPLE, rows_per_unit=10, queries=8, mode="gaussian")
+    alone = ReusableHoldout(labels[::10], queries=8, mode="gaussian")
+    told = [
+        holdout.score(1 - of, metric="balanced-accuracy")
+        for holdout, of in ((people, labels), (alone, labels[::10]))
+    ]
+    assert told[0].rho == told[1].rho
+    assert 0 <= (told[0].high - told[0].low) - (told[1].high - told[1].low) <= 0.02

@@ -160,6 +160,13 @@ def units() -> Iterator[HoldoutRelease]:
         "score, units, recall", TWO, lambda h: [h.score(TWO, metric="recall")], slack=4.001,
         because="two numbers are charged, and half of a unit's rows are of the class",
     )  # fmt: skip
+    alike = UNIT_OF % 2  # all rows of a unit are alike, so that it can do its worst
+    for name in ("auc", "balanced-accuracy", "macro-f1", "calibration-error"):
+        told = alike if METRICS[name].wants == "labels" else np.where(alike == 1, 0.9, 0.15)
+        yield UnitRelease(
+            f"score, units, {name}", alike, lambda h, n=name, told=told: [h.score(told, metric=n)],
+            **_ROOM.get(name, _TABLES),
+        )  # fmt: skip
     yield UnitRelease("check, units", TWO, lambda h: [h.check(0.8, TWO).answer])
     yield UnitRelease("compare, units", TWO, lambda h: [h.compare(TWO, wrong)])
     yield UnitRelease(

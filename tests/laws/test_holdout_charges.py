@@ -20,7 +20,7 @@ from oracles.tape import LawBroken, Tape, doors, playing
 
 from holdfast.holdout import ReusableHoldout, label_release, paired_difference, table_score, unit_rows
 from holdfast.holdout import checked_guess as checked
-from holdfast.holdout.metric import METRICS
+from holdfast.holdout.metric import GRID, METRICS
 from holdfast.holdout.outcome import Outcome
 from holdfast.privacy import event, rule
 from holdfast.validity.checked_guesses import GuessPlan, plan_guesses
@@ -101,6 +101,12 @@ TWINS: dict[str, tuple[Any, str, Any, str]] = {
         "_kept",
         lambda rank, most: rank >= 0,
         "score, units, weighted",
+    ),
+    "each row of a unit weighs one in a table": (
+        unit_rows,
+        "_shares",
+        lambda lengths, ranks: np.full(len(lengths), GRID),
+        "score, units, auc",
     ),
     "a difference of units that moves by one": (paired_difference, "_rho", moved_by_one, "compare, units"),
     "half of the noise on a disagreement": (

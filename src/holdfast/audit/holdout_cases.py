@@ -39,6 +39,12 @@ def holdouts() -> list[Case]:
         case("balanced accuracy", lambda h: h.score(_MODEL, metric="balanced-accuracy"), gaussian),
         case("area under the curve", lambda h: h.score(_CHANCES, metric="auc"), gaussian),
         case("score of units", lambda h: h.score(_MODEL), units, second=OTHER_UNIT),
+        case(
+            "balanced accuracy of units",
+            lambda h: h.score(_MODEL, metric="balanced-accuracy"),
+            units,
+            second=OTHER_UNIT,
+        ),
         case("guess", lambda h: h.score(np.tile(_MODEL, 150), guess=0.6), guesses, times=150),
     ]
 

@@ -77,10 +77,6 @@ def weighted(values: Rows, weights: ArrayLike, most: float, rows: int) -> list[R
 def refuse_labels(metric: Metric, labels: Labels) -> None:
     """InputError for labels that the metric makes no sense of. Public: it depends on their kind and classes only."""
     name = metric.name
-    if labels.units is not None and metric.table is not None:
-        raise InputError(
-            f"expected a mean over rows for a holdout of units, got {name}; use accuracy or a loss"
-        )
     if metric.wants == "numbers" and labels.text:
         raise InputError(f"expected labels that are numbers for {name}, got text; use accuracy or error")
     if metric.wants == "rankings" and not labels.columns:

@@ -72,7 +72,8 @@ class ReusableHoldout:
 
     Where several rows belong to one unit (a person), `units` has the key of each row and `rows_per_unit` how many are
     kept of one, the first in order: then units are independent and protected, and an answer is about the mean of
-    their means (weighted scores and ratios: about their rows). Reference: docs/theorems.md, Theorem 185.
+    their means (weighted scores and ratios: about their rows; AUC and other tables: about a row of a unit). Reference:
+    docs/theorems.md, Theorem 185.
 
     `ledger` is where the looks are counted, shared by all processes and by every later run: a file, a folder,
     "postgresql://…#name" or a ledger; one for each set of labels. Without it they are forgotten with the object.
@@ -458,11 +459,13 @@ class ReusableHoldout:
             raise InputError(
                 f"expected a holdout with mode='gaussian' for {kind.name}, got mode={plan.mode!r}"
             )
-        rows = cells_of(predictions, self._labels, kind)
+        rows, named, units = cells_of(predictions, self._labels, kind), kind, self._labels.units
+        if units is not None:
+            rows, named = units.cells(rows), units.tabled(kind)
         return self._on_meter(
             kind.terms, kind.looks,
             lambda number: tabled(
-                meter, kind, rows, classes, meter.place(number, kind.looks), self.looks.transcript().charged
+                meter, named, rows, classes, meter.place(number, kind.looks), self.looks.transcript().charged
             ),
             key, team, team_most,
         )[1].answer  # fmt: skip

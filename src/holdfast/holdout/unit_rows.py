@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from holdfast.check import integer
 from holdfast.errors import InputError
-from holdfast.holdout.label_release import Rows, whole_steps
-from holdfast.holdout.metric import Metric
+from holdfast.holdout.label_release import Cells, Rows, whole_steps
+from holdfast.holdout.metric import GRID, Metric
 
 Steps = NDArray[np.int64]
 
@@ -32,6 +32,8 @@ class UnitRows:
         self._rows, self._lengths = order[kept], np.bincount(numbers[order[kept]])
         self._starts = np.cumsum(self._lengths) - self._lengths
         self._numbers = numbers
+        ranks = np.arange(len(self._rows)) - np.repeat(self._starts, self._lengths)
+        self._shares = _shares(np.repeat(self._lengths, self._lengths), ranks)
 
     def __len__(self) -> int:
         return len(self._lengths)
@@ -55,6 +57,22 @@ class UnitRows:
         """
         return [partial(self._added, side, len(sides) == 2) for side in sides]
 
+    def cells(self, rows: Cells) -> Cells:
+        """Where the rows that are kept fall, with their share of their unit there.
+
+        Guarantee: what a unit adds to the cells depends on the rows of this unit alone, and is at most GRID in all. A
+        sum of cells with weights from -1 to 1 is within `2 * longest` steps of the mean of its rows.
+        Reference: docs/theorems.md, Theorem 185.
+        """
+        return partial(self._fallen, rows)
+
+    def tabled(self, metric: Metric) -> Metric:
+        """A metric of cells by the name of what is estimated, rounded with all rows of a unit."""
+        longest = int(self._lengths.max())
+        return replace(
+            metric, name=f"{metric.name}, where a unit weighs one", roundings=metric.roundings + 2 * longest
+        )
+
     def told(self, metric: Metric, ratio: bool) -> Metric:
         """The metric by the name of what is estimated, rounded once more."""
         words = f" over rows, at most {self.most} a unit" if ratio else ", the mean of units' means"
@@ -64,6 +82,10 @@ class UnitRows:
         """A bound in steps for the mean over units of |first - second|, by bounds for their rows: both are rounded."""
         (held,) = self.values([lambda ids: sizes[ids]])
         return float(held(None).sum(dtype=np.int64)) / len(self) + 3.0
+
+    def _fallen(self, rows: Cells, _: Steps | None) -> tuple[Steps, Steps]:
+        places, values = rows(self._rows)
+        return places, np.rint(values * self._shares / GRID).astype(np.int64)
 
     def _added(self, rows: Rows, ratio: bool, units: Steps | None) -> Steps:
         if units is None:
@@ -79,6 +101,11 @@ class UnitRows:
 def _kept(rank: Steps, most: int) -> NDArray[np.bool_]:
     """Which rows are kept, by their rank within their unit."""
     return rank < most
+
+
+def _shares(lengths: Steps, ranks: Steps) -> Steps:
+    """What each row of a unit weighs: whole steps, which make GRID together."""
+    return GRID // lengths + (ranks < GRID % lengths)
 
 
 def _shared(halves: Steps, among: Steps) -> Steps:
