@@ -139,6 +139,14 @@ def test_what_means_nothing_there_is_refused() -> None:
             aside.session(rho=1.0, **how)
 
 
+def test_both_parts_know_the_public_tables() -> None:
+    named = hf.Lookup({"x": np.arange(100), "half": np.arange(100) // 50}, "x")
+    table = opened(lookups={"halves": named})
+    for part, rows in ((table, 18_000), (table.aside, 2_000)):
+        answer = part.session(rho=1e6).count("halves.half = 1", rho=1e3)
+        assert answer.rows_read == rows and abs(answer.value / rows - 0.5) < 0.1
+
+
 def test_units_are_set_aside_with_all_their_rows() -> None:
     people = {"person": np.arange(600), "age": np.arange(600) % 90}
     visits = {"person": np.repeat(np.arange(600), 3), "cost": np.tile([1, 2, 3], 600)}

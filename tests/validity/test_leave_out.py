@@ -52,6 +52,21 @@ def test_the_same_games_break_half_the_price() -> None:
     assert broken[-1] and sum(broken) >= 2
 
 
+class Truncated(Game):
+    """Noise that is never more than one step."""
+
+    @staticmethod
+    def noise(s: float) -> np.ndarray:
+        law = discrete_gaussian(s)
+        kept = law[len(law) // 2 - 1 : len(law) // 2 + 2]
+        return kept / kept.sum()
+
+
+def test_the_same_games_break_truncated_noise() -> None:
+    values = [moment(Truncated(r, p), noises, b, m) for r, p, noises, m, b in SETTINGS]
+    assert max(values) > 1.05
+
+
 def test_a_mixture_with_fixed_weights_holds_when_the_analyst_chooses_how_much_is_spent() -> None:
     """The second answer, and its noise, are asked for or not by what the first one said."""
     game, tilt = Game(4, POPULATIONS[0]), 3.0
@@ -91,6 +106,47 @@ def test_a_mixture_with_fixed_weights_holds_when_the_analyst_chooses_how_much_is
     assert grid.exponent(grid.charges(5.0), tilt) == pytest.approx(
         -math.log(sum(math.exp(-t) / 2 for t in terms)), rel=1e-9
     )
+
+
+def coins(exponent: Callable[[float, float], float]) -> float:
+    """E exp(bD - exponent) of 40 fair coins for the best analyst: one noisy count; another or none, as the first says;
+    and then the tilt b and the side."""
+    rows, first, second = 40, 16.0, 6.0
+    heads = np.arange(rows + 1)
+    chance = np.array([math.comb(rows, count) for count in heads]) / 2**rows
+    gap = heads / rows - 0.5
+
+    def laws(s: float) -> np.ndarray:
+        noise = discrete_gaussian(s)
+        reach = (len(noise) - 1) // 2
+        places = np.arange(-reach, rows + reach + 1)[:, None] - heads + reach
+        return np.where((places >= 0) & (places < len(noise)), noise[np.clip(places, 0, len(noise) - 1)], 0.0)
+
+    def end(weights: np.ndarray, information: float) -> np.ndarray:
+        values = [
+            weights @ np.exp(side * b * gap) * math.exp(-exponent(b, information))
+            for b in (2.0, 4.0, 8.0, 16.0)
+            for side in (1, -1)
+        ]
+        return np.asarray(np.max(values, axis=0))
+
+    told = rows**2 / first**2, rows**2 / first**2 + rows**2 / second**2
+    weights, again = chance * laws(first), laws(second)
+    stopped = end(weights, told[0])
+    return sum(max(stop, end(w * again, told[1]).sum()) for stop, w in zip(stopped, weights, strict=True))
+
+
+def test_rows_to_leave_out_that_are_chosen_from_what_was_spent_break_the_theorem() -> None:
+    """Each number of rows holds whatever is asked and wherever one stops, and so does a mixture; the best of them for
+    the noise and the tilt that were realised does not."""
+    fixed = [LeaveOut(40, (m,)) for m in range(1, 40)]
+
+    def price(chosen: LeaveOut) -> Callable[[float, float], float]:
+        return lambda b, information: chosen.exponent(chosen.charges(information), b)
+
+    for chosen in (*fixed[3::8], LeaveOut(40, tuple(range(1, 40, 3)), (1 / 13,) * 13)):
+        assert coins(price(chosen)) <= 1
+    assert coins(lambda b, information: min(price(chosen)(b, information) for chosen in fixed)) > 1.02
 
 
 @pytest.mark.parametrize("rows", [3, 4])
