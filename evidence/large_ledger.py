@@ -6,22 +6,20 @@ import http.client
 import json
 import os
 import re
-import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-TIMES = 20
+TIMES = 200
 _COOKIE = re.compile(r"holdfast=([0-9a-f]+)")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Seconds and megabytes of one ledger. `answers` are those of one analyst."""
+    """Seconds of processor time and megabytes of one ledger. `answers` are those of one analyst."""
 
     entries: int
     start_s: float
@@ -68,17 +66,17 @@ def grown(measured: Sequence[Measured]) -> str:
 def measure(folder: Path, owner: str, person: str) -> Measured:
     """Everything of the ledger of the table `people`; nothing else uses the folder."""
     ledger = next((folder / "data").rglob("*.sqlite"))
-    with _serving(folder) as (port, process, begun):
+    with _serving(folder) as (port, process):
         tokens = f"/v1/people/{person}/tokens"
         token = json.loads(_fetch(port, "POST", tokens, owner, b"{}")[2])["token"]
         # Its charge is the first that this process makes: the ledger is open then.
         question = json.dumps({"kind": "fraction", "where": "age > 98 AND income > 1", "rho": 1e-7}).encode()
         _fetch(port, "POST", "/v1/datasets/people/ask", token, question)
-        start = time.perf_counter() - begun
-        budget = _middle(lambda: _fetch(port, "GET", "/v1/datasets/people/budget", token))
+        start = _processor(process)
+        budget = _each(process, lambda: _fetch(port, "GET", "/v1/datasets/people/budget", token))
         cookie = _signed_in(port, token)
-        page = _middle(lambda: _fetch(port, "GET", "/tables/people/history", cookie=cookie))
-        whole = _middle(lambda: _fetch(port, "GET", "/v1/datasets/people/answers", token), 1)
+        page = _each(process, lambda: _fetch(port, "GET", "/tables/people/history", cookie=cookie))
+        whole = _each(process, lambda: _fetch(port, "GET", "/v1/datasets/people/answers", token), 5)
         most = _most(process)
         entries = json.loads(_fetch(port, "GET", "/v1/datasets/people/budget", owner)[2])["table"]["answers"]
     verify = _command("verify", ledger, folder)
@@ -87,17 +85,16 @@ def measure(folder: Path, owner: str, person: str) -> Measured:
 
 
 @contextmanager
-def _serving(folder: Path) -> Iterator[tuple[int, int, float]]:
+def _serving(folder: Path) -> Iterator[tuple[int, int]]:
     settings = {"HOLDFAST_ANCHORS": str(folder / "anchors"), "HOLDFAST_REQUESTS_PER_SECOND": "0"}
     flags = ["--folder", str(folder), "--port", "0", "--quantum", "0"]
-    begun = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", "holdfast", "serve", *flags],
         env=os.environ | settings | {"PYTHONUNBUFFERED": "1"}, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stdout is not None
     try:
-        yield int(re.findall(r":(\d+)  ", process.stdout.readline())[0]), process.pid, begun
+        yield int(re.findall(r":(\d+)  ", process.stdout.readline())[0]), process.pid
     finally:
         process.terminate()
         process.wait()
@@ -130,14 +127,18 @@ def _signed_in(port: int, token: str) -> str:
             return found[0]
 
 
-def _middle(work: Callable[[], object], times: int = TIMES) -> float:
-    """The median of the seconds that something takes."""
-    seconds = []
+def _processor(process: int) -> float:
+    """The seconds of processor time that a process has taken."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _each(process: int, work: Callable[[], object], times: int = TIMES) -> float:
+    """The seconds that a process takes for something."""
+    begun = _processor(process)
     for _ in range(times):
-        begun = time.perf_counter()
         work()
-        seconds.append(time.perf_counter() - begun)
-    return statistics.median(seconds)
+    return max(_processor(process) - begun, 1 / os.sysconf("SC_CLK_TCK")) / times
 
 
 def _most(process: int) -> float:
@@ -147,12 +148,11 @@ def _most(process: int) -> float:
 
 
 def _command(verb: str, ledger: Path, folder: Path) -> tuple[float, float]:
-    """The seconds of `holdfast ledger …`, and the most megabytes that it had; its output goes nowhere."""
+    """The processor seconds of `holdfast ledger …`, and the most megabytes that it had; its output goes nowhere."""
     command = [sys.executable, "-m", "holdfast", "ledger", verb, str(ledger)]
-    begun = time.perf_counter()
     process = subprocess.Popen([*command, "--anchors", str(folder / "anchors")], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise RuntimeError(f"`holdfast ledger {verb}` ended with {process.returncode}")
-    return time.perf_counter() - begun, usage.ru_maxrss / 1024
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024

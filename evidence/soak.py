@@ -177,7 +177,7 @@ def serving(folder: Path, times: float = TIMES, program: Sequence[str] = ()) -> 
 async def fastest(server: Served, load: Load, entries: int) -> float:
     """Requests a second with every connection asking as soon as it is answered, until the ledger has so many entries;
     the middle of spells of five seconds, without the first."""
-    rates = []
+    rates = list[float]()
     await load.ready()
     while server.entries() < entries or len(rates) < 2:
         begun = time.perf_counter()
@@ -249,9 +249,9 @@ most what is allowed.
 
 ### {measured[-1].entries:,} entries in one ledger
 
-The same folder before and after, by the right clock: from the start of `holdfast serve` to its first answer; the page
-of the last answers and the budget (medians of 20); `GET …/answers` of one analyst, whole; `holdfast ledger verify` and
-`export`, with the most memory that each had. Allowed: starts and pages twice as long; what reads all, half as much
+The same folder before and after, in processor time: from the start of `holdfast serve` to its first answer; the page of
+the last answers and the budget (each of 200); `GET …/answers` of one analyst, whole; `holdfast ledger verify` and
+`export`; and the most memory that each had. Allowed: starts and pages twice as long; what reads all, half as much
 again as there is more of it; memory half as much again.
 
 {grown(measured)}
