@@ -272,4 +272,5 @@ def error_page() -> str:
         for name, kind in vars(errors).items()
         if isinstance(kind, type) and issubclass(kind, Exception)
     ]
-    return f"# Errors\n\n{top}\n\n```text\n{tree}\n```\n\n{grammar}\n\n" + "\n".join(kinds)
+    seen = "[When something is refused](../refusals.md) has the refusals that people meet first."
+    return f"# Errors\n\n{top}\n\n```text\n{tree}\n```\n\n{grammar}\n\n{seen}\n\n" + "\n".join(kinds)

@@ -28,15 +28,18 @@ class HoldfastError(Exception):
 
 
 class InputError(HoldfastError, ValueError):
-    """An argument is not what it must be."""
+    """An argument is not what it must be. The message names what is allowed; nothing was charged."""
 
 
 class SchemaError(HoldfastError, ValueError):
-    """A declaration contradicts itself."""
+    """A declaration contradicts itself. Correct the schema; the message names the column."""
 
 
 class QueryError(HoldfastError, ValueError):
-    """A question is outside the language. `position` is the 0-based offset into `text`, if known."""
+    """A question is outside the language; nothing was charged. The message offers what can be asked instead.
+
+    `position` is the 0-based offset into `text`, if known.
+    """
 
     def __init__(self, message: str, text: str | None = None, position: int | None = None) -> None:
         self.text = text
@@ -45,7 +48,10 @@ class QueryError(HoldfastError, ValueError):
 
 
 class UndiscoveredError(QueryError):
-    """A question by the keys of a text column that were not discovered, or of which none was found (`tried`)."""
+    """A question by the keys of a text column that were not discovered, or of which none was found (`tried`).
+
+    Discover them with `session.keys(column)`; if none was found, no group is large enough for the budget.
+    """
 
     def __init__(self, column: str, tried: bool = False) -> None:
         self.column, self.tried = column, tried
@@ -61,15 +67,21 @@ class UndiscoveredError(QueryError):
 
 
 class DataError(HoldfastError):
-    """Rows cannot be read as declared."""
+    """Rows cannot be read as declared, or changed since they were opened.
+
+    Compare them with the schema, and open them anew.
+    """
 
 
 class StoreError(DataError):
-    """A saved store is broken, foreign, or of another format."""
+    """A saved store is broken, foreign, or of another format.
+
+    Ingest it again from its source, or use the release that wrote it.
+    """
 
 
 class BudgetError(HoldfastError):
-    """The request would overspend. Nothing was charged.
+    """The request would overspend; nothing was charged. Ask less exactly, or have the owner raise the limit.
 
     `requested` and `remaining` are in the currency named by the message; `within` is the tightest
     half-width that is still affordable, or None.
@@ -90,19 +102,25 @@ class BudgetError(HoldfastError):
 
 
 class MechanismError(HoldfastError):
-    """The session may not use that mechanism, or it was opened in another process."""
+    """The session may not use that mechanism, or it was opened in another process; nothing was charged.
+
+    The message names a mechanism that it may use; in a forked child, open the table there.
+    """
 
 
 class NoRuleError(HoldfastError):
-    """No theorem covers this event in this notion of privacy; unknown means no."""
+    """No theorem covers this event in this notion of privacy; unknown means no. Choose another mechanism or budget."""
 
 
 class LedgerError(HoldfastError):
-    """The record of charges cannot be read or written."""
+    """The record of charges cannot be read or written. What was charged stays charged; asking again resumes.
+
+    `holdfast ledger verify` says what is wrong, and docs/ledger.md what to do about an older copy.
+    """
 
 
 class GatewayError(HoldfastError):
-    """A gateway cannot be reached, or does not let you in.
+    """A gateway cannot be reached, or does not let you in. Asking again never charges twice.
 
     `code` is the gateway's word for it ("unauthorized", "not-found", …) and `status` is HTTP's number; where no
     reply came they are "unreachable" and None.
@@ -115,7 +133,10 @@ class GatewayError(HoldfastError):
 
 
 class ReopenedWarning(UserWarning):
-    """Rows were opened again in this process, with a fresh count of what is charged."""
+    """Rows were opened again in this process, with a fresh count of what is charged.
+
+    Keep the table and its sessions, or name one ledger for all openings (`ledger=`).
+    """
 
 
 def _pointer(text: str | None, position: int | None) -> str:

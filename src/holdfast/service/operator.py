@@ -67,7 +67,7 @@ def disable(flags: dict[str, Any], person: str) -> None:
 @click.argument("name", required=False)
 @click.pass_obj
 def identity(flags: dict[str, Any], person: str, name: str | None) -> None:
-    """Let PERSON enter the page as NAME of single sign-on (an e-mail or a subject); without NAME no more."""
+    """Let PERSON enter the page as NAME of single sign-on (an e-mail or a subject); without NAME, no longer."""
     with _opened(flags) as (guard, owner):
         guard.set_identity(owner, _id(guard, person), name)
     click.echo(f"{person} enters by single sign-on" + (" no more" if name is None else f" as {name}"))
