@@ -126,7 +126,7 @@ class ChainedLedger:
         for commit in commits:
             if isinstance(commit, Reserve):
                 reached("before reserve")
-        tickets = self._batches.put_all([_open_only(commit.put) for commit in commits])
+        tickets = self._batches.put_all([_Put(commit) for commit in commits])
         return [ticket.result if ticket.error is None else ticket.error for ticket in tickets]
 
     def find(self, session: str, key: str) -> Entry | None:
@@ -246,14 +246,9 @@ class ChainedLedger:
                 writer = known if known is not None and known.goes_on() else Writer(rows)
                 mark = self._anchor.read()
                 self._refuse_older(writer, mark)
-                for ticket in tickets:
-                    place = writer.place
-                    if not ticket.attempt(writer) and not (
-                        writer.place == place and isinstance(ticket.error, _REFUSALS)
-                    ):
-                        self._database.rollback()
-                        return False
-                writer.sign()
+                if not _all_attempted(tickets, writer):
+                    self._database.rollback()
+                    return False
                 reached("inside the transaction")
                 self._database.commit()
                 reached("after commit")
@@ -305,6 +300,38 @@ class ChainedLedger:
             return self._anchor.read()
         except NoAnchor:
             return None
+
+
+class _Put:
+    """Put a commit, unless another ledger counts for these rows."""
+
+    __slots__ = ("commit",)
+
+    def __init__(self, commit: Commit) -> None:
+        self.commit = commit
+
+    def __call__(self, writer: Writer) -> Entry | str:
+        writer.refuse_unless_open()
+        return self.commit.put(writer)
+
+
+def _all_attempted(tickets: list[Ticket[Writer]], writer: Writer) -> bool:
+    """Run operations, and sign what they wrote; False if one of them broke, or if it cannot be said which did."""
+    try:
+        if len(tickets) > 1:
+            writer.expect([put.commit for ticket in tickets if isinstance(put := ticket.operation, _Put)])
+        for ticket in tickets:
+            place = writer.place
+            if not ticket.attempt(writer) and not (
+                writer.place == place and isinstance(ticket.error, _REFUSALS)
+            ):
+                return False
+        writer.sign()
+        return True
+    except LedgerError:
+        if len(tickets) == 1:
+            raise
+        return False
 
 
 def _open_only(operation: Callable[[Writer], Result]) -> Callable[[Writer], Result]:

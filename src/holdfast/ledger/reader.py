@@ -5,7 +5,8 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from holdfast.errors import LedgerError
 from holdfast.ledger.entry import UNCOVERED, Account, Charge, Entry, Moment, Totals
@@ -22,6 +23,7 @@ from holdfast.ledger.fact import (
     unsealed,
 )
 
+Item = TypeVar("Item")
 Rows = Callable[..., list[Any]]
 """Runs a statement with `?` for each value that follows it, and returns all rows."""
 
@@ -46,6 +48,14 @@ _ANSWERED = (
     f"SELECT a.place, {_FIELDS} FROM answers a JOIN entries e ON a.entry = e.place"
     f" WHERE a.place > ? ORDER BY a.place LIMIT {_AT_A_TIME}"
 )
+
+_RESERVATION = (
+    "SELECT e.place, e.session, e.information, a.answer FROM entries e LEFT JOIN answers a"
+    " ON a.entry = e.place"
+)
+_TAKEN = "SELECT e.session, e.key FROM asked CROSS JOIN entries e WHERE e.session = asked.session AND e.key = asked.key"
+_LENGTHS = (64, 8, 1)
+"""How many values a statement takes: of few lengths, so that its text is known to the database."""
 
 _HEAD = " UNION ALL ".join(
     f"SELECT head FROM {table} WHERE place = ?"
@@ -75,6 +85,15 @@ LEFT JOIN (SELECT e.*, {_SPARED_OF_ITS_OWN} FROM entries e WHERE session = ?
  ORDER BY session_entries DESC LIMIT 1) s ON TRUE
 LEFT JOIN (SELECT e.*, {_SPARED} FROM entries e ORDER BY table_entries DESC LIMIT 1) t ON TRUE
 LEFT JOIN (SELECT * FROM limits ORDER BY place DESC LIMIT 1) l ON TRUE"""
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Whose it is, how much it may tell of the rows, and its answer if it has one."""
+
+    session: str
+    information: int
+    answer: str | None
 
 
 class Reader:
@@ -148,20 +167,21 @@ class Reader:
         rows = self._rows(f"{_ENTRY}WHERE e.session = ? AND e.key IN ({keys})", session, *ranges)
         return [_entry(row) for row in rows]
 
-    def answer(self, entry: int) -> str | None:
-        """The answer that stands for a reservation; LedgerError if there is no such reservation."""
-        rows = self._rows(
-            "SELECT a.answer FROM entries e LEFT JOIN answers a ON a.entry = e.place WHERE e.place = ?", entry
-        )
-        if not rows:
-            raise LedgerError(
-                f"expected a reservation, got {entry}, which is none; reserve before the answer"
-            )
-        return None if rows[0][0] is None else str(rows[0][0])
+    def reservations(self, entries: Sequence[int]) -> dict[int, Reservation]:
+        """What stands for some reservations, as far as they are there."""
+        found: dict[int, Reservation] = {}
+        for some in in_lists(entries):
+            sql = f"{_RESERVATION} WHERE e.place IN ({', '.join('?' * len(some))})"
+            found |= {place: Reservation(*rest) for place, *rest in self._rows(sql, *some)}
+        return found
 
-    def reserved(self, entry: int) -> int:
-        """How much a reservation may tell of the rows."""
-        return int(self._rows("SELECT information FROM entries WHERE place = ?", entry)[0][0])
+    def taken(self, keys: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Those of some sessions' keys under which something is reserved."""
+        found: set[tuple[str, str]] = set()
+        for some in in_lists(keys):
+            sql = f"WITH asked (session, key) AS (VALUES {', '.join(['(?, ?)'] * len(some))}) {_TAKEN}"
+            found.update(map(tuple, self._rows(sql, *(part for pair in some for part in pair))))
+        return found
 
     def totals(self, session: str | None = None) -> Totals:
         if session is None:
@@ -218,6 +238,15 @@ class Reader:
         """The kind and the fields of the last note about the ledger itself, if there is one."""
         rows = self._rows("SELECT kind, body FROM notes WHERE kind <> ? ORDER BY place DESC LIMIT 1", CLOSED)
         return (rows[0][0], json.loads(rows[0][1])) if rows else None
+
+
+def in_lists(values: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """The values in lists of `_LENGTHS`."""
+    first = 0
+    while first < len(values):
+        length = next(length for length in _LENGTHS if length <= len(values) - first)
+        yield values[first : first + length]
+        first += length
 
 
 def history(stream: Stream) -> Iterator[Fact]:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
+from typing import Any
 
 from holdfast.errors import LedgerError
+from holdfast.ledger.commit import Commit, Record, Reserve
 from holdfast.ledger.division import ASIDE, check_part
 from holdfast.ledger.entry import Account, Charge, Entry, Precondition, Stale, Totals, refuse_closed
 from holdfast.ledger.fact import CLOSED, FIELDS, Value, canonical, digest, link, sealed
 from holdfast.ledger.memory import check_account, check_charge, check_end, check_limit, running
-from holdfast.ledger.reader import Reader, Rows
+from holdfast.ledger.reader import Reader, Reservation, Rows, in_lists
 from holdfast.ledger.shares import check_share, check_told
 
 _TABLES = {"limit": "limits", "account": "accounts", "reserved": "entries"}
-_INSERT = {
-    kind: f"INSERT INTO {table} (place, {', '.join(FIELDS[kind])}, head)"
-    f" VALUES (?, {', '.join('?' for _ in FIELDS[kind])}, ?)"
-    for kind, table in _TABLES.items()
+_COLUMNS = {kind: f"{table} (place, {', '.join(FIELDS[kind])}, head)" for kind, table in _TABLES.items()} | {
+    "answered": "answers (place, entry, answer, salt, secret, spared, head)"
 }
+"""Where the facts of a kind stand, what they refer to before them."""
+_UNWRITTEN = 64
+"""So many facts are written with one statement."""
 
 _SESSIONS_KEPT = 10_000
 
@@ -28,10 +32,18 @@ class Writer(Reader):
     What it has read or written (the tip, totals, accounts, the cap and the last note) it remembers: nobody else
     can change them while it holds the lock, and later nobody can without another head at the tip, by which
     `goes_on` notices. After a rollback it is of no use any more.
+
+    Facts are written many at a time: at the latest before the next statement. So a fact that the database refuses may
+    break a later operation, or the signature; no operation of the transaction counts then.
     """
 
     def __init__(self, rows: Rows) -> None:
-        super().__init__(rows)
+        super().__init__(self._after_all_facts)
+        self._statement = rows
+        self._facts: dict[str, list[tuple[Value, ...]]] = {kind: [] for kind in _COLUMNS}
+        """Those that are not written yet."""
+        self._free: set[tuple[str, str]] = set()
+        self._reservations: dict[int, Reservation] = {}
         self.ledger, self.place, self._head = self.tip()
         self.begun = self.place
         self.total, self.cap, self.last_note = super().totals(), self.limit(), self.note()
@@ -43,6 +55,7 @@ class Writer(Reader):
     def goes_on(self) -> bool:
         """At the start of another transaction: whether nobody else has written since the last."""
         self.begun = self.place
+        self._free, self._reservations = set(), {}
         return self.tip() == (self.ledger, self.place, self._head)
 
     def keep_secret(self, secret: bytes) -> None:
@@ -85,6 +98,12 @@ class Writer(Reader):
         for kept in (self._totals, self._accounts):
             if len(kept) >= _SESSIONS_KEPT:
                 kept.clear()
+
+    def expect(self, commits: Sequence[Commit]) -> None:
+        """Look at once for what these commits will ask about."""
+        keys = [(one.session, one.key) for one in commits if isinstance(one, Reserve)]
+        self._free = set(keys) - self.taken(keys)
+        self._reservations = self.reservations([one.entry for one in commits if isinstance(one, Record)])
 
     @property
     def last(self) -> str:
@@ -139,7 +158,9 @@ class Writer(Reader):
     ) -> Entry:
         mine, all_ = self.totals(session).of_session(charge), self.total.of_table(charge)
         holds.check(mine, all_, self.cap, self.total.information)
-        if self.find(session, key) is not None:
+        if (session, key) in self._free:
+            self._free.remove((session, key))
+        elif self.find(session, key) is not None:
             raise Stale("this was reserved meanwhile")
         refuse_closed(session, self.ended())
         account = check_charge(session, self.account(session), self.cap, charge, mine, all_)
@@ -163,24 +184,23 @@ class Writer(Reader):
     def record(
         self, entry: int, answer: str, secret: bool, after: int | None = None, told: int | None = None
     ) -> str:
-        standing = self.answer(entry)
-        if standing is not None:
-            return standing
+        reserved = self._reservations.pop(entry, None) or self.reservations([entry]).get(entry)
+        if reserved is None:
+            raise LedgerError(
+                f"expected a reservation, got {entry}, which is none; reserve before the answer"
+            )
+        if reserved.answer is not None:
+            return reserved.answer
         if after is not None and self._rows("SELECT max(place) FROM answers")[0][0] != (after or None):
             raise Stale("another was answered meanwhile")
-        spared = 0 if told is None else self.total.sparing(self.reserved(entry), told)
+        spared = 0 if told is None else self.total.sparing(reserved.information, told)
         salt = secrets.token_hex(16)
         fields: dict[str, Value] = {"entry": entry, "secret": int(secret), "spared": spared}
         self._bind("answered", fields | {"digest": digest(salt, answer)})
-        self._rows(
-            "INSERT INTO answers (place, entry, answer, salt, secret, spared, head) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            self.place, entry, answer, salt, int(secret), spared, self._head,
-        )  # fmt: skip
+        self._put("answered", (self.place, entry, answer, salt, int(secret), spared, self._head))
         self.total = self.total.spared(spared)
-        if spared:
-            (session,) = self._rows("SELECT session FROM entries WHERE place = ?", entry)[0]
-            if session in self._totals:
-                self._totals[session] = self._totals[session].spared(spared)
+        if spared and reserved.session in self._totals:
+            self._totals[reserved.session] = self._totals[reserved.session].spared(spared)
         return answer
 
     def write_note(self, kind: str, **fields: Value) -> None:
@@ -197,7 +217,26 @@ class Writer(Reader):
 
     def _append(self, kind: str, *values: Value) -> None:
         self._bind(kind, dict(zip(FIELDS[kind], values, strict=True)))
-        self._rows(_INSERT[kind], self.place, *values, self._head)
+        self._put(kind, (self.place, *values, self._head))
+
+    def _put(self, kind: str, fact: tuple[Value, ...]) -> None:
+        facts = self._facts[kind]
+        facts.append(fact)
+        if len(facts) >= _UNWRITTEN:
+            self._write_facts()
+
+    def _write_facts(self) -> None:
+        for kind, facts in self._facts.items():
+            for some in in_lists(facts):
+                row = f"({', '.join('?' * len(some[0]))})"
+                sql = f"INSERT INTO {_COLUMNS[kind]} VALUES {', '.join([row] * len(some))}"
+                self._statement(sql, *(value for fact in some for value in fact))
+            facts.clear()
+
+    def _after_all_facts(self, sql: str, *values: object) -> list[Any]:
+        """A statement which sees all that was appended."""
+        self._write_facts()
+        return self._statement(sql, *values)
 
     def _bind(self, kind: str, fields: dict[str, Value]) -> None:
         """Take the next place in the chain."""
