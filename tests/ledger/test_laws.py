@@ -28,6 +28,7 @@ from holdfast.ledger import (
     Precondition,
     SqliteLedger,
     Stale,
+    Survey,
     Totals,
     copy_ledger,
     export,
@@ -65,6 +66,24 @@ def test_the_first_of_a_beginning_is_its_least_key(ledger: Ledger) -> None:
     entry = next(entry for entry in ledger.entries("s") if entry.key in found)
     ledger.record(entry.id, "told")
     assert "told" in {one.answer for one in ledger.firsts("s", beginnings)}
+
+
+def test_a_survey_says_what_was_asked_and_where_the_ledger_stands(ledger: Ledger) -> None:
+    draw = np.random.default_rng(4)
+    questions = [uuid.UUID(bytes=draw.bytes(16)).hex for _ in range(100)]
+    for name, some in (("s", questions[:30]), ("other", questions[20:60])):
+        ledger.open(Account(name, "zcdp", 10**18))
+        for question in some:
+            ledger.reserve(
+                name, f"{question}{draw.choice(list('wres'))}{draw.bytes(8).hex()}", "{}", "{}", Charge(1, 1)
+            )
+    surveys = [Survey(name, question) for question in questions for name in ("s", "other", "nobody")]
+    told = ledger.survey_all(surveys)
+    assert {one for one, said in zip(surveys, told, strict=True) if said.asked} == {
+        *(Survey("s", question) for question in questions[:30]),
+        *(Survey("other", question) for question in questions[20:60]),
+    }
+    assert all(said.moment == ledger.moment(one.session) for one, said in zip(surveys, told, strict=True))
 
 
 def test_the_last_unit_can_be_spent_and_not_one_more(ledger: Ledger) -> None:
@@ -632,7 +651,7 @@ class ReadsTooEarly(MemoryLedger):
         mine = self.totals(session)
         if mine.units + charge.session > self._accounts[session].limit:
             raise BudgetError("spent")
-        threading.Event().wait(0.001)
+        threading.Event().wait(0.05)
         self._totals[session] = mine.of_session(charge)
 
 

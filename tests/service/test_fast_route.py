@@ -17,7 +17,17 @@ from ledger.makers import together
 
 from holdfast.desk import Next
 from holdfast.errors import BudgetError, DataError
-from holdfast.ledger import Account, ChainedLedger, Charge, MemoryLedger, Record, Reserve, SqliteLedger
+from holdfast.ledger import (
+    Account,
+    ChainedLedger,
+    Charge,
+    Ledger,
+    MemoryLedger,
+    Record,
+    Reserve,
+    SqliteLedger,
+    Survey,
+)
 from holdfast.service import api
 from holdfast.service import work as service_work
 from holdfast.service.catalog import Catalog
@@ -108,10 +118,11 @@ def test_the_document_tells_of_short_routes_what_it_tells_of_others(here: Site) 
     assert "Idempotency-Key" not in json.dumps(short.openapi()["paths"]["/datasets/{dataset}/estimate"])
 
 
-def _first_commit(steps: Any) -> Any:
-    """What the ledger is asked first, after whatever is done in threads before."""
-    while isinstance(step := next(steps), Next):
-        pass
+def _first_commit(steps: Any, ledger: Ledger) -> Any:
+    """What the ledger is asked to commit first, after whatever is done in threads before."""
+    step = next(steps)
+    while isinstance(step, Next | Survey):
+        step = steps.send(None if isinstance(step, Next) else step.put(ledger))
     return step
 
 
@@ -299,7 +310,7 @@ def test_a_resumed_answer_has_a_thread_too(threads: list[str], monkeypatch: pyte
         assert here.ask(QUESTION).status_code == 200
         analyst, gateway = here.started.person(here.started.analyst), here.started.gateway
         asked = question_of(json.dumps(QUESTION | {"where": "age > 44"}).encode())
-        reserve = _first_commit(gateway.asking(analyst, "people", asked))
+        reserve = _first_commit(gateway.asking(analyst, "people", asked), here.ledger())
         assert isinstance(reserve, Reserve)
         together(here.ledger(), [reserve])
         before = here.totals()
@@ -330,7 +341,7 @@ def test_a_share_of_answers_is_part_of_what_the_ledger_checks() -> None:
         gateway, ledger = started.gateway, started.gateway.tables.ledger("people")
         for name, share, charged in (("cyd", {}, 5), ("dan", {"queries": 3}, 3)):
             person = started.person(started.somebody(name, SHARE | share))
-            commits = [_first_commit(gateway.asking(person, "people", one)) for one in asked]
+            commits = [_first_commit(gateway.asking(person, "people", one), ledger) for one in asked]
             outcomes = [type(outcome).__name__ for outcome in together(ledger, commits)]  # type: ignore[arg-type]
             assert outcomes == ["Entry"] * charged + ["Stale"] * (5 - charged)
         with pytest.raises(BudgetError, match="your share is 3"):

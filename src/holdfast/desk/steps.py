@@ -6,7 +6,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from holdfast.ledger import Commit, Ledger, Outcome, outcome
+from holdfast.ledger import Commit, Ledger, Outcome, Survey, outcome
 
 Result = TypeVar("Result")
 
@@ -20,9 +20,10 @@ class Next:
     place: str = ""
 
 
-Steps = Generator[Commit | Next, Any, Result]
-"""Yields what the ledger has to commit before the next step, and gets what the ledger says to it; before a long step
-it says so."""
+Step = Commit | Survey | Next
+Steps = Generator[Step, Any, Result]
+"""Yields what the ledger has to commit or to say before the next step, and gets what it says; before a long step it
+says so."""
 
 
 def run(steps: Steps[Result], ledger: Ledger) -> Result:
@@ -40,8 +41,8 @@ class Done(Generic[Result]):
     result: Result
 
 
-def advance(steps: Steps[Result], said: Outcome | None) -> Commit | Next | Done[Result]:
-    """Take one step, with what the ledger said to the commit before it."""
+def advance(steps: Steps[Result], said: Outcome | None) -> Step | Done[Result]:
+    """Take one step, with what the ledger said before it."""
     try:
         return steps.throw(said) if isinstance(said, Exception) else steps.send(said)
     except StopIteration as done:

@@ -8,12 +8,13 @@ chained by SHA-256 and anchored outside (docs/ledger.md).
 
 from holdfast.ledger.audit import Verified, verify
 from holdfast.ledger.chained import ChainedLedger
-from holdfast.ledger.commit import Commit, Outcome, Record, Reserve, outcome
+from holdfast.ledger.commit import Commit, Outcome, Record, Reserve, Survey, Surveyed, outcome
 from holdfast.ledger.division import ASIDE
 from holdfast.ledger.entry import (
     ALWAYS,
     BEGINNING,
     LOOKS,
+    QUESTION,
     UNCOVERED,
     Account,
     Charge,
@@ -38,6 +39,7 @@ __all__ = [
     "BEGINNING",
     "LEDGER_FILE",
     "LOOKS",
+    "QUESTION",
     "UNCOVERED",
     "Account",
     "ChainedLedger",
@@ -54,6 +56,8 @@ __all__ = [
     "Reserve",
     "SqliteLedger",
     "Stale",
+    "Survey",
+    "Surveyed",
     "Totals",
     "Verified",
     "acknowledge",

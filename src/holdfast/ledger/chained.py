@@ -11,7 +11,7 @@ from typing import TypeVar
 from holdfast.errors import BudgetError, InputError, LedgerError
 from holdfast.ledger.anchor import Anchor, Mark, NoAnchor, anchors_folder
 from holdfast.ledger.batch import Batches, Ticket
-from holdfast.ledger.commit import Commit, Outcome, Reserve
+from holdfast.ledger.commit import Commit, Outcome, Reserve, Survey, Surveyed
 from holdfast.ledger.database import Database
 from holdfast.ledger.entry import (
     ALWAYS,
@@ -128,6 +128,12 @@ class ChainedLedger:
                 reached("before reserve")
         tickets = self._batches.put_all([_Put(commit) for commit in commits])
         return [ticket.result if ticket.error is None else ticket.error for ticket in tickets]
+
+    def survey_all(self, surveys: Sequence[Survey]) -> list[Surveyed]:
+        self._home.check()
+        asked = self._reader.asked([(one.session, one.question) for one in surveys])
+        moments = {session: self.moment(session) for session in {one.session for one in surveys}}
+        return [Surveyed((one.session, one.question) in asked, moments[one.session]) for one in surveys]
 
     def find(self, session: str, key: str) -> Entry | None:
         self._home.check()

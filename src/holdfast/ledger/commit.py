@@ -1,11 +1,11 @@
-"""What a ledger is asked to commit, as a value: to be put now, later, or together with others."""
+"""What a ledger is asked to commit, or to say, as a value: to be put now, later, or together with others."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.ledger.entry import ALWAYS, Charge, Entry, Precondition
+from holdfast.ledger.entry import ALWAYS, Charge, Entry, Moment, Precondition
 
 if TYPE_CHECKING:
     from holdfast.ledger.protocol import Ledger
@@ -40,14 +40,33 @@ class Record:
         return ledger.record(self.entry, self.answer, secret=self.secret, told=self.told)
 
 
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Whether a session was asked a question before (its keys begin with `question`), and where the ledger stands."""
+
+    session: str
+    question: str
+
+    def put(self, ledger: Ledger) -> Surveyed:
+        return ledger.survey_all([self])[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """What a ledger says to a survey."""
+
+    asked: bool
+    moment: Moment
+
+
 Commit = Reserve | Record
-Outcome = Entry | str | Exception
-"""What a ledger says to a commit: what it returns, or raises."""
+Outcome = Entry | str | Surveyed | Exception
+"""What a ledger says to a commit or a survey: what it returns, or raises."""
 
 
-def outcome(commit: Commit, ledger: Ledger) -> Outcome:
-    """Put one commit."""
+def outcome(asked: Commit | Survey, ledger: Ledger) -> Outcome:
+    """Put one commit or survey."""
     try:
-        return commit.put(ledger)
+        return asked.put(ledger)
     except Exception as error:
         return error

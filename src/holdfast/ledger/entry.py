@@ -22,7 +22,11 @@ LOOKS = "looks"
 """The currency of holdouts and boards, whose unit is one whole look. It is no notion of privacy, and adds to none."""
 
 BEGINNING = 33
-"""How many letters of a key say what is asked; keys that begin alike differ in how exactly, the most exact first."""
+"""How many letters of a key say what is asked, and by which kind of accuracy; keys that begin alike differ in how
+exactly, the most exact first."""
+
+QUESTION = BEGINNING - 1
+"""How many of them say what is asked, whatever kind of accuracy."""
 
 LOST = "answers lost with an older copy"
 """The account that bears what was charged after a backup had been made that came back."""

@@ -12,12 +12,13 @@ from itertools import accumulate, islice
 from threading import Lock
 
 from holdfast.errors import BudgetError, LedgerError
-from holdfast.ledger.commit import Commit, Outcome, outcome
+from holdfast.ledger.commit import Commit, Outcome, Survey, Surveyed, outcome
 from holdfast.ledger.division import ASIDE, check_part
 from holdfast.ledger.entry import (
     ALWAYS,
     BEGINNING,
     LOOKS,
+    QUESTION,
     Account,
     Charge,
     Entry,
@@ -59,6 +60,7 @@ class MemoryLedger:
         self._answered: list[int] = []
         self._keys: dict[tuple[str, str], int] = {}
         self._least: dict[tuple[str, str], str] = {}
+        self._questions: set[tuple[str, str]] = set()
         self._retired = False
         self._log: list[tuple[str, Account | int | str]] = []
         self.id, self._salts = uuid.uuid4().hex, secrets.token_bytes(32)
@@ -131,6 +133,7 @@ class MemoryLedger:
             entry = Entry(len(self._entries), session, key, plan, event, charge, None)
             self._entries.append(entry)
             self._keys[session, key] = entry.id
+            self._questions.add((session, key[:QUESTION]))
             if len(key) > BEGINNING:
                 begun = session, key[:BEGINNING]
                 self._least[begun] = min(key, self._least.get(begun, key))
@@ -174,6 +177,12 @@ class MemoryLedger:
 
     def commit_all(self, commits: Sequence[Commit]) -> list[Outcome]:
         return [outcome(commit, self) for commit in commits]
+
+    def survey_all(self, surveys: Sequence[Survey]) -> list[Surveyed]:
+        return [
+            Surveyed((one.session, one.question) in self._questions, self.moment(one.session))
+            for one in surveys
+        ]
 
     def find(self, session: str, key: str) -> Entry | None:
         self._home.check()

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from holdfast.ledger.anchor import Mark
-from holdfast.ledger.commit import Commit, Outcome
+from holdfast.ledger.commit import Commit, Outcome, Survey, Surveyed
 from holdfast.ledger.entry import ALWAYS, Account, Charge, Entry, Moment, Precondition, Totals
 from holdfast.ledger.fact import Fact
 
@@ -67,6 +67,9 @@ class Ledger(Protocol):
     def commit_all(self, commits: Sequence[Commit]) -> list[Outcome]:
         """Put several commits, in their order and together with what others ask meanwhile: what each `reserve` or
         `record` returned or raised."""
+
+    def survey_all(self, surveys: Sequence[Survey]) -> list[Surveyed]:
+        """What each survey asks, all of them in few looks."""
 
     def find(self, session: str, key: str) -> Entry | None:
         """The reservation that this session made under this key, if any."""

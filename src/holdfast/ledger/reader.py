@@ -54,6 +54,10 @@ _RESERVATION = (
     " ON a.entry = e.place"
 )
 _TAKEN = "SELECT e.session, e.key FROM asked CROSS JOIN entries e WHERE e.session = asked.session AND e.key = asked.key"
+_ASKED = (
+    "SELECT session, key FROM asked WHERE EXISTS (SELECT 1 FROM entries e WHERE e.session = asked.session"
+    " AND e.key >= asked.key AND e.key < asked.key || 'z')"
+)
 _LENGTHS = (64, 8, 1)
 """How many values a statement takes: of few lengths, so that its text is known to the database."""
 
@@ -177,11 +181,19 @@ class Reader:
 
     def taken(self, keys: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
         """Those of some sessions' keys under which something is reserved."""
+        return self._among(keys, _TAKEN)
+
+    def _among(self, pairs: Sequence[tuple[str, str]], which: str) -> set[tuple[str, str]]:
+        """Pairs for which a statement finds something."""
         found: set[tuple[str, str]] = set()
-        for some in in_lists(keys):
-            sql = f"WITH asked (session, key) AS (VALUES {', '.join(['(?, ?)'] * len(some))}) {_TAKEN}"
+        for some in in_lists(pairs):
+            sql = f"WITH asked (session, key) AS (VALUES {', '.join(['(?, ?)'] * len(some))}) {which}"
             found.update(map(tuple, self._rows(sql, *(part for pair in some for part in pair))))
         return found
+
+    def asked(self, questions: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Those of some sessions' questions with which keys of theirs begin."""
+        return self._among(questions, _ASKED)
 
     def totals(self, session: str | None = None) -> Totals:
         if session is None:

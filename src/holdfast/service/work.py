@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 
 from fastapi import Request
 
-from holdfast.desk.steps import Done, Next, Steps, advance
-from holdfast.ledger import Commit, Record, Reserve
+from holdfast.desk.steps import Done, Next, Step, Steps, advance
+from holdfast.ledger import Outcome, Record, Reserve, Survey
 from holdfast.service.clock import Release
 from holdfast.service.public_times import PublicTimesLedger
 from holdfast.service.together import Together
 
 Result = TypeVar("Result")
-_Taking = tuple[Steps[Any], Commit | Next, bool]
+_Taking = tuple[Steps[Any], Step, bool]
 """Steps, the one to be taken, and whether an answer may be recorded at any time."""
 _PLANNING_THREADS = 4
 _WAITING_THREADS = 8
@@ -41,7 +41,7 @@ class Work:
             step.place: ThreadPoolExecutor(_WAITING_THREADS, thread_name_prefix=step.place)
             for step in (LEDGER, REPLIES)
         }
-        self._lists: dict[str, Together[_Taking, Commit | Next | Done[Any]]] = {}
+        self._lists: dict[str, Together[_Taking, Step | Done[Any]]] = {}
         self._most = max(1, threads // 2)
         self._turns: dict[tuple[str, int, str], asyncio.Semaphore] = {}
         self._under_way: set[asyncio.Task[object]] = set()
@@ -92,7 +92,7 @@ class Work:
                     if isinstance(step, Record):
                         await release.until_record()
                         step = await self._in_a_list(request, steps, step, ledger)
-                    elif isinstance(step, Reserve) or step == LEDGER:
+                    elif isinstance(step, Reserve | Survey) or step == LEDGER:
                         step = await self._in_a_list(request, steps, step, ledger)
                     elif step.work <= QUICK:
                         step = advance(steps, None)
@@ -108,8 +108,8 @@ class Work:
             return error
 
     async def _in_a_list(
-        self, request: Request, steps: Steps[Result], step: Commit | Next, ledger: PublicTimesLedger
-    ) -> Commit | Next | Done[Result]:
+        self, request: Request, steps: Steps[Result], step: Step, ledger: PublicTimesLedger
+    ) -> Step | Done[Result]:
         """Take a step that reads or writes the ledger of one table, and those after it, as far as they are quick, in a
         thread. Whatever is asked of that table meanwhile is taken together next: what is charged is committed at once,
         and so is what is answered."""
@@ -135,19 +135,16 @@ class Work:
             threads.shutdown(wait=True)
 
 
-def _all_taken(
-    taking: list[_Taking], ledger: PublicTimesLedger
-) -> list[Commit | Next | Done[Any] | Exception]:
+def _all_taken(taking: list[_Taking], ledger: PublicTimesLedger) -> list[Step | Done[Any] | Exception]:
     """Take steps side by side, each until it is done or has to wait for something else than this ledger."""
-    taken: list[Commit | Next | Done[Any] | Exception] = [step for _, step, _ in taking]
+    taken: list[Step | Done[Any] | Exception] = [step for _, step, _ in taking]
     going = list(range(len(taking)))
     while going:
-        commits = [step for place in going if isinstance(step := taken[place], Reserve | Record)]
-        said = iter(ledger.commit_all(commits) if commits else ())
-        for place in going:
+        said = _said([taken[place] for place in going], ledger)
+        for place, outcome in zip(going, said, strict=True):
             steps = taking[place][0]
             try:
-                step = advance(steps, next(said) if isinstance(taken[place], Reserve | Record) else None)
+                step = advance(steps, outcome)
                 while isinstance(step, Next) and step.work <= QUICK:
                     step = advance(steps, None)
                 taken[place] = step
@@ -157,9 +154,25 @@ def _all_taken(
     return taken
 
 
+def _said(steps: list[Any], ledger: PublicTimesLedger) -> list[Outcome | None]:
+    """What the ledger says to each of some steps, of which it is asked all at once."""
+    commits = [step for step in steps if isinstance(step, Reserve | Record)]
+    surveys = [step for step in steps if isinstance(step, Survey)]
+    committed = iter(ledger.commit_all(commits) if commits else ())
+    surveyed = iter(ledger.survey_all(surveys) if surveys else ())
+    return [
+        next(committed)
+        if isinstance(step, Reserve | Record)
+        else next(surveyed)
+        if isinstance(step, Survey)
+        else None
+        for step in steps
+    ]
+
+
 def _goes_on(step: object, *, at_any_time: bool) -> bool:
     """Whether a step is the ledger's, and may be taken now."""
-    return isinstance(step, Reserve) or (isinstance(step, Record) and at_any_time)
+    return isinstance(step, Reserve | Survey) or (isinstance(step, Record) and at_any_time)
 
 
 def _outcome(work: Callable[[], Result]) -> Done[Result] | Exception:

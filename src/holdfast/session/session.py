@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from holdfast.desk import Desk, Next, Paid, Steps, run
 from holdfast.errors import InputError, LedgerError, MechanismError, UndiscoveredError
-from holdfast.ledger import UNCOVERED, Charge, Ledger, Moment, Precondition, Stale
+from holdfast.ledger import QUESTION, UNCOVERED, Charge, Ledger, Moment, Precondition, Stale, Survey
 from holdfast.ledger.failpoint import reached
 from holdfast.mechanisms.votes import FLIP, vote
 from holdfast.offered import offered
@@ -391,14 +391,15 @@ class Session(Questions[Answer], Closing):
             return certain_answer(statistic, self._terms)
         key = question_key(statistic, request)
         while True:
-            entry = standing_entry(self, statistic, request, key)
+            surveyed = yield Survey(self.name, key[:QUESTION])
+            entry = standing_entry(self, statistic, request, key) if surveyed.asked else None
             if entry is not None and entry.answer is not None:
                 answer = Answer.from_json(entry.answer, repeated=True)
                 wished = request.within if answer.within is not None else None  # a quantile's is in rank
                 return answer if wished is None else replace(answer, within=wished)
             try:
                 if entry is None:
-                    planned, holding = self._agreed(statistic, request, agree)
+                    planned, holding = self._agreed(statistic, request, surveyed.moment, agree)
                     paid = yield from self._desk.pay(
                         key, planned.text, planned.event_text, planned.charge, holding
                     )
@@ -417,11 +418,10 @@ class Session(Questions[Answer], Closing):
             return answer if standing == text else Answer.from_json(standing)
 
     def _agreed(
-        self, statistic: Statistic, request: Request, agree: Agree | None
+        self, statistic: Statistic, request: Request, moment: Moment, agree: Agree | None
     ) -> tuple[Plan, Precondition]:
         """The plan of a question, and for how long it holds; its charge has to be committed before a row is read."""
         with self._lock:
-            moment = self._moment()
             planned, holding = self._planned(statistic, request, moment)
             refuse_overspending(planned, moment, self._terms)
         refuse_to_end(planned.charge, moment, self._ledger, self.name, self._terms)

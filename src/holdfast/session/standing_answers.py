@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import BudgetError, InputError
-from holdfast.ledger import BEGINNING, Entry, Moment
+from holdfast.ledger import QUESTION, Entry, Moment
 from holdfast.planning.mean import aims
 from holdfast.planning.mechanism_choice import is_plain, mechanisms_for
 from holdfast.planning.plan import recipe_from_text
@@ -21,7 +21,6 @@ from holdfast.query.statistic import Statistic, digest, workload
 if TYPE_CHECKING:
     from holdfast.session.session import Session
 
-_QUESTION = BEGINNING - 1
 _WISHES = {"within": "w", "rho": "r", "epsilon": "e"}
 _SHARE = "s"
 """An equal share of the budget."""
@@ -58,7 +57,7 @@ def standing_entry(session: Session, statistic: Statistic, request: Request, key
     same = session._ledger.find(session.name, key)
     if same is not None:
         return same
-    question = key[:_QUESTION]
+    question = key[:QUESTION]
     found = session._ledger.firsts(session.name, [question + letter for letter in _LETTERS])
     if not found:
         return None
