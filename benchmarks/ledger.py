@@ -11,8 +11,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median, quantiles
@@ -21,10 +20,8 @@ from benchmarks import commits
 from holdfast.ledger import (
     Account,
     Charge,
-    Commit,
     Entry,
     MemoryLedger,
-    Outcome,
     Record,
     Reserve,
     SqliteLedger,
@@ -99,15 +96,10 @@ def _together(ledger: SqliteLedger, at_once: int, answers: int) -> tuple[float, 
     for start in range(first, first + answers, at_once):
         begun = time.perf_counter()
         commits = [Reserve("s", str(key), PLAN, "{}", Charge(1, 1)) for key in range(start, start + at_once)]
-        entries = [entry for entry in _put(ledger, commits) if isinstance(entry, Entry)]
-        _put(ledger, [Record(entry.id, ANSWER) for entry in entries])
+        entries = [entry for entry in ledger.commit_all(commits) if isinstance(entry, Entry)]
+        ledger.commit_all([Record(entry.id, ANSWER) for entry in entries])
         taken += [time.perf_counter() - begun] * len(entries)
     return len(taken) / (time.perf_counter() - started), taken
-
-
-def _put(ledger: SqliteLedger, commits: Sequence[Commit]) -> list[Outcome]:
-    with ThreadPoolExecutor(1) as threads:
-        return ledger.later(commits, threads).result()
 
 
 def _by_threads(ledger: SqliteLedger, threads: int, answers: int) -> tuple[float, list[float]]:

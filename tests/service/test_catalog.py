@@ -100,14 +100,14 @@ def test_a_key_is_taken_before_the_charge(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_key_whose_question_broke_before_the_charge_waits_for_that_question(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def broken(self: object, commit: object, threads: object) -> None:
+    def broken(self: object, commits: object) -> None:
         raise LedgerError("the disk is full")
 
     with site({"people": people(2_000)}) as here:
         assert here.ask(KINDS["fraction"](0)).status_code == 200
         before = here.totals()
         with monkeypatch.context() as patch:
-            patch.setattr(ChainedLedger, "later", broken)
+            patch.setattr(ChainedLedger, "commit_all", broken)
             assert here.ask(KINDS["fraction"](1), key="k").json()["code"] == "unavailable"
         assert here.ask(KINDS["fraction"](2), key="k").json()["code"] == "idempotency"
         assert here.totals() == before
