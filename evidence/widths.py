@@ -48,18 +48,20 @@ ABOUT = """\
 Written by `python evidence/widths.py`. The certified half-width of each of k adaptive answers at confidence
 .95. First at one budget: of `table.session(epsilon=1, delta=1e-6, queries=k)` on an untouched table; of the
 same opened later, after an answer to anybody: what is left out is then not planned but the recorded mixture,
-which is 6 to 10% wider from 100,000 rows on and up to 23% on 1,000; of the same by Gaussian answers alone,
-which are accounted for exactly; by votes; planned for rare questions; and of `epsilon=1` without delta. Then
-whatever it costs in privacy: of the bounds of `holdfast plan` at their best noise (`leave-out` is the same
-theorem without a budget; its 16 epochs of falling noise lose 2.0 to 2.4% against 256); of splitting the rows,
-which is not private and answers at most n questions; of the best published bound that we know of; and of a
-union bound that adaptive questions break. `-`: nothing below 1. *Least of ours* is of all that is private, at
-any budget. Where the plain path is much above it, the budget keeps it there; where another session of the
-same budget is narrower by more than a hundredth (\\*), the line of the plan (`Session.plan`) says which and
-by how much. It stays a choice: Gaussian answers alone leave no quantiles, selections or sparse vectors, and
-pure epsilon is wide for many questions. Votes may be 2% wider than the least, where they read fewer rows.
-Where the plain path or `rare` reads answers as rare events, this is the most that an end of an interval can
-be away from its answer; `evidence/rare.md` (by `python evidence/rare.py`) has the frequencies."""
+which is 5 to 10% wider for 1,000 answers and more, 15% for 100, a quarter for 10 and two fifths for one; of
+the same by Gaussian answers alone, which are accounted for exactly; by votes; planned for rare questions; and
+of `epsilon=1` without delta. Then whatever it costs in privacy: of the bounds of `holdfast plan` at their
+best noise (`leave-out` is the same theorem without a budget; its 16 epochs of falling noise lose 2.0 to 2.4%
+against 256); of splitting the rows, which is not private and answers at most n questions; of the best
+published bound that we know of; and of a union bound that adaptive questions break. `-`: nothing below 1.
+*Least of ours* is of all that is private, at any budget. Where the plain path is much above it, the budget
+keeps it there; where another session of the same budget is narrower by more than a hundredth (\\*), the line
+of the plan (`Session.plan`) says which and by how much. It stays a choice: Gaussian answers alone leave no
+quantiles, selections or sparse vectors, and pure epsilon is wide for many questions. Votes may be 2% wider
+than the least, where they read fewer rows. Where the plain path or `rare` reads answers as rare events, this
+is the most that an end of an interval can be away from its answer; `evidence/rare.md` (by `python
+evidence/rare.py`) has the frequencies. Rows read and time at n = 1e8 and 1e9, beside the earlier plans, are
+in docs/benchmarks.md, *answers*."""
 
 
 def session(
