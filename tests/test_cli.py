@@ -173,14 +173,28 @@ def test_people_with_several_tables_are_ingested_and_asked(folder: Path) -> None
     (folder / "cost.toml").write_text('[columns.cost]\ntype = "integer"\nlo = 0\nhi = 6\n')
     store = folder / "hospital.hf"
     events = ("--events", "visits", folder / "visits.csv", folder / "cost.toml", 5)
-    made = run(
-        "ingest", folder / "patients.csv", store, "--schema", folder / "age.toml", "--unit", "person", *events
+    of_people = (
+        "ingest",
+        folder / "patients.csv",
+        store,
+        "--schema",
+        folder / "age.toml",
+        "--unit",
+        "person",
     )
+    made = run(*of_people, *events, "--order", "visits.cost")
     assert made.exit_code == 0, made.output
     assert "3000" not in made.output
     asked = run("ask", store, "SELECT count(*) FROM visits", "--within", 700, "--epsilon", 1000, "--json")
     assert asked.exit_code == 0, asked.output
     assert 1500 < json.loads(asked.output)["value"] <= 2500
+    last = run(
+        "ask", store, "SELECT avg(last(cost)) FROM patients", "--within", 3, "--epsilon", 1000, "--json"
+    )
+    assert last.exit_code == 0, last.output
+    for wrong_order in (["cost"], ["visits.age"], ["patients.age"]):
+        refused = run(*of_people, "--overwrite", *events, "--order", *wrong_order)
+        assert refused.exit_code == 1 and "order=" in refused.output
     lone = run(
         "ingest",
         folder / "visits.csv",
@@ -191,8 +205,17 @@ def test_people_with_several_tables_are_ingested_and_asked(folder: Path) -> None
         "person",
         "--rows-per-unit",
         3,
+        "--order",
+        "cost",
     )
     assert lone.exit_code == 0, lone.output
+    twice = ("--unit", "person", "--order", "cost", "--order", "age")
+    assert (
+        run(
+            "ingest", folder / "visits.csv", folder / "w.hf", "--schema", folder / "cost.toml", *twice
+        ).exit_code
+        == 2
+    )
     wrong = run("ingest", folder / "patients.csv", folder / "w.hf", "--schema", folder / "age.toml", *events)
     assert wrong.exit_code == 1 and "unit=" in wrong.output
     for bad in ("0", "many"):

@@ -60,6 +60,12 @@ def main() -> None:
     metavar="NAME FILE SCHEMA BOUND",
     help="with --unit: a table with at most BOUND rows for each unit, of which DATA has one row; may be repeated",
 )
+@click.option(
+    "--order",
+    multiple=True,
+    metavar="[TABLE.]COLUMN",
+    help="with --unit: the column by which the first and the last row of a unit are known; once for each table",
+)
 @click.option("--overwrite", is_flag=True, help="replace an existing store, and with it its ledger")
 def ingest(
     data: Path,
@@ -69,6 +75,7 @@ def ingest(
     rows_per_unit: int,
     unit: str | None,
     events: tuple[tuple[str, str, str, str], ...],
+    order: tuple[str, ...],
     overwrite: bool,
 ) -> None:
     """Write DATA (CSV, Parquet) into STORE, a folder of memory-mapped columns."""
@@ -86,8 +93,8 @@ def ingest(
     if store is None or schema_path is None:
         raise click.UsageError("give STORE and --schema FILE, or --suggest to have a schema proposed")
     schema = Schema.from_toml(schema_path)
-    if unit is not None or events:
-        _ingest_units(data, store, schema, unit, rows_per_unit, events, overwrite)
+    if unit is not None or events or order:
+        _ingest_units(data, store, schema, unit, rows_per_unit, events, order, overwrite)
         return
     with _progress(f"reading {data.name}") as advance:
         write(data, store, schema, overwrite=overwrite, rows_per_unit=rows_per_unit, progress=advance)
@@ -101,6 +108,7 @@ def _ingest_units(
     unit: str | None,
     rows_per_unit: int,
     events: tuple[tuple[str, str, str, str], ...],
+    order: tuple[str, ...],
     overwrite: bool,
 ) -> None:
     """`ingest`, of tables around one unit. The secret that chooses rows goes into the store's own ledger."""
@@ -108,13 +116,17 @@ def _ingest_units(
     from holdfast.ledger import LEDGER_FILE, MemoryLedger, SqliteLedger, copy_ledger
     from holdfast.query.schema import Schema
 
-    declared = declared_units(data, schema, unit, rows_per_unit)
-    if events:
+    if not events:
+        if len(order) > 1:
+            raise click.UsageError("give --order once for one table")
+        declared = declared_units(data, schema, unit, rows_per_unit, *order)
+    else:
         own = data.name.split(".")[0]
         files = {own: data} | {name: Path(file) for name, file, _, _ in events}
         schemas = {own: schema} | {name: Schema.from_toml(path) for name, _, path, _ in events}
         bounds = {name: int(bound) if bound.isdecimal() else 0 for name, *_, bound in events}
-        declared = declared_units(files, schemas, unit, bounds)
+        orders = dict(name.partition(".")[::2] for name in order)
+        declared = declared_units(files, schemas, unit, bounds, orders)
     kept = MemoryLedger()
 
     def beside(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -251,6 +252,10 @@ def test_the_owner_is_told_what_was_left_out_and_nobody_else(capsys: pytest.Capt
     assert str(without) in str(left_out) and "visits" in str(left_out)
     open_units(plan, SECRET)
     assert capsys.readouterr() == ("", "")  # no terminal is there
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.stderr, "isatty", lambda: True)
+        open_units(plan, SECRET)
+    assert capsys.readouterr() == ("", f"{left_out}\n")
 
 
 def test_a_lone_table_has_the_units_that_it_names() -> None:

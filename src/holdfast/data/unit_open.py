@@ -97,7 +97,7 @@ def declared_units(
     if not all(isinstance(each, Schema) for each in schemas.values()):
         raise InputError("expected a Schema for each table, got something else")
     bounds = _by_table("rows_per_unit", rows_per_unit, schemas)
-    orders, relations = _by_table("order", order, schemas), _by_table("table", table, schemas)
+    orders, relations = _by_table("order", order, bounds), _by_table("table", table, schemas)
     own = [name for name in schemas if name not in bounds]
     if len(own) != 1:
         raise InputError(
@@ -198,14 +198,14 @@ def _events(name: str, schema: Schema, bound: object, order: object) -> Events:
     return Events(schema, most, None if order is None else str(order))
 
 
-def _by_table(word: str, given: object, schema: Mapping[str, Schema]) -> dict[str, Any]:
+def _by_table(word: str, given: object, tables: Mapping[str, object]) -> dict[str, Any]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
         raise InputError(f"expected {word}= as a dict with the names of tables, got {type(given).__name__}")
-    unknown = [name for name in given if name not in schema]
+    unknown = [name for name in given if name not in tables]
     if unknown:
-        raise InputError(f"expected {word}= for tables among {', '.join(schema)}, got another")
+        raise InputError(f"expected {word}= for tables among {', '.join(tables)}, got another")
     return dict(given)
 
 
