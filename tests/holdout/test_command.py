@@ -50,6 +50,28 @@ def test_init_score_status_and_the_end(folder: Path) -> None:
     assert run(folder, "status").exit_code == REFUSED
 
 
+def test_people_with_several_rows_count_once(folder: Path) -> None:
+    """Fifty people are 3000 rows; the ledger knows whose they are."""
+    rows = "".join(f"{label},p{row % 50}\n" for row, label in enumerate(LABELS))
+    (folder / "people.csv").write_text("label,person\n" + rows)
+    how = ("--units", "person", "--rows-per-unit", "60")
+    opened = run(folder, "init", "--queries", "3", *how, labels="people.csv")
+    assert opened.exit_code == 0 and "3 looks at 50 rows" in opened.output
+    model = str(folder / "model.npy")
+    scored = run(folder, "score", model, *how, labels="people.csv")
+    assert scored.exit_code == 0 and "the mean of units' means" in scored.output
+    rows_alone = run(folder, "score", model, "--column", "label", labels="people.csv")
+    assert rows_alone.exit_code == 1 and "other labels or units" in str(rows_alone.exception)
+    for wrong in (
+        ("--units", "person"),
+        ("--units", "nobody", "--rows-per-unit", "4"),
+        ("--rows-per-unit", "4"),
+    ):
+        assert run(folder, "status", *wrong, labels="people.csv").exit_code == 1
+    unnamed = run(folder, "status", *how)
+    assert unnamed.exit_code == 1 and "columns need names" in str(unnamed.exception)
+
+
 def test_a_bar_decides_the_exit_code(folder: Path) -> None:
     run(folder, "init", "--queries", "10", "--metric", "error")
     model = str(folder / "model.npy")

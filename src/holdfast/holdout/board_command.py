@@ -12,19 +12,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from holdfast.errors import BudgetError
-from holdfast.holdout.command import REFUSED, ledger_of, place_options, said_in
+from holdfast.holdout.command import REFUSED, place_options, placed, said_in
 
 if TYPE_CHECKING:
     from holdfast.holdout.leaderboard import Leaderboard
 
 
-def _open(
-    labels: Path, column: str | None, ledger: str | None, anchors: Path | None, **terms: Any
-) -> Leaderboard:
+def _open(labels: Path, place: dict[str, Any], **terms: Any) -> Leaderboard:
     from holdfast.holdout.leaderboard import Leaderboard
 
-    values, place = ledger_of(labels, column, ledger)
-    return Leaderboard(values, ledger=place, anchors=anchors, **terms)
+    values, where = placed(labels, **place)
+    return Leaderboard(values, **where, **terms)
 
 
 @click.group()
@@ -45,12 +43,10 @@ def init(
     metric: str,
     within: float | None,
     mode: str | None,
-    column: str | None,
-    ledger: str | None,
-    anchors: Path | None,
+    **place: Any,
 ) -> None:
     """Open the board of LABELS (.npy, .csv, .txt, .parquet) and fix its terms."""
-    opened = _open(labels, column, ledger, anchors, queries=queries, metric=metric, within=within, mode=mode)
+    opened = _open(labels, place, queries=queries, metric=metric, within=within, mode=mode)
     click.echo(f"{opened.looks_left():,} submissions, each within {opened.width:.4g}")
     opened.close()
 
@@ -74,12 +70,10 @@ def submit(
     ids: str | None,
     per_team: int | None,
     key: str | None,
-    column: str | None,
-    ledger: str | None,
-    anchors: Path | None,
+    **place: Any,
 ) -> None:
     """Submit PREDICTIONS for TEAM."""
-    opened = _open(labels, column, ledger, anchors, per_team=per_team)
+    opened = _open(labels, place, per_team=per_team)
     try:
         click.echo(str(opened.submit(team, said_in(labels, predictions, predictions_column, ids), key=key)))
         click.echo(f"submissions left: {opened.looks_left(team):,}")
@@ -94,9 +88,9 @@ def submit(
 @click.argument("labels", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="print it as JSON")
 @place_options
-def show(labels: Path, as_json: bool, column: str | None, ledger: str | None, anchors: Path | None) -> None:
+def show(labels: Path, as_json: bool, **place: Any) -> None:
     """Show the standings."""
-    opened = _open(labels, column, ledger, anchors)
+    opened = _open(labels, place)
     if as_json:
         lines = [
             {"rank": s.rank, "team": s.team, "value": s.best.value, "low": s.best.low, "high": s.best.high,

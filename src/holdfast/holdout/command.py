@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from holdfast.errors import BudgetError
+from holdfast.errors import BudgetError, InputError
 
 if TYPE_CHECKING:
     from holdfast.holdout.reusable import ReusableHoldout
@@ -21,9 +21,15 @@ REFUSED, NOT_CLEARED = 3, 4
 
 
 def place_options(function: Any) -> Any:
-    """Where the looks are counted; the same options for every command."""
+    """Whose the labels are and where looks are counted; the same options for every command."""
     for option in (
         click.option("--column", help="the column of LABELS, if it has several"),
+        click.option(
+            "--units", help="the column of LABELS that says whose row it is: people count, not their rows"
+        ),
+        click.option(
+            "--rows-per-unit", type=int, help="with --units: how many rows of one are kept, the first"
+        ),
         click.option(
             "--ledger",
             help="where looks are counted: a file, a folder or postgresql://…#name; always the same for one LABELS",
@@ -38,26 +44,41 @@ def place_options(function: Any) -> Any:
     return function
 
 
-def ledger_of(labels: Path, column: str | None, ledger: str | None) -> tuple[Any, str | Path]:
-    """The labels of a file and where their looks are counted: `ledger`, or the user's own files, by fingerprint."""
+def placed(
+    labels: Path,
+    *,
+    column: str | None,
+    units: str | None,
+    rows_per_unit: int | None,
+    ledger: str | None,
+    anchors: Path | None,
+) -> tuple[Any, dict[str, Any]]:
+    """The labels of a file, and whose they are and where their looks are counted: there, or in the user's own files."""
     from holdfast.holdout.file_column import read_column
     from holdfast.holdout.fingerprint import fingerprint, labels_array
 
-    values = labels_array(read_column(labels, column))
+    if units is not None and labels.suffix.lower() not in (".csv", ".parquet"):
+        raise InputError(
+            f"expected a .csv or .parquet file with --units, got {labels.name}; its columns need names"
+        )
+    values = labels_array(read_column(labels, column, besides=units))
     home = (
         Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "holdfast" / "holdouts"
     )
-    return values, ledger or home / f"{fingerprint(values)}.sqlite"
+    return values, {
+        "ledger": ledger or home / f"{fingerprint(values)}.sqlite",
+        "anchors": anchors,
+        "units": None if units is None else read_column(labels, units),
+        "rows_per_unit": rows_per_unit,
+    }
 
 
-def _open(
-    labels: Path, column: str | None, ledger: str | None, anchors: Path | None, **terms: Any
-) -> ReusableHoldout:
+def _open(labels: Path, place: dict[str, Any], **terms: Any) -> ReusableHoldout:
     """The holdout of these labels."""
     from holdfast.holdout.reusable import ReusableHoldout
 
-    values, place = ledger_of(labels, column, ledger)
-    return ReusableHoldout(values, ledger=place, anchors=anchors, **terms)
+    values, where = placed(labels, **place)
+    return ReusableHoldout(values, **where, **terms)
 
 
 def said_in(labels: Path, predictions: Path, column: str | None, ids: str | None) -> Any:
@@ -102,13 +123,11 @@ def init(
     mode: str | None,
     private: bool | None,
     metric: str,
-    column: str | None,
-    ledger: str | None,
-    anchors: Path | None,
+    **place: Any,
 ) -> None:
     """Open the holdout of LABELS (.npy, .csv, .txt, .parquet) and fix its terms."""
     with _open(
-        labels, column, ledger, anchors,
+        labels, place,
         queries=queries, within=within, confidence=confidence, mode=mode, private=private, metric=metric,
     ) as opened:  # fmt: skip
         click.echo(str(opened.design))
@@ -139,12 +158,10 @@ def score(
     at_most: float | None,
     key: str | None,
     as_json: bool,
-    column: str | None,
-    ledger: str | None,
-    anchors: Path | None,
+    **place: Any,
 ) -> None:
     """Score PREDICTIONS against LABELS; takes one look (precision and recall take two)."""
-    with _open(labels, column, ledger, anchors) as opened:
+    with _open(labels, place) as opened:
         said = said_in(labels, predictions, predictions_column, ids)
         try:
             if train_score is None:
@@ -180,12 +197,10 @@ def status(
     context: click.Context,
     labels: Path,
     as_json: bool,
-    column: str | None,
-    ledger: str | None,
-    anchors: Path | None,
+    **place: Any,
 ) -> None:
     """Say what was planned for LABELS and how many looks are left; exit 3 if none."""
-    with _open(labels, column, ledger, anchors) as opened:
+    with _open(labels, place) as opened:
         used, left, plan = opened.looks_used, opened.left, opened.design
     if as_json:
         facts = {
@@ -214,9 +229,7 @@ def serve(
     not_private: bool,
     files: Path | None,
     ids: str | None,
-    column: str | None,
-    ledger: str | None,
-    anchors: Path | None,
+    **place: Any,
 ) -> None:
     """Serve LABELS to an agent over MCP (stdio), which scores models and hears differentially private answers.
 
@@ -233,7 +246,7 @@ def serve(
         below = SubmissionFolder(files, None if ids is None else read_column(labels, ids))
     elif ids is not None:
         raise click.UsageError("--ids goes with --files")
-    with _open(labels, column, ledger, anchors) as opened:
+    with _open(labels, place) as opened:
         server(opened, opened.metric.name, private=not not_private, files=below).run("stdio")
 
 
