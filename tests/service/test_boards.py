@@ -17,7 +17,7 @@ from gateway import LABELS, Running, labels, prepared
 from oracles.statistics import FALSE_ALARM, binomial
 
 from holdfast.errors import BudgetError, LedgerError
-from holdfast.holdout import ReusableHoldout, design, label_release
+from holdfast.holdout import Leaderboard, ReusableHoldout, design, label_release
 from holdfast.holdout.fingerprint import fingerprint
 from holdfast.holdout.guess import check_guess
 from holdfast.holdout.labels import Labels
@@ -100,6 +100,37 @@ def test_labels_that_are_removed_or_replaced_change_nothing(started: Running) ->
         assert later.get("/v1/leaderboards/gone", headers=ann(started)).content == before
         scored = submit(started, later, "gone", labels).json()["answers"][0]
     assert scored["value"] > 0.9
+
+
+def test_people_with_several_labels_count_once(started: Running) -> None:
+    """Forty people who have ten labels each, by their keys in the file; the keys themselves stay in it."""
+    rng = np.random.default_rng(4)
+    people, labels = np.repeat(np.arange(40), 10), rng.integers(0, 2, 40)[np.repeat(np.arange(40), 10)]
+    root, client = started.settings.roots[0], TestClient(started.app)
+    lines = "".join(f"{label},zoe-{key}\n" for label, key in zip(labels, people, strict=True))
+    (root / "people.csv").write_text("label,who\n" + lines)
+    np.save(root / "bare.npy", labels)
+    how = {"units": "who", "rows_per_unit": 10, "metric": "balanced-accuracy", "mode": "gaussian"}
+    for wrong in ({"units": "nobody"}, {"rows_per_unit": None}, {"units": None}, {"rows_per_unit": 0}):
+        refused = registered(started, client, "people", "people.csv", column="label", **how | wrong)
+        assert refused.status_code == 422 and "zoe" not in refused.text
+    assert registered(started, client, "people", "bare.npy", **how).status_code == 422
+    assert not list((started.settings.folder / "boards").glob("people-*")), "nothing is left of them"
+    made = registered(started, client, "people", "people.csv", within=None, **how)
+    assert made.status_code == 201
+    assert made.json()["rows"] == 400 and made.json()["rows_per_unit"] == 10 and "units" not in made.json()
+    terms: dict[str, Any] = {"queries": 20, "mode": "gaussian", "metric": "balanced-accuracy"}
+    own = Leaderboard(labels, units=people, rows_per_unit=10, **terms)
+    alone = Leaderboard(labels, **terms)
+    with TestClient(create_app(started.settings)) as later:  # as after a restart
+        scored = submit(started, later, "people", labels).json()["answers"][0]
+        board = later.get("/v1/leaderboards/people", headers=ann(started)).json()
+    assert scored["question"] == "balanced-accuracy, where a unit weighs one"
+    assert board["width"] == own.width > alone.width
+    kept = [path for path in (started.settings.folder / "boards").rglob("*") if path.is_file()]
+    assert not any(b"zoe" in path.read_bytes() for path in kept)
+    by_rows = registered(started, client, "rows", "people.csv", column="label")
+    assert by_rows.status_code != 201, "these labels have a ledger, which knows whose they are"
 
 
 def holdout(started: Running, client: TestClient, key: str, labels: Any, **terms: Any) -> Any:

@@ -20,7 +20,8 @@ Steps = NDArray[np.int64]
 class UnitRows:
     """The rows of each unit, the first `most` of them in the order of the holdout; others are left out.
 
-    Which rows a unit has is public, as row numbers are. Keys are whole numbers or texts, one for each row.
+    Which rows a unit has is public, as row numbers are. Keys are whole numbers or texts, one for each row; `numbers`
+    are units in the order of their keys.
     """
 
     def __init__(self, keys: ArrayLike, rows: int, most: object) -> None:
@@ -31,7 +32,7 @@ class UnitRows:
         kept = _kept(np.arange(rows) - np.repeat(np.cumsum(lengths) - lengths, lengths), self.most)
         self._rows, self._lengths = order[kept], np.bincount(numbers[order[kept]])
         self._starts = np.cumsum(self._lengths) - self._lengths
-        self._numbers = numbers
+        self.numbers: Steps = numbers.astype(np.int64)
         ranks = np.arange(len(self._rows)) - np.repeat(self._starts, self._lengths)
         self._shares = _shares(np.repeat(self._lengths, self._lengths), ranks)
 
@@ -40,12 +41,10 @@ class UnitRows:
 
     def digest(self, labels: str) -> str:
         """The fingerprint of labels that belong to these units."""
-        firsts = np.full(len(self), len(self._numbers))
-        np.minimum.at(
-            firsts, self._numbers, np.arange(len(self._numbers))
-        )  # the same whatever keys are called
+        firsts = np.full(len(self), len(self.numbers))
+        np.minimum.at(firsts, self.numbers, np.arange(len(self.numbers)))  # the same whatever keys are called
         text = (
-            f"holdfast units {labels} {self.most}\n".encode() + firsts[self._numbers].astype("<i8").tobytes()
+            f"holdfast units {labels} {self.most}\n".encode() + firsts[self.numbers].astype("<i8").tobytes()
         )
         return hashlib.sha256(text).hexdigest()[:32]
 

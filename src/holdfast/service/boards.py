@@ -18,6 +18,7 @@ from holdfast.holdout.fingerprint import fingerprint
 from holdfast.holdout.labels import Labels
 from holdfast.holdout.looks import open_looks
 from holdfast.holdout.metric import CLASSES, metric_named
+from holdfast.holdout.unit_rows import UnitRows
 from holdfast.ledger import ChainedLedger, move_ledger
 from holdfast.service.catalog import Catalog
 from holdfast.service.problem import Problem
@@ -33,8 +34,8 @@ MOST_CHARACTERS = 2**26
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A registered leaderboard or holdout. All of it is public but `labels`, the name of a file in the gateway's
-    folder of boards, `column`, and `ledger`."""
+    """A registered leaderboard or holdout. All of it is public but `labels` and `units`, the names of files in the
+    gateway's folder of boards (before, of the owner's file and its column), `column`, and `ledger`."""
 
     id: str
     name: str
@@ -52,10 +53,13 @@ class Board:
     """Whether answers are differentially private for the labels: so unless the owner says otherwise."""
     ledger: str = ""
     """The id of its ledger, once it is registered. Another one in its place would be fresh looks, and is refused."""
+    units: str | None = None
+    """Whose each label is, where one of them has several."""
+    rows_per_unit: int | None = None
 
     def public(self) -> dict[str, Any]:
         """What everybody may know."""
-        hidden = ("labels", "column", "ledger")
+        hidden = ("labels", "column", "ledger", "units")
         return {name: getattr(self, name) for name in Board.__slots__ if name not in hidden}
 
     def record(self) -> dict[str, Any]:
@@ -95,17 +99,24 @@ class Boards:
         """
         if self._catalog.board(wanted.id) is not None:
             raise Problem("taken", f"{wanted.id!r} is registered already; choose another id")
-        labels = _fitting(Labels(_labels(place, wanted.column)), wanted.metric)
+        labels = _fitting(Labels(_labels(place, wanted.column, wanted.units)), wanted.metric)
         # A name that no other registration has: two at once must not overwrite each other's.
         kept = self._folder / f"{wanted.id}-{secrets.token_hex(8)}.npy"
+        board = replace(wanted, labels=kept.name, column=None, rows=len(labels))
+        if wanted.units is not None:
+            board = replace(board, units=f"{kept.stem}.units.npy")
+            whose = _whose(place, wanted.units, len(labels), wanted.rows_per_unit)
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         np.save(kept, labels)
-        board = replace(wanted, labels=kept.name, column=None, rows=len(labels))
         try:
+            if board.units is not None:
+                np.save(self._folder / board.units, whose)
             board, opened = self._open(board)
             self._catalog.add_board(board.id, board.record(), by=by)
         except HoldfastError:
-            kept.unlink()
+            for name in (board.labels, board.units):
+                if name is not None:
+                    (self._folder / name).unlink(missing_ok=True)
             raise
         with self._lock:
             self._opened[board.id] = (board, opened)
@@ -189,12 +200,14 @@ class Boards:
 
     def _open(self, board: Board) -> tuple[Board, Leaderboard | ReusableHoldout]:
         """The board as it is declared once it is open, and itself."""
-        labels = Labels(_labels(str(self._folder / board.labels), board.column))
+        labels = Labels(_labels(str(self._folder / board.labels), board.column, None))
         ledger = self._ledger(labels)
         terms: dict[str, Any] = {
             "metric": board.metric, "queries": board.queries, "within": board.within, "confidence": board.confidence,
             "mode": board.mode, "private": board.private,
             "ledger": PublicTimesLedger(ledger),
+            "units": None if board.units is None else read_column(self._folder / board.units),
+            "rows_per_unit": board.rows_per_unit,
         }  # fmt: skip
         try:
             if board.ledger not in ("", ledger.id):
@@ -231,14 +244,26 @@ class Boards:
         return ledger
 
 
-def _labels(place: str, column: str | None) -> Any:
+def _labels(place: str, column: str | None, units: str | None) -> Any:
     """The labels. A file without a header has values for names, so that its names are not told."""
     try:
-        return read_column(Path(place), column)
+        return read_column(Path(place), column, besides=units)
     except InputError:
         raise DataError(
             "expected labels in one column of a file; name the column, or look at the file"
         ) from None
+
+
+def _whose(place: str, column: str, rows: int, most: int | None) -> NDArray[np.int64]:
+    """The number of the unit of each label; the keys themselves are not kept."""
+    refused = DataError("expected the keys of units in a column of a .csv or .parquet file; name that column")
+    if Path(place).suffix.lower() not in (".csv", ".parquet"):
+        raise refused
+    try:
+        keys = read_column(Path(place), column)
+    except InputError:
+        raise refused from None
+    return UnitRows(keys, rows, most).numbers
 
 
 def _fitting(labels: Labels, metric: str) -> NDArray[Any]:

@@ -138,6 +138,12 @@ class NewBoard(Body):
     name: Name | None = None
     labels: Annotated[str, Field(min_length=1, max_length=1000)]
     column: Column | None = None
+    units: Column | None = Field(
+        default=None, description="the column that says whose label it is: people count, not rows"
+    )
+    rows_per_unit: Many | None = Field(
+        default=None, description="with units: how many rows of one are kept, the first"
+    )
     metric: Annotated[str, Field(max_length=40)] = "accuracy"
     queries: Many
     per_team: Many | None = None

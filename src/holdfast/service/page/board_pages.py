@@ -154,7 +154,8 @@ def _register(request: Request, visitor: Visitor, form: FormData, kind: str) -> 
     try:
         wanted = declared(
             NewBoard, id=field(form, "id"), name=field(form, "name"), labels=field(form, "labels"),
-            column=field(form, "column"), metric=field(form, "metric"), mode=field(form, "mode"),
+            column=field(form, "column"), units=field(form, "units"), rows_per_unit=whole(form, "rows_per_unit"),
+            metric=field(form, "metric"), mode=field(form, "mode"),
             queries=whole(form, "queries"), per_team=whole(form, "per_team"), within=number(form, "within"),
             confidence=number(form, "confidence"), private=field(form, "privacy") != "not private",
         )  # fmt: skip
