@@ -63,6 +63,7 @@ def init(
 @click.pass_context
 def submit(
     context: click.Context,
+    /,
     labels: Path,
     team: str,
     predictions: Path,

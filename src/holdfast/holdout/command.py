@@ -148,6 +148,7 @@ def init(
 @click.pass_context
 def score(
     context: click.Context,
+    /,
     labels: Path,
     predictions: Path,
     metric: str | None,
@@ -195,6 +196,7 @@ def score(
 @click.pass_context
 def status(
     context: click.Context,
+    /,
     labels: Path,
     as_json: bool,
     **place: Any,
