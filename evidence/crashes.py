@@ -2,16 +2,19 @@
 
 python evidence/crashes.py              1000 moments and 200 rounds each, 24 clients; writes evidence/crashes.md
 python evidence/crashes.py --moments 10 a taste
+python evidence/crashes.py --moments 250 --parts FILE   a part, kept in a file; the page is made of all parts there
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "evidence" / "crashes.md"
@@ -32,20 +35,37 @@ LONGEST = 0.1
 Progress = Callable[[str, int], None]
 
 
-def run(moments: int, races: int, progress: Progress = lambda what, done: None) -> tuple[str, bool]:
-    """The section of docs/evidence.md, and whether something was wrong."""
+def run(
+    moments: int, races: int, progress: Progress = lambda what, done: None, parts: Path | None = None
+) -> tuple[str, bool]:
+    """The section of docs/evidence.md, and whether something was wrong; earlier parts count, and this one is added."""
+    earlier = [] if parts is None or not parts.exists() else parts.read_text().splitlines()
+    found: list[dict[str, Any]] = [json.loads(line) for line in earlier]
     with tempfile.TemporaryDirectory() as folder, nursery() as children:
-        lines, wrong = [], []
         for kind in sorted(HOMES):
             place = Path(folder) / kind
             killed = _killed(kind, place, moments, children, progress)
-            lines.append(killed.row(kind))
-            wrong += killed.wrong + _steps(kind, place, children)
+            wrong = killed.wrong + _steps(kind, place, children)
             if not _twin(kind, place, children):
                 wrong.append(f"{kind}: the swapped order was not caught")
-        raced = [_raced(kind, Path(folder) / kind, races, wrong) for kind in sorted(HOMES)]
-    command = "python evidence/crashes.py" + ("" if moments == 1000 else f" --moments {moments}")
-    return _section(command, lines, raced, wrong), bool(wrong)
+            won, twin = _raced(kind, place, races, wrong)
+            counted = killed.count | {"races": races, "won": won, "wrong": len(wrong)}
+            found.append({"kind": kind, "count": counted, "twin": twin, "wrong": wrong})
+    if parts is not None:
+        parts.write_text("".join(json.dumps(part) + "\n" for part in found))
+    wrong = [said for part in found for said in part["wrong"]]
+    return _section(_command(moments, len(found) // len(HOMES)), found, wrong), bool(wrong)
+
+
+def _command(moments: int, times: int) -> str:
+    command = "`python evidence/crashes.py" + ("" if moments == 1000 else f" --moments {moments}")
+    return f"{command}`" if times == 1 else f"{command} --parts FILE`, {times} times"
+
+
+def _row(found: list[dict[str, Any]], kind: str, names: tuple[str, ...]) -> str:
+    """What all parts counted together on one database."""
+    count = sum((Counter(part["count"]) for part in found if part["kind"] == kind), Counter[str]())
+    return f"| {kind} | " + " | ".join(f"{count[name]:,}" for name in names) + " |"
 
 
 class _Killed:
@@ -54,11 +74,6 @@ class _Killed:
     def __init__(self) -> None:
         self.count: Counter[str] = Counter()
         self.wrong: list[str] = []
-
-    def row(self, kind: str) -> str:
-        names = ("lives", "asked", "delivered", "resumed", "charges")
-        cells = " | ".join(f"{self.count[name]:,}" for name in names)
-        return f"| {kind} | {cells} | {len(self.wrong)} |"
 
 
 def _killed(kind: str, place: Path, moments: int, children: Nursery, progress: Progress) -> _Killed:
@@ -118,8 +133,8 @@ def _twin(kind: str, place: Path, children: Nursery) -> bool:
 TWINS = {"sqlite": "no lock", "postgres": "trusts memory"}
 
 
-def _raced(kind: str, place: Path, races: int, wrong: list[str]) -> str:
-    """One row: so many rounds with one winner, and when the broken twin was caught."""
+def _raced(kind: str, place: Path, races: int, wrong: list[str]) -> tuple[int, str]:
+    """How many rounds had one winner, and when the broken twin was caught."""
     seen = []
     for name, mutant in (("race", ""), ("race of a twin", TWINS[kind])):
         folder = place / name
@@ -131,15 +146,21 @@ def _raced(kind: str, place: Path, races: int, wrong: list[str]) -> str:
     wrong += [f"{kind}: {problem}" for problem in found]
     if not twin:
         wrong.append(f"{kind}: the race did not catch the broken twin")
-    return f"| {kind} | {races} | {races - len(found)} | {twin[0] if twin else 'not caught'} |"
+    return races - len(found), twin[0] if twin else "not caught"
 
 
-def _section(command: str, killed: list[str], raced: list[str], wrong: list[str]) -> str:
+def _section(command: str, found: list[dict[str, Any]], wrong: list[str]) -> str:
+    kinds = sorted(HOMES)
+    killed = [
+        _row(found, kind, ("lives", "asked", "delivered", "resumed", "charges", "wrong")) for kind in kinds
+    ]
+    twins = {part["kind"]: part["twin"] for part in found}
+    raced = [f"{_row(found, kind, ('races', 'won'))} {twins[kind]} |" for kind in kinds]
     steps = 4 * len(failpoint.PLACES)
     problems_found = "".join(f"- {problem}\n" for problem in wrong) or "Nothing went wrong.\n"
     return f"""## Killed and raced
 
-Written by `{command}` (part of `make evidence`). A child with {CLIENTS} threads, each a client, asks a table and
+Written by {command} (part of `make evidence`). A child with {CLIENTS} threads, each a client, asks a table and
 delivers to a pipe; it gets SIGKILL at a random moment up to {LONGEST:g} s after it began or first answered; the
 next one goes on from what it left. After each life: every delivered answer is stored, byte for byte, under a
 committed charge; totals are the sums of the charges; the chain and the anchor agree; what was reserved is
@@ -170,6 +191,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--moments", type=int, default=1000)
     parser.add_argument("--races", type=int, default=200)
+    parser.add_argument("--parts", type=Path, help="where parts are kept")
     parser.add_argument("--output", type=Path, default=RECORD)
     options = parser.parse_args(arguments)
     with Bar() as bar:
@@ -178,6 +200,7 @@ def main(arguments: list[str] | None = None) -> int:
             options.moments,
             options.races,
             lambda what, done: bar.update(task, advance=done, description=what),
+            options.parts,
         )
     options.output.write_text(text)
     print(text)

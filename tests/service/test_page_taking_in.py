@@ -60,6 +60,15 @@ def test_a_file_is_uploaded_once_and_for_the_gateway_alone(here: Site) -> None:
     assert again.status_code == 409 and kept.read_text() == content
 
 
+def test_a_file_that_cannot_be_read_takes_up_no_name(here: Site) -> None:
+    window = Window(here.client, here.started.owner)
+    own = window.own("/register")
+    refused = window.send("/register/upload", **own, files={"file": ("torn.csv", b"age,sex\n1\n2,f,3\n")})
+    assert refused.status_code == 422 and "as many fields in each line" in refused.text
+    mended = window.send("/register/upload", **own, files={"file": ("torn.csv", b"age,sex\n1,f\n2,m\n")})
+    assert mended.status_code == 200 and '[columns."age"]' in _columns(mended.text)
+
+
 def test_no_name_leads_out_of_the_folder(here: Site) -> None:
     window = Window(here.client, here.started.owner)
     own, before = window.own("/register"), sorted(here.started.settings.folder.rglob("*.csv"))

@@ -165,8 +165,11 @@ class Gateway:
         """Columns for a file, as TOML to be edited, by an owner. It reads the rows, so nobody else is told."""
         _only(asker, "owner")
         place = self.tables.place(path)
-        with _declaring():
+        try:
             return suggest_toml(place)
+        except DataError:
+            wanted = "a whole CSV file (a head, then as many fields in each line) or Parquet file"
+            raise Problem("invalid", f"expected {wanted}, got another or nothing; look at it") from None
 
     def datasets(self, asker: Person) -> list[Dataset]:
         """The tables that somebody may see: owners and auditors all, analysts those they may ask."""

@@ -35,26 +35,30 @@ Owning = Annotated[Visitor, Depends(owning)]
 @router.post("/register/suggest")
 def suggest(request: Request, visitor: Owning, form: Posted) -> Response:
     """Propose columns for a file below the data folders, for the owner to edit. It reads the rows."""
-    return _suggested(request, visitor, typed_in(form))
-
-
-@router.post("/register/upload")
-def upload(request: Request, visitor: Owning, form: Posted) -> Response:
-    """Keep a file in the first data folder, and propose its columns."""
-    try:
-        place = _kept(visitor, form)
-    except REFUSALS as error:
-        return register_page_with(request, visitor, typed_in(form), problem_of(error))
-    return _suggested(request, visitor, {"path": place.name, "id": place.stem.lower().replace(".", "-")})
-
-
-def _suggested(request: Request, visitor: Visitor, typed: dict[str, str]) -> Response:
+    typed = typed_in(form)
     try:
         if not typed.get("path"):
             raise Problem("invalid", "say where the table is; its columns are then suggested")
         typed |= {"schema": visitor.guard.suggest(visitor.person, typed["path"])}
     except REFUSALS as error:
         return register_page_with(request, visitor, typed, problem_of(error))
+    return register_page_with(request, visitor, typed, suggested=True)
+
+
+@router.post("/register/upload")
+def upload(request: Request, visitor: Owning, form: Posted) -> Response:
+    """Keep a file in the first data folder, and propose its columns."""
+    typed = typed_in(form)
+    try:
+        place = _kept(visitor, form)
+        try:
+            schema = visitor.guard.suggest(visitor.person, place.name)
+        except BaseException:
+            place.unlink()  # what cannot be read takes up no name
+            raise
+    except REFUSALS as error:
+        return register_page_with(request, visitor, typed, problem_of(error))
+    typed |= {"path": place.name, "id": place.stem.lower().replace(".", "-"), "schema": schema}
     return register_page_with(request, visitor, typed, suggested=True)
 
 
