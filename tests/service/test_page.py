@@ -357,6 +357,15 @@ def test_every_kind_is_estimated_asked_and_shown(here: Site, question: dict[str,
     _refuse_nothing_words(reply.text)
 
 
+def test_what_an_opening_paid_for_is_not_said_to_be_known(here: Site) -> None:
+    window = Window(here.client, here.started.analyst)
+    opening = {"name": "once", "threshold": "0.9", "hits": "2", "notion": "epsilon", "spend": "0.5"}
+    for kind, said in (("sparse-vector", "It cost"), ("above", "it was paid for when it was opened")):
+        question = QUESTION | opening | {"kind": kind, "where": "age > 97"}
+        reply = window.send("/tables/people/ask", **window.own("/tables/people"), **question)
+        assert said in reply.text and "you had this answer" not in reply.text
+
+
 def test_an_estimate_says_when_its_width_holds(here: Site) -> None:
     window = Window(here.client, here.started.analyst)
     mean = QUESTION | {"kind": "mean", "column": "income", "where": "age > 12", "amount": "300"}

@@ -94,6 +94,11 @@ def test_every_page_is_accessible(browser: Browser, here: Running, look: Any) ->
                 assert violations(visitor) == [], (role, path, look)
             if role == "analyst":
                 page = visitor.go("/tables/people")
+                page.focus("#where")
+                page.keyboard.type("sm")
+                page.keyboard.press("ArrowDown")
+                assert page.locator("#where-offers [aria-selected=true]").count() == 1
+                assert violations(visitor) == [], ("completions", look)
                 page.fill("#where", "age > 40")
                 page.fill("#amount", "0.2")
                 page.click(".go")

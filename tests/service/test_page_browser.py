@@ -168,6 +168,48 @@ def test_all_of_it_works_by_keyboard(browser: Browser, here: Running) -> None:
         assert visitor.complaints == []
 
 
+def test_columns_keys_and_words_are_completed_by_keyboard(browser: Browser, here: Running) -> None:
+    with visit(browser, here.url) as visitor:
+        page = visitor.enter(here.analyst)
+        visitor.go("/tables/people")
+        keys = page.keyboard
+
+        def offered(field: str) -> list[str]:
+            return page.locator(f"#{field}-offers:not([hidden]) [role=option]").all_inner_texts()
+
+        page.click("label[for=kind-sql]")
+        page.focus("#text")
+        keys.type("SELECT avg(inc")
+        assert offered("text") == ["income"]
+        keys.press("Enter")  # nothing was chosen: a new line, as everywhere
+        assert page.input_value("#text") == "SELECT avg(inc\n" and offered("text") == []
+        keys.press("Backspace")
+        keys.press("ArrowDown")
+        assert page.get_attribute("#text", "aria-activedescendant") == "text-offers-0"
+        keys.press("Enter")
+        keys.type(") FROM t WHERE smoker = 'y")
+        assert offered("text") == ["yes'"]
+        keys.press("ArrowDown")
+        keys.press("Tab")
+        assert page.input_value("#text") == "SELECT avg(income) FROM t WHERE smoker = 'yes'"
+        assert page.evaluate("document.activeElement.id") == "text" and offered("text") == []
+        keys.type(" GRO")
+        assert offered("text") == ["GROUP BY"]
+        keys.press("Escape")
+        assert offered("text") == []
+        page.click("label[for=kind-fraction]")
+        page.focus("#where")
+        keys.type("sm")
+        page.click("#where-offers li")
+        keys.type(" IN ('")
+        assert page.input_value("#where") == "smoker IN ('" and offered("where") == ["no'", "yes'"]
+        keys.type("no', '")
+        assert offered("where") == ["no'", "yes'"]
+        keys.press("Tab")  # nothing was chosen: on to the next field
+        assert page.evaluate("document.activeElement.id") != "where" and offered("where") == []
+        assert visitor.complaints == []
+
+
 def test_a_board_shows_ties_and_takes_a_file(browser: Browser, here: Running, tmp_path: Path) -> None:
     file = tmp_path / "mine.csv"
     file.write_text("prediction\n" + "\n".join(map(str, labels("churn"))))

@@ -97,6 +97,17 @@ def test_every_kind_shows_its_own_fields_and_no_others() -> None:
     assert "#kind-sample" in next(line for line in sheet.splitlines() if ".fine" in line)
 
 
+def test_no_accuracy_is_proposed_where_the_plan_says_it_nor_one_that_nobody_can_have() -> None:
+    """A first answer about the population of 20,000 rows can be within 0.0208: two in a hundred was refused."""
+    assert kinds.amounts(20_000, planned=True) == {}
+    assert kinds.amounts(20_000, planned=False)["fraction"] == 0.03
+    assert kinds.amounts(20_000, planned=False)["count"] == 600.0
+    assert kinds.amounts(10**6, planned=False)["fraction"] == 0.02
+    for planned in (True, False):  # weights have no plan of their own
+        needed = kinds.needed(planned=planned)
+        assert "amount" in needed["weigh"] and ("amount" in needed["fraction"]) is not planned
+
+
 def test_a_holdout_is_looked_at_checked_and_compared(here: Site) -> None:
     window = Window(here.client, here.started.analyst)
     truth = "\n".join(map(str, labels("held"))).encode()

@@ -62,6 +62,15 @@ _SELECT_FUNCTIONS = frozenset(["count", "sum", "avg", "median", "quantile_cont",
         *REGRESSIONS,
     ]
 )
+
+
+def words(*, select: bool) -> list[str]:
+    """Every keyword and function of a condition, or of a SELECT, as they are typed: AND, abs(."""
+    keywords = _KEYWORDS | _SELECT_KEYWORDS if select else _KEYWORDS
+    functions = _FUNCTIONS | _SELECT_FUNCTIONS if select else _FUNCTIONS
+    return sorted(word.upper() for word in keywords) + sorted(f"{name}(" for name in functions)
+
+
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _WORD = re.compile(r"[^\W\d][\w$]*(?:\s+[^\W\d][\w$]*)*")
 

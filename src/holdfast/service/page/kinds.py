@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import MISSING, fields
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from holdfast.planning.any_question import AnyQuestion
 from holdfast.planning.question import Question
-from holdfast.query.schema import Schema, Text
+from holdfast.query.scan import words
+from holdfast.query.schema import Category, Schema, Text
 from holdfast.service.page.look import of_events
 
 FORMS: dict[str, type[Question]] = {
@@ -86,6 +88,8 @@ DEFAULTS = {
     "name": "first", "threshold": "0.1", "hits": "5", "queries": "100",
 }  # fmt: skip
 """The fields of the form before anybody has typed."""
+MOST_KEYS = 1000
+"""So many keys of a column are completed at most: all of them are a part of the page."""
 _PAID = {"select", "sparse-vector", "above"}
 """Kinds that nobody can plan for: what they may cost is always said."""
 
@@ -100,12 +104,23 @@ def offered(schema: Schema) -> dict[str, list[str]]:
     }
 
 
-def amounts(rows: int) -> dict[str, float]:
-    """A sensible accuracy for each kind that has one, on a table of so many rows."""
-    several = float(max(1, round(0.02 * rows)))
-    counted = dict.fromkeys(UNITS["rows"], several)
-    parts = dict.fromkeys(UNITS["fraction"], 0.02) | {"quantile": 0.1}
-    return counted | parts
+def completions(schema: Schema) -> dict[str, Any]:
+    """What a question may be completed with: columns with their keys, and the words of conditions and of SQL."""
+    columns = [*schema.items(), *of_events(schema)]
+    keys = {
+        name: column.labels[:MOST_KEYS] if isinstance(column, Category) else [] for name, column in columns
+    }
+    return {"columns": keys, "condition": words(select=False), "sql": words(select=True)}
+
+
+def amounts(rows: int, *, planned: bool) -> dict[str, float]:
+    """A sensible accuracy for each kind that has one, on a table of so many rows: two in a hundred, or what a first
+    answer about a population can have. `planned` tables need none: the plan says it."""
+    if planned:
+        return {}
+    part = max(0.02, math.ceil(300 / math.sqrt(max(1, rows))) / 100)
+    counted = dict.fromkeys(UNITS["rows"], float(max(1, round(part * rows))))
+    return counted | dict.fromkeys(UNITS["fraction"], part) | {"quantile": max(0.1, part)}
 
 
 def needed(*, planned: bool) -> dict[str, list[str]]:
@@ -116,7 +131,7 @@ def needed(*, planned: bool) -> dict[str, list[str]]:
 def _needed(kind: str, planned: bool) -> list[str]:
     wanted = {each.name for each in fields(FORMS[kind]) if each.default is MISSING}
     found = [name for name in KINDS[kind] if PARTS.get(name, name) in wanted]
-    exact = "exact" in KINDS[kind] and not planned
+    exact = "exact" in KINDS[kind] and (not planned or kind in UNITS["share"])
     bought = kind in _PAID or ("spend" in KINDS[kind] and not planned and kind != "keys")
     # Ten groups are too many for some columns, so that the page has no number of its own.
     return found + ["k"] * (kind == "top") + ["amount"] * exact + ["spend"] * bought

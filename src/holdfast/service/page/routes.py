@@ -146,7 +146,7 @@ def _table(visitor: Visitor, key: str) -> dict[str, Any]:
     """What every page of a table shows: the declaration and the budget."""
     dataset: Dataset = visitor.guard.dataset(visitor.person, key)
     budget = visitor.guard.budget(visitor.person, key)
-    member = "limit" in budget
+    member, planned = "limit" in budget, dataset.queries is not None
     left = (
         visitor.guard.meter(visitor.person, key)
         if member
@@ -159,8 +159,9 @@ def _table(visitor: Visitor, key: str) -> dict[str, Any]:
         "queries": left["queries"],
         "groups": kinds.offered(dataset.schema),
         "kinds": kinds,
-        "needed": json.dumps(kinds.needed(planned=dataset.queries is not None)),
-        "amounts_of": json.dumps(kinds.amounts(dataset.rows)),
+        "needed": json.dumps(kinds.needed(planned=planned)),
+        "completions": json.dumps(kinds.completions(dataset.schema)),
+        "amounts_of": json.dumps(kinds.amounts(dataset.rows, planned=planned)),
     }
 
 

@@ -99,6 +99,7 @@
     const needed = JSON.parse(ask.dataset.needed);
     const require = () => {
       for (const field of ask.elements) field.required = needed[ask.elements.kind.value].includes(field.name);
+      amount.placeholder = amount.required ? "" : "as planned";
     };
     ask.addEventListener("change", require);
     suggest();
