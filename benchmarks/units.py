@@ -4,8 +4,9 @@
 average, 20 kept at most), written in order, asked about the unit's own column and about what its events say of it:
 a draw reads all events of the units drawn. Texts are new each time, or (*known*) were planned before; all take turns,
 the best turn's median counts, in processor time (the machine is shared). *One or two*: units with one or two events
-each (two kept at most), of which there are ten times as many in the second store; disk is what that store takes, peak
-the memory of the whole process, whose mapped pages of all stores count.
+each (two kept at most), of which there are ten times as many in the second store, written in order by a generator; disk
+is what that store takes, peak the memory of the whole process, whose mapped pages of all stores count, or (*written*)
+of the process that wrote it.
 *Bare* is NumPy's `take` of as many random rows or records, and nothing else: what reaching that many places costs.
 On a machine that others load the ratios vary: between loads of 13 and 35 they were 2.0 to 3.7 for the first question
 about events, 1.8 to 3.2 for known texts, and 1.2 to 1.7 for ten times the units (8 when their pages had been evicted);
@@ -97,6 +98,7 @@ def rows(quick: bool = False, data: Path = Path("build/bench")) -> list[dict[str
             "peak GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
         }
     )
+    found.append(_written(10 * n))
     found.append(_ingested(10**5 if quick else 10**7))
     found += _noises()
     return found
@@ -181,6 +183,43 @@ def _turns(plans: dict[str, Callable[[], object]], rounds: int) -> dict[str, flo
     return {name: min(turns) for name, turns in spent.items()}
 
 
+_WRITE = """
+import re, sys, time
+from pathlib import Path
+from benchmarks.units import store
+start = time.perf_counter()
+written = store(Path(sys.argv[2]), int(sys.argv[1]), 2)
+seconds = time.perf_counter() - start
+peak = re.search(r"VmHWM:\\s*([0-9]+)", Path("/proc/self/status").read_text())  # of this program, not of its parent
+print(written.rows, seconds, int(peak[1]) / 1e6)
+"""
+
+
+def _written(units: int) -> dict[str, object]:
+    """Units with one or two events in their order, from a generator into a store, in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        _, seconds, memory = _told(_WRITE, units, folder)
+    return {
+        "measured": f"{units:.0e} units with one or two events, written in order",
+        "value": seconds,
+        "unit": "s",
+        "peak GB": memory,
+    }
+
+
+def _told(program: str, rows: int, folder: str) -> tuple[int, float, float]:
+    """Units, seconds and gigabytes, by a program."""
+    run = subprocess.run(
+        [sys.executable, "-c", program, str(rows), folder],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).resolve().parent.parent,
+    )
+    units, seconds, memory = run.stdout.split()
+    return int(units), float(seconds), float(memory)
+
+
 _INGEST = """
 import re, sys, time
 from pathlib import Path
@@ -209,15 +248,12 @@ def _ingested(rows: int) -> dict[str, object]:
             f"CAST(CAST(random() * 2 AS INT) AS VARCHAR) AS ward FROM range({rows})) "
             f"TO '{folder}/visits.parquet' (FORMAT parquet)"
         )
-        run = subprocess.run(
-            [sys.executable, "-c", _INGEST, str(rows), folder], capture_output=True, text=True, check=True
-        )
-    units, seconds, memory = run.stdout.split()
+        units, seconds, memory = _told(_INGEST, rows, folder)
     return {
-        "measured": f"ingest of {rows:.0e} events, {int(units):,} units",
-        "value": float(seconds),
+        "measured": f"ingest of {rows:.0e} events, {units:,} units",
+        "value": seconds,
         "unit": "s",
-        "peak GB": float(memory),
+        "peak GB": memory,
     }
 
 

@@ -106,6 +106,11 @@ _EVENTS: dict[str, Callable[..., Any]] = {
     "share of events": lambda s, **how: s.fraction("visits.x > 0", given="visits.x <> 0", **how),
     "ratio over events": lambda s, **how: s.ratio("visits.x", "visits.x + 3", by="visits.g", **how),
     "variance over events": lambda s, **how: s.variance("visits.x", **how),
+    "contrast over events": lambda s, **how: s.difference(
+        "visits.g = 'a'", "visits.g = 'b'", of="visits.x", **how
+    ),
+    "correlation over events": lambda s, **how: s.correlation("visits.x", "visits.x + age", **how),
+    "deviation over events": lambda s, **how: s.std("visits.x", **how),
     "covariance over events": lambda s, **how: s.covariance("visits.x", "age", **how),
     "regression over events": lambda s, **how: s.regression("visits.x", ["age"], **how),
     "histogram of events by edges": lambda s, **how: s.histogram("visits.x", [-2, 0, 3], **how),
