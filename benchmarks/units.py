@@ -4,9 +4,9 @@
 average, 20 kept at most), written in order, asked about the unit's own column and about what its events say of it:
 a draw reads all events of the units drawn. Texts are new each time, or (*known*) were planned before; all take turns,
 the best turn's median counts, in processor time (the machine is shared). *One or two*: units with one or two events
-each (two kept at most), of which there are ten times as many in the second store, written in order by a generator; disk
-is what that store takes, peak the memory of the whole process, whose mapped pages of all stores count, or (*written*)
-of the process that wrote it.
+each (two kept at most), of which there are ten times as many in the second store, written in order by a generator (1e8
+of them in 1.3 GB of memory); disk is what that store takes, peak the memory of the whole process, whose mapped pages of
+all stores count, or (*written*, *ingest*) of the process that wrote it.
 *Bare* is NumPy's `take` of as many random rows or records, and nothing else: what reaching that many places costs.
 On a machine that others load the ratios vary: between loads of 13 and 35 they were 2.0 to 3.7 for the first question
 about events, 1.8 to 3.2 for known texts, and 1.2 to 1.7 for ten times the units (8 when their pages had been evicted);
