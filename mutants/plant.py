@@ -80,7 +80,7 @@ def faults(function: Function) -> list[Fault]:
 def faulty_code(fault: Fault) -> CodeType:
     """The function's code with the fault in it, compiled in its own file and class."""
     tree = ast.parse(fault.function.file.read_text())
-    found = dict(_defined(tree, ""))[fault.function.name]
+    found = dict(defined(tree))[fault.function.name]
     node, changed = list(_changes(found))[fault.number]
     _Replace(node, changed).visit(tree)
     whole = compile(ast.fix_missing_locations(tree), str(fault.function.file), "exec")
@@ -90,15 +90,16 @@ def faulty_code(fault: Fault) -> CodeType:
 @functools.cache
 def _parsed(file: Path) -> dict[str, ast.FunctionDef]:
     """Its functions by name, to be read only."""
-    return dict(_defined(ast.parse(file.read_text()), ""))
+    return dict(defined(ast.parse(file.read_text())))
 
 
-def _defined(tree: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef]]:
+def defined(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Every function and method of a tree, with its dotted name."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef):
             yield prefix + node.name, node
         elif isinstance(node, ast.ClassDef):
-            yield from _defined(node, f"{prefix}{node.name}.")
+            yield from defined(node, f"{prefix}{node.name}.")
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

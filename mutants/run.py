@@ -84,6 +84,8 @@ def judge(
                 continue
             limit = time.monotonic() + patience + 4 * sum(test.seconds for test in chosen)
             running[_start(fault, chosen)] = (fault, seconds, len(chosen), limit)
+        if not running:
+            continue
         done, status = os.waitpid(-1, os.WNOHANG)
         if done == 0:
             for child, (_, _, _, limit) in running.items():

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from mutants.plant import SOURCES, Function, functions
+from mutants.plant import SOURCES, Function, defined, functions
 
 _touched: set[str] = set()
 _found: dict[str, dict[str, object]] = {}
@@ -38,9 +38,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
 
 def _mark(tree: ast.AST, function: Function) -> None:
-    from mutants.plant import _find
-
-    node = _find(tree, function.name)
+    node = dict(defined(tree))[function.name]
     line = ast.parse(f"_holdfast_touched({str(function)!r})").body[0]
     has_docstring = isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant)
     node.body.insert(1 if has_docstring else 0, line)

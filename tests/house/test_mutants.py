@@ -9,9 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
+from mutants import run as mutants_run  # noqa: E402
 from mutants.__main__ import report  # noqa: E402
 from mutants.listed import HARMLESS, LISTED, is_listed, names, reason  # noqa: E402
 from mutants.plant import SOURCES, Function, faults, faulty_code, functions  # noqa: E402
@@ -101,3 +104,25 @@ def test_a_listed_fault_that_survives_fails_the_run() -> None:
     for outcome, failed in (("killed", False), ("survived", True), ("timed out", True), ("unreached", True)):
         page, broken = report([Verdict(fault, outcome, 1)], 0, 0, 0.0, "x")
         assert broken is failed and (str(fault) in page) is failed
+
+
+def test_what_a_test_calls_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "test_one.py").write_text(
+        "from holdfast.validity.splitting import splitting\n\n\n"
+        "def test_it() -> None:\n    assert splitting(100, 2, 0.05) < 1\n"
+    )
+    places = os.pathsep.join([str(ROOT), str(ROOT / "src")])
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "mutants.touch", "-p", "no:cacheprovider", "test_one.py"],
+        cwd=tmp_path, check=True, capture_output=True,
+        env=os.environ | {"MUTANTS_TOUCHED": str(tmp_path / "touched"), "PYTHONPATH": places},
+    )  # fmt: skip
+    ((name, seen),) = json.loads((tmp_path / "touched.main").read_text()).items()
+    assert name == "test_one.py::test_it" and not seen["failed"]
+    assert {"validity/splitting:splitting", "validity/hoeffding:hoeffding"} <= set(seen["functions"])
+
+
+def test_what_no_test_reaches_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # and back: who judges goes where the sources are
+    found = list(mutants_run.judge(faults(GROUP), mutants_run.Tests([])))
+    assert {verdict.outcome for verdict in found} == {"unreached"} and len(found) == len(faults(GROUP))
