@@ -146,7 +146,7 @@ def test_every_door_gives_the_same_units(
     assert isinstance(opened, UnitStore) == disk
 
 
-def divided(data: Any) -> dict[str, list[Any]]:
+def divided(data: Any, store: Path | None = None) -> dict[str, list[Any]]:
     """What both parts of a table hold of each unit, with what it and its events look up; and what votes draw."""
     ledger = MemoryLedger()
     ledger.secret = SECRET
@@ -174,10 +174,11 @@ def divided(data: Any) -> dict[str, list[Any]]:
     return found
 
 
-@pytest.mark.parametrize("door", ["permuted", "pandas", "csv", "parquet", "relation", "postgres"])
+@pytest.mark.parametrize("door", ["permuted", "pandas", "csv", "parquet", "relation", "postgres", "store"])
 def test_every_door_looks_up_and_sets_aside_the_same(door: str, tmp_path: Path) -> None:
     """Spark's door is in test_spark.py."""
-    found, expected = divided(DOORS[door](TRUTH, tmp_path)), divided(TRUTH)
+    place = tmp_path / "hospital.hf" if door == "store" else None
+    found, expected = divided(DOORS.get(door, DOORS["lists"])(TRUTH, tmp_path), place), divided(TRUTH)
     assert found == expected
     assert (len(found["rest"]), len(found["aside"])) == (45, 15)
     for place in range(1, 5):  # there is something in all columns

@@ -123,6 +123,27 @@ def test_what_a_question_is_about() -> None:
     assert read(Fraction(where="count(rows, delay > 15) >= 3"), LONE).over is None
 
 
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        (
+            "SELECT ward, max(cost) FROM visits GROUP BY ward ORDER BY max(cost) DESC LIMIT 1",
+            "quantile(visits.cost, 999/1000) by visits.ward over rows of visits, at most 20 a person",
+        ),
+        ("SELECT max(ward), count(*) FROM people GROUP BY max(ward)", "count by max(visits.ward)"),
+        (
+            "SELECT max(ward), count(*) FROM people GROUP BY max( ward ) ORDER BY count(*) LIMIT 1",
+            "count by max(visits.ward)",
+        ),
+        ("SELECT count(visits), count(*) FROM people GROUP BY count(visits)", "count by count(visits)"),
+        ("SELECT region, min(age) FROM people GROUP BY region", "quantile(age, 1/1000) by region"),
+        ("SELECT region, avg(max(cost)) FROM people GROUP BY region", "mean(max(visits.cost)) by region"),
+    ],
+)
+def test_a_selected_aggregate_is_asked_unless_it_is_grouped_by(statement: str, found: str) -> None:
+    assert str(read(Sql(text=statement))) == found
+
+
 def test_sql_is_the_same_question() -> None:
     joined = (
         "SELECT avg(cost) FROM visits JOIN people USING (person) WHERE people.age > 40 GROUP BY people.region"

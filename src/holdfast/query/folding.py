@@ -38,14 +38,17 @@ class Piece:
 
 def folded(pieces: Sequence[Piece], text: str, *, select: bool = False) -> list[Piece]:
     """The same pieces, with those that stand for one column put together. In a SELECT, what is selected,
-    filtered and ordered by is its own."""
+    filtered and ordered by is its own, unless it is grouped by that."""
     found: list[Piece] = []
     place, outside, depth = 0, select, 0
+    groups = _groups(pieces) if select else frozenset()
     while place < len(pieces):
         piece = pieces[place]
         if select and depth == 0 and piece.sign in _CLAUSES:
             outside = _CLAUSES[piece.sign]
         end = _call_end(pieces, place, _SELECTED if outside and depth == 0 else frozenset())
+        if end is None and groups and (last := _call_end(pieces, place, frozenset())) is not None:
+            end = last if _spelt(pieces[place : last + 1]) in groups else None
         if end is not None:
             last = pieces[end].start + 1
             found.append(Piece(piece.source, text[piece.start : last], piece.start, FOLDED))
@@ -58,6 +61,25 @@ def folded(pieces: Sequence[Piece], text: str, *, select: bool = False) -> list[
             found.append(piece)
             place += 1
     return found
+
+
+def _groups(pieces: Sequence[Piece]) -> frozenset[str]:
+    """The aggregates of events that GROUP BY names."""
+    signs = [piece.sign for piece in pieces]
+    if "group by" not in signs:
+        return frozenset()
+    first = signs.index("group by")
+    ends = [
+        place for place, sign in enumerate(signs) if place > first and sign in ("having", "order by", "limit")
+    ]
+    calls = (
+        (place, _call_end(pieces, place, frozenset())) for place in range(first, min([*ends, len(pieces)]))
+    )
+    return frozenset(_spelt(pieces[place : end + 1]) for place, end in calls if end is not None)
+
+
+def _spelt(pieces: Sequence[Piece]) -> str:
+    return " ".join(piece.text if piece.quote else piece.word for piece in pieces)
 
 
 def dotted(pieces: Sequence[Piece]) -> list[Piece]:
