@@ -26,6 +26,9 @@ STREAM = "stream"
 GIVEN = "given"
 """The relation, and its only column, under which `Engine.arrays` shows an array."""
 
+MEMORY = "800MB"
+"""What a database on disk may take; an ingest may have two."""
+
 _POLL_SECONDS = 0.1
 _LINE = re.compile(r"\A[A-Za-z ]*: CSV Error on Line: ([0-9]{1,18})\n")
 
@@ -50,7 +53,8 @@ class Engine:
                 f"expected to write in {folder or tempfile.gettempdir()}, got {reason}; name another folder"
             ) from None
         database = ":memory:" if folder is None else os.path.join(scratch, "codes.duckdb")
-        self._connection = duckdb.connect(database, config={"temp_directory": scratch})
+        limit = {} if folder is None else {"memory_limit": MEMORY}
+        self._connection = duckdb.connect(database, config={"temp_directory": scratch, **limit})
         self._cleanup = weakref.finalize(self, _close, self._connection, scratch)
         self._changed = threading.Condition()
         self._running: list[DuckDBPyConnection] = []

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -100,21 +100,30 @@ def ingest(
     hidden folders `.holdfast-*` or `.NAME.*.partial` beside the store, which can be removed.
     """
     check_target(store_path, overwrite)
-    text = os.fspath(path)
     report = saving = progress or (lambda done, total: None)
-    if text.endswith(CSV_SUFFIXES):
-        _check_exists(text)
-        beside = Path(os.path.abspath(store_path)).parent
-        source: Source = csv_source(
-            Path(text), schema, folder=beside, progress=lambda fraction: report(int(500 * fraction), 1000)
-        )
+    if is_csv(path):
         saving = partial(_second_half, report)
-    else:
-        source = open_source(path, schema, in_memory=False)
-    with closing(source):
+    beside = Path(os.path.abspath(store_path)).parent
+    with closing(open_beside(path, schema, beside, lambda part: report(int(500 * part), 1000))) as source:
         return save_store(
             source, store_path, rows_per_unit=rows_per_unit, overwrite=overwrite, progress=saving
         )
+
+
+def open_beside(
+    data: object, schema: Schema, folder: Path, progress: Callable[[float], None], table: str | None = None
+) -> Source:
+    """Rows of any size where they lie; those of a CSV file in a temporary database inside a folder, with progress."""
+    if not is_csv(data):
+        return open_source(data, schema, in_memory=False, table=table)
+    path = os.fspath(cast("str | os.PathLike[str]", data))
+    _check_exists(path)
+    return csv_source(Path(path), schema, folder=folder, progress=progress)
+
+
+def is_csv(data: object) -> bool:
+    """Whether it is the path of a CSV file, all of which is copied when it is opened."""
+    return isinstance(data, str | os.PathLike) and str(os.fspath(data)).endswith(CSV_SUFFIXES)
 
 
 def _second_half(report: Progress, done: int, total: int) -> None:

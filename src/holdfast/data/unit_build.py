@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from holdfast.data.source import Block, Source, new_fingerprint
 from holdfast.data.unit_cap import Cap, text_digests
 from holdfast.data.unit_events import FrameColumns, OwnedRows
 from holdfast.data.unit_key import KEY_LIMIT, key_names
+from holdfast.data.unit_order import Beginnings, Keys, Places, UnitKeys, changes, keys_of
 from holdfast.data.unit_source import UnitSource
 from holdfast.data.unit_store import UnitStore, UnitWriter
 from holdfast.data.unit_texts import KeptTexts, kept_texts
@@ -28,10 +28,7 @@ from holdfast.query.dictionary import Words
 from holdfast.query.schema import Schema, Text
 from holdfast.query.unit_schema import UnitSchema
 
-Keys = NDArray[np.bytes_]
 Sort = Callable[[Source], Source]
-MEMORY = "1GB"
-"""What an external sort may take."""
 
 
 @dataclass
@@ -59,27 +56,33 @@ def units_in_memory(
     schema: UnitSchema, tables: Mapping[str, Source], secret: bytes, left_out: LeftOut
 ) -> UnitSource:
     """The units of some sources (with their keys, see `with_key`), in memory."""
-    found = _Building(schema, tables, secret, left_out, sorted_in_memory)
-    keys, own, words = found.units()
+    found, keys = _Building(schema, tables, secret, left_out, sorted_in_memory), UnitKeys()
+    parts = list(found.units(keys))
+    own, words = kept_texts(
+        {name: np.concatenate([block[name] for _, block in parts]) for name in schema.own},
+        found.texts(schema.table),
+    )
     events: dict[str, OwnedRows] = {}
-    for table in schema.events:
-        counts, blocks = np.zeros(len(keys), dtype=np.int64), []
+    for table, declared in schema.events.items():
+        begin, offsets, blocks = Beginnings(), [], []
         for owners, block in found.events(table, keys):
-            counts += np.bincount(owners, minlength=len(keys))
+            offsets += list(begin.of(owners))
             blocks.append(block)
         codes = {
             name: np.concatenate([np.empty(0, column.dtype), *(block[name] for block in blocks)])
-            for name, column in schema.events[table].schema.items()
+            for name, column in declared.schema.items()
         }
         codes, kept = kept_texts(codes, found.texts(table))
         words |= {_asked(schema, table, name): each for name, each in kept.items()}
-        offsets, most = np.concatenate([[0], np.cumsum(counts)]), schema.events[table].most
-        events[table] = OwnedRows(offsets, FrameColumns(codes, most), most)
+        begins = np.concatenate([*offsets, *begin.rest(len(keys))])
+        events[table] = OwnedRows(begins, FrameColumns(codes, declared.most), declared.most)
     return UnitSource(schema, len(keys), FrameColumns(own), events, words=words)
 
 
-def _asked(schema: UnitSchema, table: str, column: str) -> str:
-    """What a column of events is called in questions."""
+def _asked(schema: UnitSchema, table: str | None, column: str) -> str:
+    """What a column of a table is called in questions."""
+    if table == schema.table or table is None:
+        return column
     return next(name for name, its in schema.of_rows(table).own.items() if its == column)
 
 
@@ -94,9 +97,10 @@ def units_on_disk(
     progress: Progress | None = None,
     beside: Callable[[Path], None] | None = None,
 ) -> UnitStore:
-    """The units of some sources in a new store, in memory for one block of rows and the keys of the units.
+    """The units of some sources in a new store.
 
-    Cost: each table is copied once into a temporary database beside the store, and sorted there.
+    Cost: memory for one block of rows and the dictionaries of texts, whatever the number of rows and of units. Each
+    table is copied once into a temporary database beside the store, and sorted there.
     """
     report = progress or (lambda done, total: None)
     steps = 2 * len(tables)
@@ -105,36 +109,51 @@ def units_on_disk(
     def advance(part: float) -> None:
         report(int(1000 * (done + min(max(part, 0.0), 1.0))), 1000 * steps)
 
+    folder = Path(path).absolute().parent
+
     def sort(source: Source) -> Source:
         nonlocal done
-        ordered = sorted_on_disk(source, Path(path).absolute().parent, advance)
+        ordered = sorted_on_disk(source, folder, advance)
         done += 1
         return ordered
 
     found = _Building(schema, tables, secret, left_out, sort)
-    with UnitWriter(path, schema, fingerprint=new_fingerprint(), overwrite=overwrite) as writer:
-        keys, own, words = found.units()
-        writer.words |= words
-        writer.append_units(own, len(keys))
+    with (
+        UnitWriter(path, schema, fingerprint=new_fingerprint(), overwrite=overwrite) as writer,
+        UnitKeys(folder) as keys,
+    ):
+        with KeptTexts(found.texts(schema.table), folder) as texts:
+            for units, block in found.units(keys):
+                writer.append_units(texts.without(block), units)
+            _write_texts(texts, schema, schema.table, writer)
         for table in schema.events:
-            counts = np.zeros(len(keys), dtype=np.int64)
-            with KeptTexts(found.texts(table), Path(path).absolute().parent) as texts:
+            begin = Beginnings()
+            with KeptTexts(found.texts(table), folder) as texts:
                 for owners, block in found.events(table, keys):
-                    first, last = int(owners[0]), int(owners[-1]) + 1
-                    counts[first:last] += np.bincount(owners - first, minlength=last - first)
+                    for offsets in begin.of(owners):
+                        writer.append_offsets(table, offsets)
                     writer.append_events(table, texts.without(block))
-                    advance(last / len(keys))
-                for name, kept, parts in texts.columns():
-                    writer.words[_asked(schema, table, name)] = kept
-                    for codes in parts:
-                        writer.append_events(table, {name: codes})
+                    advance(int(owners[-1]) / len(keys))
+                _write_texts(texts, schema, table, writer)
             done += 1
-            writer.append_offsets(table, np.concatenate([[0], np.cumsum(counts)]))
+            for offsets in begin.rest(len(keys)):
+                writer.append_offsets(table, offsets)
         if beside is not None:
             beside(writer.folder)
         writer.commit()
     report(1000 * steps, 1000 * steps)
     return UnitStore(path)
+
+
+def _write_texts(texts: KeptTexts, schema: UnitSchema, table: str | None, writer: UnitWriter) -> None:
+    """The text columns of a table, after all others: only then their dictionaries are known."""
+    for name, kept, parts in texts.columns():
+        writer.words[_asked(schema, table, name)] = kept
+        for codes in parts:
+            if table is None or table == schema.table:
+                writer.append_units({name: codes}, 0)
+            else:
+                writer.append_events(table, {name: codes})
 
 
 class _Building:
@@ -149,70 +168,67 @@ class _Building:
         self._key = key_names(schema.unit)
         self._lone: Source | None = None
 
-    def texts(self, table: str) -> dict[str, Words]:
-        """The dictionary of each text column of events, of all rows."""
-        found = self._words.get(table, {})
-        return {name: found.get(name, Words(())) for name in self._schema.events[table].schema.texts}
+    def texts(self, table: str | None) -> dict[str, Words]:
+        """The dictionary of each text column of a table, of all rows."""
+        found = {} if table is None else self._words.get(table, {})
+        events = self._schema.events.get(table or "")
+        columns = self._schema.own if events is None else events.schema
+        return {name: found.get(name, Words(())) for name, kind in columns.items() if isinstance(kind, Text)}
 
-    def units(self) -> tuple[Keys, Block, dict[str, Words]]:
-        """The keys of all units in increasing order, their own columns, and the dictionaries of these."""
-        if self._schema.table is None:
-            (table,) = self._schema.events
-            keys = _joined(list(self._distinct(table)))
-            if not len(keys):
-                raise DataError("expected at least one row with a key, got none")
-            return keys, {}, {}
-        names = tuple(self._schema.own)
-        blocks: list[Block] = []
-        keys_of: list[Keys] = []
-        with closing(self._sorted(self._schema.table)) as source:
+    def units(self, keys: UnitKeys) -> Iterator[tuple[int, Block]]:
+        """How many units come next and their own columns, block by block in the order of their keys, which are kept."""
+        blocks = self._of_events() if self._schema.table is None else self._of_units(self._schema.table)
+        for found, block in blocks:
+            keys.add(found)
+            yield len(found), block
+        if not len(keys):
+            where = "" if self._schema.table is None else f" in {self._schema.table!r}"
+            raise DataError(f"expected at least one row with a key{where}, got none")
+
+    def _of_units(self, table: str) -> Iterator[tuple[Keys, Block]]:
+        names, last = tuple(self._schema.own), None
+        with closing(self._sorted(table)) as source:
             for block in source.scan((*self._key, *names)):
-                kept = self._with_key(self._schema.table, block)
-                keys_of.append(_keys(block, self._key)[kept])
-                blocks.append({name: block[name][kept] for name in names})
-        found = _joined(keys_of)
-        if not len(found):
-            raise DataError(f"expected at least one row with a key in {self._schema.table!r}, got none")
-        if not _changes(found).all():
-            raise DataError(
-                f"expected one row for each {self._schema.unit} in {self._schema.table!r}, got several for one; say in "
-                "rows_per_unit how many there may be, or remove them"
-            )
-        own = {name: np.concatenate([block[name] for block in blocks]) for name in names}
-        texts = {name: each for name, each in self._words[self._schema.table].items() if name in own}
-        return found, *kept_texts(own, texts)
+                kept = self._with_key(table, block)
+                keys = keys_of(block, self._key)[kept]
+                if not changes(keys, last).all():
+                    raise DataError(
+                        f"expected one row for each {self._schema.unit} in {table!r}, got several for one; say in "
+                        "rows_per_unit how many there may be, or remove them"
+                    )
+                last = keys[-1:] if len(keys) else last
+                yield keys, {name: block[name][kept] for name in names}
 
-    def _distinct(self, table: str) -> Iterator[Keys]:
-        last: Any = None
+    def _of_events(self) -> Iterator[tuple[Keys, Block]]:
+        """The units of a lone table, which is sorted for both."""
+        (table,) = self._schema.events
+        last = None
         self._lone = self._sorted(table)
         for block in self._lone.scan(self._key):
-            keys = _keys(block, self._key)[self._with_key(table, block)]
-            if not len(keys):
-                continue
-            new = _changes(keys)
-            new[0] = last is None or bool(keys[0] != last)
-            last = keys[-1]
-            yield keys[new]
+            keys = keys_of(block, self._key)[self._with_key(table, block)]
+            new = changes(keys, last)
+            last = keys[-1:] if len(keys) else last
+            yield keys[new], {}
 
-    def events(self, table: str, keys: Keys) -> Iterator[tuple[NDArray[np.int64], Block]]:
-        """The events of a table that are kept, in the order of their units, and the place of each one's unit."""
+    def events(self, table: str, keys: UnitKeys) -> Iterator[tuple[NDArray[np.int64], Block]]:
+        """The events of a table that are kept, in the order of their units, and the number of each one's unit."""
         declared = self._schema.events[table]
         names = tuple(declared.schema)
         if table not in self._tables and self._lone is None:
             return
         first_time = self._lone is None
         digests = {name: text_digests(words) for name, words in self.texts(table).items()}
-        cap = Cap(self._secret, table, declared.most, digests)
+        cap, places = Cap(self._secret, table, declared.most, digests), Places(keys)
         with closing(self._lone or self._sorted(table)) as source:
-            kept = self._known(table, source.scan((*self._key, *names)), keys, first_time)
+            kept = self._known(table, source.scan((*self._key, *names)), Places(keys), first_time)
             for block in cap.of(kept, self._key, names):
-                yield _places(_keys(block, self._key), keys)[0], {name: block[name] for name in names}
+                yield places.of(keys_of(block, self._key))[0], {name: block[name] for name in names}
 
-    def _known(self, table: str, blocks: Iterator[Block], keys: Keys, count: bool) -> Iterator[Block]:
+    def _known(self, table: str, blocks: Iterator[Block], places: Places, count: bool) -> Iterator[Block]:
         """Rows of units that there are."""
         for block in blocks:
             with_key = self._with_key(table, block) if count else _is_key(block, self._key)
-            _, known = _places(_keys(block, self._key), keys)
+            _, known = places.of(keys_of(block, self._key))
             if count:
                 unknown = int(np.count_nonzero(with_key & ~known))
                 self._left_out.unknown[table] = self._left_out.unknown.get(table, 0) + unknown
@@ -244,7 +260,6 @@ def sorted_on_disk(source: Source, folder: Path, progress: Callable[[float], Non
     names, engine = tuple(source.schema), Engine(folder)
     try:
         check_distinct(source.schema)
-        engine.run(f"SET memory_limit = '{MEMORY}'")
         columns = [f"c{index} {_type(source, name)}" for index, name in enumerate(names)]
         engine.run(f"CREATE TABLE unsorted ({', '.join(columns)})")
         done = 0
@@ -288,33 +303,7 @@ def _sorting(source: Source) -> tuple[str, ...]:
     return (*names[-2:], *names[:-2])
 
 
-def _keys(block: Block, key: tuple[str, str]) -> Keys:
-    """Each key as one value: sixteen bytes, which sort as the two halves do."""
-    halves = np.stack([block[name] for name in key], axis=1).astype(">u8")
-    found: Keys = halves.view("S16")[:, 0]
-    return found
-
-
 def _is_key(block: Block, key: tuple[str, str]) -> NDArray[np.bool_]:
     """NULL has the largest code, in both halves."""
     known: NDArray[np.bool_] = block[key[1]] < KEY_LIMIT
     return known
-
-
-def _joined(parts: list[Keys]) -> Keys:
-    return np.concatenate([np.empty(0, "S16"), *parts])
-
-
-def _changes(keys: Keys) -> NDArray[np.bool_]:
-    """Where sorted keys begin anew."""
-    found = np.ones(len(keys), dtype=np.bool_)
-    found[1:] = keys[1:] != keys[:-1]
-    return found
-
-
-def _places(wanted: Keys, keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Where each of some sorted keys stands among all, and whether it is there."""
-    new = _changes(wanted)
-    place = np.minimum(np.searchsorted(keys, wanted[new]), len(keys) - 1)
-    known, each = keys[place] == wanted[new], np.cumsum(new) - 1
-    return place[each], known[each]

@@ -8,11 +8,12 @@ import tempfile
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from holdfast.check import printable, whole
-from holdfast.data.open import MEMORY_BYTES, POSTGRES, open_source
+from holdfast.data.open import MEMORY_BYTES, POSTGRES, is_csv, open_beside, open_source
 from holdfast.data.save import Progress, check_target
 from holdfast.data.source import NoRows, Source
 from holdfast.data.trace import Trace, traces
@@ -40,8 +41,11 @@ class Tables:
         """By what these rows are known again."""
         return [trace for name, data in self.data.items() for trace in traces(data, self.relations[name])]
 
-    def sources(self) -> dict[str, Source]:
-        """Each table with its key, where it lies; of events there may be none."""
+    def sources(
+        self, folder: Path | None = None, progress: Callable[[str, float], None] = lambda table, part: None
+    ) -> dict[str, Source]:
+        """Each table with its key, where it lies; of events there may be none. CSV files are copied, into memory or
+        inside a folder: `progress` says which of them and how far."""
         opened: dict[str, Source] = {}
         try:
             for name, data in self.data.items():
@@ -51,7 +55,12 @@ class Tables:
                     self.schema.unit,
                 )
                 try:
-                    opened[name] = open_source(data, columns, in_memory=False, table=self.relations[name])
+                    relation = self.relations[name]
+                    opened[name] = (
+                        open_source(data, columns, in_memory=False, table=relation)
+                        if folder is None
+                        else open_beside(data, columns, folder, partial(progress, name), relation)
+                    )
                 except NoRows:
                     if events is None or self.schema.is_lone:
                         raise
@@ -159,7 +168,14 @@ def ingest_units(
 ) -> UnitStore:
     """Copy tables of any size into a store of units, in bounded memory; see `units_on_disk`."""
     check_target(path, overwrite)
-    sources, left_out = declared.sources(), LeftOut()
+    report, left_out = progress or (lambda done, total: None), LeftOut()
+    copied = [name for name, data in declared.data.items() if is_csv(data)]
+    sorting, before = 2 * 1000 * len(declared.data), 1000 * len(copied)
+
+    def copy(table: str, part: float) -> None:
+        report(int(1000 * (copied.index(table) + part)), before + sorting)
+
+    sources = declared.sources(Path(path).absolute().parent, copy)
     try:
         store = units_on_disk(
             declared.schema,
@@ -168,7 +184,7 @@ def ingest_units(
             left_out,
             path,
             overwrite=overwrite,
-            progress=progress,
+            progress=lambda done, total: report(before + sorting * done // total, before + sorting),
             beside=beside,
         )
     finally:

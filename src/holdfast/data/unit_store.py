@@ -126,10 +126,12 @@ class UnitWriter(StoreWriter):
     """Collects units and their events; `commit` makes the store. See `StoreWriter` for what a crash leaves."""
 
     def append_units(self, block: Block, units: int) -> None:
-        """Write the own columns of the next units."""
+        """Write the own columns of so many more units; all columns at once, or some."""
         assert isinstance(self._schema, UnitSchema)
         for index, (name, column) in enumerate(self._schema.own.items()):
-            self._add(column_file(index), np.ascontiguousarray(block[name], column.dtype.newbyteorder("<")))
+            if name in block:
+                codes = np.ascontiguousarray(block[name], column.dtype.newbyteorder("<"))
+                self._add(column_file(index), codes)
         self._rows += units
 
     def append_events(self, table: str, block: Block) -> None:
