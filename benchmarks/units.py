@@ -6,12 +6,12 @@ a draw reads all events of the units drawn. Texts are new each time, or (*known*
 the best turn's median counts, in processor time (the machine is shared). *One or two*: units with one or two events
 each (two kept at most), of which there are ten times as many in the second store, written in order by a generator (1e8
 of them in 1.3 GB of memory); disk is what that store takes, peak the memory of the whole process, whose mapped pages of
-all stores count, or (*written*, *ingest*) of the process that wrote it.
+all stores count, or (*written*) of the process that wrote it.
 *Bare* is NumPy's `take` of as many random rows or records, and nothing else: what reaching that many places costs.
 On a machine that others load the ratios vary: between loads of 13 and 35 they were 2.0 to 3.7 for the first question
 about events, 1.8 to 3.2 for known texts, and 1.2 to 1.7 for ten times the units (8 when their pages had been evicted);
 alone, 2.1 to 2.4, 1.8 and 1.1.
-*Ingest* is of rows in random order, sorted by unit in bounded memory. *Noise* is the standard deviation of each of
+*Noise* is the standard deviation of each of
 1000 counts of events, 20 a unit, at (1, 1e-6), beside OpenDP's for the same contribution bound; and beside that of 600
 counts of SmartNoise SQL, each with the epsilon at which its odometer says that 1000 are (1, 1e-6), where
 HOLDFAST_SMARTNOISE names a Python that has it.
@@ -99,7 +99,6 @@ def rows(quick: bool = False, data: Path = Path("build/bench")) -> list[dict[str
         }
     )
     found.append(_written(10 * n))
-    found.append(_ingested(10**5 if quick else 10**7))
     found += _noises()
     return found
 
@@ -218,43 +217,6 @@ def _told(program: str, rows: int, folder: str) -> tuple[int, float, float]:
     )
     units, seconds, memory = run.stdout.split()
     return int(units), float(seconds), float(memory)
-
-
-_INGEST = """
-import re, sys, time
-from pathlib import Path
-import numpy as np
-import holdfast as hf
-from holdfast.data.unit_build import LeftOut, units_on_disk
-from holdfast.data.unit_open import declared_units
-rows, folder = int(sys.argv[1]), Path(sys.argv[2])
-schema = hf.Schema(cost=hf.Integer(0, 999), ward=hf.Category("0", "1", "2"))
-declared = declared_units(folder / "visits.parquet", schema, "person", 20)
-start = time.perf_counter()
-store = units_on_disk(declared.schema, declared.sources(), bytes(16), LeftOut(), folder / "visits.hf")
-seconds = time.perf_counter() - start
-peak = re.search(r"VmHWM:\\s*([0-9]+)", Path("/proc/self/status").read_text())  # of this program, not of its parent
-print(store.rows, seconds, int(peak[1]) / 1e6)
-"""
-
-
-def _ingested(rows: int) -> dict[str, object]:
-    """Events in random order from a Parquet file into a store of units, in a process of its own."""
-    import duckdb
-
-    with tempfile.TemporaryDirectory() as folder:
-        duckdb.sql(
-            f"COPY (SELECT CAST(random() * {rows // 10} AS BIGINT) AS person, CAST(random() * 999 AS INT) AS cost, "
-            f"CAST(CAST(random() * 2 AS INT) AS VARCHAR) AS ward FROM range({rows})) "
-            f"TO '{folder}/visits.parquet' (FORMAT parquet)"
-        )
-        units, seconds, memory = _told(_INGEST, rows, folder)
-    return {
-        "measured": f"ingest of {rows:.0e} events, {units:,} units",
-        "value": seconds,
-        "unit": "s",
-        "peak GB": memory,
-    }
 
 
 def _noises() -> list[dict[str, object]]:

@@ -218,6 +218,13 @@ def test_people_with_several_tables_are_ingested_and_asked(folder: Path) -> None
     )
     wrong = run("ingest", folder / "patients.csv", folder / "w.hf", "--schema", folder / "age.toml", *events)
     assert wrong.exit_code == 1 and "unit=" in wrong.output
+    alone = ("ingest", folder / "visits.csv", folder / "w.hf", "--schema", folder / "cost.toml", "--unit")
+    no_bound = run(*alone, "person")
+    assert no_bound.exit_code == 1 and "rows_per_unit" in no_bound.output
+    of_both = run(*of_people, "--overwrite", *events, "--rows-per-unit", 3)
+    assert of_both.exit_code == 2 and "--events" in of_both.output
+    named_alike = run(*of_people, "--overwrite", *events, *events)
+    assert named_alike.exit_code == 2 and "a name of its own" in named_alike.output
     for bad in ("0", "many"):
         refused = run(
             "ingest",

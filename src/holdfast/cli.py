@@ -48,7 +48,11 @@ def main() -> None:
 @click.option(
     "--suggest", is_flag=True, help="read DATA and print a schema to be edited; for the owner's eyes only"
 )
-@click.option("--rows-per-unit", default=1, show_default=True, help="the most rows that one person may own")
+@click.option(
+    "--rows-per-unit",
+    type=int,
+    help="the most rows that one person may own; without --unit 1 unless said otherwise",
+)
 @click.option(
     "--unit",
     help="the column that says whose row it is: then people are protected, and rows beyond the bound are left out",
@@ -72,7 +76,7 @@ def ingest(
     store: Path | None,
     schema_path: Path | None,
     suggest: bool,
-    rows_per_unit: int,
+    rows_per_unit: int | None,
     unit: str | None,
     events: tuple[tuple[str, str, str, str], ...],
     order: tuple[str, ...],
@@ -97,7 +101,8 @@ def ingest(
         _ingest_units(data, store, schema, unit, rows_per_unit, events, order, overwrite)
         return
     with _progress(f"reading {data.name}") as advance:
-        write(data, store, schema, overwrite=overwrite, rows_per_unit=rows_per_unit, progress=advance)
+        bound = 1 if rows_per_unit is None else rows_per_unit
+        write(data, store, schema, overwrite=overwrite, rows_per_unit=bound, progress=advance)
     click.echo(f"wrote {store}")
 
 
@@ -106,7 +111,7 @@ def _ingest_units(
     store: Path,
     schema: Schema,
     unit: str | None,
-    rows_per_unit: int,
+    rows_per_unit: int | None,
     events: tuple[tuple[str, str, str, str], ...],
     order: tuple[str, ...],
     overwrite: bool,
@@ -122,9 +127,17 @@ def _ingest_units(
         declared = declared_units(data, schema, unit, rows_per_unit, *order)
     else:
         own = data.name.split(".")[0]
+        if rows_per_unit is not None:
+            raise click.UsageError(
+                f"{own} has one row for each unit; give the bounds of others with --events"
+            )
+        if len({own, *(name for name, *_ in events)}) <= len(events):
+            raise click.UsageError(f"give each table of events a name of its own, other than {own}")
         files = {own: data} | {name: Path(file) for name, file, _, _ in events}
         schemas = {own: schema} | {name: Schema.from_toml(path) for name, _, path, _ in events}
-        bounds = {name: int(bound) if bound.isdecimal() else 0 for name, *_, bound in events}
+        bounds: dict[str, Any] = {
+            name: int(bound) if bound.isdecimal() else bound for name, *_, bound in events
+        }
         orders = dict(name.partition(".")[::2] for name in order)
         declared = declared_units(files, schemas, unit, bounds, orders)
     kept = MemoryLedger()
