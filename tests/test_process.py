@@ -156,6 +156,8 @@ HARMLESS = {
     "learn.PrivateScaler": "public ranges", "session.KeptPlans": "public plans",
     "data.UnitSource": "rows and offsets", "data.UnitWriter": "files", "data._Building": "files that are written",
     "data.KeptTexts": "files that are written",
+    "data.UnitKeys": "keys of one ingest", "data.Places": "how far one ingest is",
+    "data.Beginnings": "how far one ingest is",
     "learn.PrivateLogisticRegression": "a public model", "learn.PrivateLinearRegression": "a public model",
     "ledger.Walk": "public facts", "optimize.Search": "public plans",
     "session.Opening": "whether a warning was given",

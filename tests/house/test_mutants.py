@@ -112,10 +112,11 @@ def test_what_a_test_calls_is_seen(tmp_path: Path) -> None:
         "def test_it() -> None:\n    assert splitting(100, 2, 0.05) < 1\n"
     )
     places = os.pathsep.join([str(ROOT), str(ROOT / "src")])
+    alone = {name: value for name, value in os.environ.items() if name != "PYTEST_XDIST_WORKER"}
     subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "mutants.touch", "-p", "no:cacheprovider", "test_one.py"],
         cwd=tmp_path, check=True, capture_output=True,
-        env=os.environ | {"MUTANTS_TOUCHED": str(tmp_path / "touched"), "PYTHONPATH": places},
+        env=alone | {"MUTANTS_TOUCHED": str(tmp_path / "touched"), "PYTHONPATH": places},
     )  # fmt: skip
     ((name, seen),) = json.loads((tmp_path / "touched.main").read_text()).items()
     assert name == "test_one.py::test_it" and not seen["failed"]

@@ -17,7 +17,7 @@ import holdfast as hf
 from holdfast.data.deferred import DeferredSource
 from holdfast.errors import DataError
 from holdfast.service import app as app_module
-from holdfast.service import logs
+from holdfast.service import envelope, logs
 from holdfast.service.problem import Problem
 from service.site import Reply, Site, register_csv, site
 
@@ -167,7 +167,8 @@ def test_replies_with_the_words_of_a_source_are_caught(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capfd: Any
 ) -> None:
     """The broken twin: an error's text is sent, as debug pages do."""
-    monkeypatch.setattr(app_module, "problem_of", lambda error: Problem("unavailable", str(error)))
+    for module in (app_module, envelope):
+        monkeypatch.setattr(module, "problem_of", lambda error: Problem("unavailable", str(error)))
     assert "replies" in sinks(monkeypatch, caplog, capfd)[0]
 
 

@@ -24,4 +24,4 @@ def test_the_interval_is_of_the_clamped_quantity() -> None:
     assert not answer["low"] <= np.mean(raw) <= answer["high"], "the twin: an interval for the unclamped mean"
     assert (declared["lo"], declared["hi"]) == (0, 1000), "the bounds are told to whoever asks"
     limits = (ROOT / "docs" / "limits.md").read_text()
-    assert "clamped to the declared bounds, and its interval covers that" in limits
+    assert "after clamping to the declared bounds, and its interval covers that" in limits

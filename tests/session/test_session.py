@@ -13,7 +13,7 @@ from session.numbers import open_rows
 
 import holdfast as hf
 from holdfast.desk import Steps
-from holdfast.ledger import Ledger, MemoryLedger, Stale
+from holdfast.ledger import Ledger, MemoryLedger, Stale, Survey
 from holdfast.privacy.filter import UNITS, Filter
 from holdfast.session import session as session_module
 from holdfast.session.answer import Answer
@@ -81,7 +81,8 @@ def test_a_session_that_reads_first_is_caught(watched: Any, monkeypatch: pytest.
     """The broken twin: draw, then charge."""
 
     def read_first(self: Session, statistic: Any, request: Any) -> Steps[Answer]:
-        planned, holding = self._agreed(statistic, request, None)
+        surveyed = yield Survey(self.name, "key")
+        planned, holding = self._agreed(statistic, request, surveyed.moment, None)
         answer = session_module.release(planned, self._desk.for_the_owner(), self._terms)  # type: ignore[arg-type]
         yield from self._desk.pay("key", planned.text, planned.event_text, planned.charge, holding)
         return answer

@@ -235,7 +235,7 @@ def test_an_error_from_inside_is_not_taken_for_a_misfit(monkeypatch: pytest.Monk
     def faulty(*_: Any) -> Any:
         raise TypeError("a fault of ours")
 
-    monkeypatch.setattr("holdfast.session.session.standing_entry", faulty)
+    monkeypatch.setattr("holdfast.session.session.refuse_overspending", faulty)
     with pytest.raises(TypeError, match="a fault of ours"):
         session_of().fraction("sick", within=0.1)
 
