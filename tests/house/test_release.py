@@ -96,3 +96,20 @@ def test_hooks_and_forms_are_read() -> None:
         if form.name != "config.yml":
             assert {"name", "description", "body"} <= set(text)
             assert any(part.get("validations", {}).get("required") for part in text["body"])
+
+
+def unreadable(changelog: str) -> list[str]:
+    """Entries that run on, and headings or entries that stand twice."""
+    version = changelog.partition("\n## ")[2]
+    headings = re.findall(r"^#+ .*$", version, re.M)
+    entries = [" ".join(entry.split()) for entry in re.findall(r"^\* .*(?:\n  .*)*", version, re.M)]
+    twice = {line for lines in (headings, entries) for line in lines if lines.count(line) > 1}
+    return [*(entry for entry in entries if len(entry) > 300), *sorted(twice)]
+
+
+def test_the_changelog_is_short_lines_under_headings() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text()
+    advice = "a merge brought old lines back? git checkout main -- CHANGELOG.md, then add your line"
+    assert unreadable(text) == [] and text.count("\n") < 180, advice
+    line = "* New: " + "what it does inside, and why, " * 10
+    assert unreadable(f"{text}\n{line}\n### SQL\n") == [line.strip(), "### SQL"]
