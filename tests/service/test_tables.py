@@ -345,25 +345,34 @@ def test_units_that_were_set_aside_are_not_counted_and_have_no_door(
         started.gateway.retire(owner, "people")
 
 
+@pytest.mark.parametrize("given", [BUDGET, {"epsilon": 4.0}])
 @pytest.mark.parametrize("shared", [True, False])
 def test_an_analysts_meter_is_theirs_whatever_others_ask(
-    monkeypatch: pytest.MonkeyPatch, shared: bool
+    monkeypatch: pytest.MonkeyPatch, shared: bool, given: dict[str, float]
 ) -> None:
     """The broken twin gives nobody a part of the meter. Page, client and report show the same line."""
     if not shared:
         monkeypatch.setattr(
             tables_module, "_promised", lambda dataset, share, standing: {"queries": share.get("queries")}
         )
-    with running({"people": people(5_000)}, declared={"queries": 20}) as started:
-        tokens = [started.somebody(name, {**BUDGET, "queries": 10}) for name in ("cleo", "ben")]
+    with running({"people": people(5_000)}, budget=given, share=given, declared={"queries": 20}) as started:
+        tokens = [started.somebody(name, {**given, "queries": 10}) for name in ("cleo", "ben")]
         cleo, ben = (hf.connect(started.url, token).table("people").session() for token in tokens)
         before = ben.meter
         assert before is not None and before.answers == 10
         with pytest.raises(BudgetError):
             for age in range(99):
-                cleo.fraction(f"age > {age}", rho=1e-4)
+                cleo.fraction(f"age > {age}", **({"rho": 1e-4} if "delta" in given else {"epsilon": 0.03}))
         after, left = ben.meter, cleo.meter
         assert after is not None and left is not None and left.answers < 10
         assert (after == before) is shared and (after.width <= before.width) is shared
         shown = Window(TestClient(started.app), tokens[1]).see("/tables/people")
         assert str(after) in shown and f"{after}." in str(ben.report())
+
+
+def test_who_has_too_little_for_a_plan_has_no_part_of_the_meter_and_is_still_answered() -> None:
+    with running({"people": people(50)}, declared={"queries": 20}) as started:
+        token = started.somebody("cleo", {"epsilon": 0.01, "delta": 1e-6, "queries": 10})
+        session = hf.connect(started.url, token).table("people").session()
+        assert "could be" in session.plan or "takes" in session.plan
+        assert session.meter is not None and session.meter.answers == 0

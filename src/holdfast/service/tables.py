@@ -236,10 +236,15 @@ class Tables:
         with self._lock:
             known = self._sessions.get((key, person.id))
             if anew or known is None or known[0] != terms:
-                session = table.session(
-                    **_budget(share), **_promised(dataset, share, _standing(table, person)),
-                    confidence=dataset.confidence, target=dataset.target, name=person.id,
-                )  # fmt: skip
+                promised = _promised(dataset, share, _standing(table, person))
+                terms_of_all = {"confidence": dataset.confidence, "target": dataset.target, "name": person.id}
+                try:
+                    session = table.session(**_budget(share), **promised, **terms_of_all)
+                except InputError:
+                    if "share" not in promised:
+                        raise
+                    # So small a budget has no plan, and what is not planned cannot be widened.
+                    session = table.session(**_budget(share), queries=dataset.queries, **terms_of_all)
                 known = self._sessions[key, person.id] = (terms, session)
             return known[1], share
 
@@ -434,7 +439,7 @@ def _promised(dataset: Dataset, share: dict[str, Any], standing: Account | None)
     if standing is not None or all_ is None:
         return {"queries": None}
     covered = dataset.target == "population" and dataset.rows_per_unit == 1
-    if mine is None or mine >= all_ or not covered or budget(**_budget(share)).currency == "pure":
+    if mine is None or mine >= all_ or not covered:
         return {"queries": all_}
     return {"queries": mine, "share": mine / all_}
 
