@@ -1,21 +1,29 @@
 """A thousand attacked sessions for each mode of the leave-out plan, beside exact answers.
 
-python evidence/attacks.py            a thousand games: ten minutes; writes evidence/attacks.md
-python evidence/attacks.py 100 40     fewer games, of 500 and of 2,000 questions
+python evidence/attacks.py            a thousand games: a quarter of an hour; writes evidence/attacks.md
+python evidence/attacks.py 100 40     fewer games, of 500 and of 2,000 questions; 0 keeps the table that stands
+
+Games are kept in build/evidence by parts of fifty, with a digest of the code, so that an interrupted run goes on.
 
 The attack is the strongest that we know of: 499 coins are compared with a label that is a coin too, each answer weighs
 its coin by the log-likelihood ratio, and the last question is whether the weighted vote agrees with the label. Of the
 population that is true of one half; of a part of it (`rare`, `differences`), of half of the part. Plans, noise and
 intervals are those of the package: the plan is that of a session on so many rows, the noise comes from its exact
 samplers, and every interval from the function that a session reads it with. All modes of a game have the same rows.
+
+Against checked guesses (a plan of a holdout, docs/theorems.md, Theorem 55) every coin is guessed just so high that
+about as many checks raise an alarm as may; an alarm is answered, and silence says a little. The last guess is the rows'
+own value, which no analyst knows: the most that silence can be wrong by.
 """
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import sys
 import textwrap
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +37,8 @@ RECORD = ROOT / "evidence" / "attacks.md"
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 import holdfast as hf  # noqa: E402  (the path must be set first)
+from evidence.cache import fingerprint  # noqa: E402
+from holdfast.holdout.checked_guess import check_guess, open_threshold  # noqa: E402
 from holdfast.ledger import Moment, Totals  # noqa: E402
 from holdfast.mechanisms.gaussian import add_gaussian  # noqa: E402
 from holdfast.mechanisms.logistic import add_logistic  # noqa: E402
@@ -46,6 +56,7 @@ from holdfast.privacy.filter import Filter  # noqa: E402
 from holdfast.privacy.rounding import miss  # noqa: E402
 from holdfast.query.parse import parse_predicate  # noqa: E402
 from holdfast.query.statistic import Statistic, workload  # noqa: E402
+from holdfast.validity.checked_guesses import GuessPlan, plan_guesses  # noqa: E402
 from holdfast.validity.leave_out_intervals import rare_interval  # noqa: E402
 from holdfast.validity.normal_quantile import upper_quantile  # noqa: E402
 from holdfast.validity.option import Epoch  # noqa: E402
@@ -53,6 +64,9 @@ from holdfast.validity.places import Places  # noqa: E402
 from holdfast.validity.told import difference_told, rare_told  # noqa: E402
 
 ROWS, QUERIES, BETA, GAMES = 2000, 500, 0.05, 1000
+PART_OF_A_RUN = 50
+ALARMS = 20
+"""So many guesses may be wrong; a plan for more is wider than naive errors are large."""
 PART = 10
 """One row in so many is what rare questions and differences are about."""
 Vector = NDArray[Any]
@@ -88,7 +102,8 @@ class Mode:
     places: Places | None
     """None answers exactly."""
     kind: str = "plain"
-    """How answers are asked for and read: "plain", "rare" or "differences"."""
+    """How answers are asked for and read: "plain", "rare", "differences", "by turns" or "guesses"."""
+    guesses: GuessPlan | None = None
 
 
 def modes(queries: int = QUERIES) -> dict[str, Mode]:
@@ -102,6 +117,7 @@ def modes(queries: int = QUERIES) -> dict[str, Mode]:
         "one of two shares": Mode(planned(terms, room=Room(share=0.5))),
         "votes": Mode(planned(terms, rows=ROWS - 1)),
         "logistic, a pure session": Mode(planned(terms_of(queries, 1e4))),
+        "Gaussian and logistic noise by turns": Mode(first, "by turns"),
     }
     if queries == QUERIES:
         found |= {
@@ -109,6 +125,9 @@ def modes(queries: int = QUERIES) -> dict[str, Mode]:
             'intervals="rare", a tenth of the rows': Mode(planned(terms, rare=True), "rare"),
             "exact (naive), differences": Mode(None, "differences"),
             "differences that disagree on a tenth": Mode(first, "differences"),
+            f"checked guesses, {ALARMS} alarms": Mode(
+                None, "guesses", plan_guesses(ROWS, queries, ALARMS, 1, BETA, 1)
+            ),
         }
     return found
 
@@ -150,7 +169,10 @@ class Outcome:
 
 def play(mode: Mode, rows: Rows) -> Outcome:
     """One game."""
-    return {"plain": _plain, "rare": _rare, "differences": _differences}[mode.kind](mode.places, rows)
+    if mode.guesses is not None:
+        return _guesses(mode.guesses, rows)
+    kinds = {"plain": _plain, "rare": _rare, "differences": _differences, "by turns": _by_turns}
+    return kinds[mode.kind](mode.places, rows)
 
 
 def _sigmas(places: Places) -> Vector:
@@ -201,6 +223,62 @@ def _plain(places: Places | None, rows: Rows) -> Outcome:
     width = math.inf if places is None else places.width
     missed = bool(abs(answer - 0.5) > width)
     return Outcome(abs(answer - 0.5), bias, missed, missed or bool((abs(told - 0.5) > width).any()), width)
+
+
+def _by_turns(places: Places | None, rows: Rows) -> Outcome:
+    """Every other coin by logistic noise that tells as much as the place was planned for."""
+    assert places is not None
+    agree, gaussian = rows.coins == rows.label[:, None], _sigmas(places)
+    logistic, terms = gaussian.copy(), replace(terms_of(len(gaussian)), places=places)
+    told = _answers(places, agree, 1)
+    for column in range(0, len(told), 2):
+        scale = _logistic_scale(terms, places.epoch_of(column + 1)[1])
+        told[column] = int(add_logistic(int(agree[:, column].sum()), scale)) / ROWS
+        logistic[column] = float(scale) / ROWS * math.pi / math.sqrt(3)
+    guess = rows.guess((told - 0.5) / (logistic[:-1] ** 2 + 0.25 / ROWS)) == rows.label
+    answer = float(_answers(places, guess[:, None], len(told) + 1)[0])
+    missed = bool(abs(answer - 0.5) > places.width)
+    any_ = missed or bool((abs(told[1::2] - 0.5) > places.width).any())
+    return Outcome(abs(answer - 0.5), float(guess.mean()) - 0.5, missed, any_, places.width)
+
+
+@lru_cache(maxsize=64)
+def _logistic_scale(terms: Terms, last: int) -> Fraction:
+    """Of an answer with `epsilon=` in the epoch that ends with this place, if it tells what the place may tell."""
+    asked = Statistic("fraction", parse_predicate("x = 1", terms.schema))
+    moment = Moment(Totals(answers=last - 1), Totals())
+    recipe = plain_recipe("logistic", workload(asked, terms.schema, ROWS), moment, terms)
+    assert recipe is not None
+    return recipe.noise
+
+
+def _guesses(plan: GuessPlan, rows: Rows) -> Outcome:
+    """Coins until all alarms but one are used, each guessed so high that about as many are left at the end."""
+    counts = (rows.coins == rows.label[:, None]).sum(axis=0, dtype=np.int64)
+    secret, failures, missed = open_threshold(plan), 0, False
+    weights = np.zeros(len(counts))
+    for column, count in enumerate(counts):
+        left = plan.alarms - 1 - failures
+        if not left:
+            break
+        often = min(0.5, left / (len(counts) - column))
+        rate = plan.rate(failures)
+        guess = 0.5 + plan.threshold(failures) - math.log(1 / often - 1) / rate
+        stage, claimed = failures, 0.5
+        value, reading = check_guess(plan, secret, failures, int(count), guess, 0.0)
+        if value is None:
+            weights[column] = rate * often  # how much likelier silence is where more agree
+            claimed = guess
+        else:
+            weights[column] = (value - 0.5) / (plan.sigma(stage) ** 2 + 0.25 / ROWS)
+            claimed, failures = value, failures + 1
+        missed = missed or abs(claimed - 0.5) > reading.width
+    last = rows.guess(weights) == rows.label
+    held = int(last.sum())
+    value, reading = check_guess(plan, secret, failures, held, held / ROWS, 0.0)
+    error = abs((held / ROWS if value is None else value) - 0.5)
+    outside = error > reading.width
+    return Outcome(error, held / ROWS - 0.5, outside, missed or outside, reading.width)
 
 
 def _rare(places: Places | None, rows: Rows) -> Outcome:
@@ -280,31 +358,55 @@ def noise_part(mode: Mode) -> float:
     return upper_quantile(chance) * float(_sigmas(places)[-1])
 
 
-def table(games: int, queries: int = QUERIES, seed: int = 7) -> list[str]:
-    """A line for each mode; the rows of a game are the same for all of them."""
-    draw, found = np.random.default_rng(seed), modes(queries)  # noqa: TID251  (an attacker's coins)
-    played: dict[str, list[Outcome]] = {name: [] for name in found}
+def played(queries: int, games: int, seed: int = 7) -> dict[str, list[Outcome]]:
+    """The outcomes of every mode, by parts that are kept; the rows of a game are the same for all of them."""
+    found, all_ = modes(queries), dict[str, list[Outcome]]()
+    for part in range(0, games, PART_OF_A_RUN):
+        many = min(PART_OF_A_RUN, games - part)
+        for name, outcomes in _part(found, queries, (seed, part), many).items():
+            all_.setdefault(name, []).extend(outcomes)
+    return all_
+
+
+def _part(
+    found: dict[str, Mode], queries: int, seed: tuple[int, int], games: int
+) -> dict[str, list[Outcome]]:
+    folder = ROOT / "build" / "evidence" / fingerprint(ROOT / "src" / "holdfast")
+    path = folder / f"attacks-{queries}-{seed[0]}-{seed[1]}-{games}.json"
+    if path.exists():
+        return {name: [Outcome(**one) for one in kept] for name, kept in json.loads(path.read_text()).items()}
+    draw = np.random.default_rng(seed)  # noqa: TID251  (an attacker's coins)
+    outcomes: dict[str, list[Outcome]] = {name: [] for name in found}
     for _ in range(games):
         rows = Rows.drawn(draw, queries)
         for name, mode in found.items():
-            played[name].append(play(mode, rows))
-    naive = {mode.kind: played[name] for name, mode in found.items() if mode.places is None}
+            outcomes[name].append(play(mode, rows))
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(f".{os.getpid()}")
+    draft.write_text(json.dumps({name: [asdict(one) for one in many] for name, many in outcomes.items()}))
+    draft.replace(path)
+    return outcomes
+
+
+def table(games: int, queries: int = QUERIES) -> list[str]:
+    """A line for each mode."""
+    found, outcomes_of = modes(queries), played(queries, games)
+    naive = {mode.kind: outcomes_of[name] for name, mode in found.items() if "naive" in name}
     lines = []
     for name, mode in found.items():
-        outcomes = played[name]
+        outcomes = outcomes_of[name]
         errors, biases = (np.array([getattr(o, part) for o in outcomes]) for part in ("error", "bias"))
         cells = [f"{np.quantile(errors, 0.95):.3f}", f"{errors.max():.3f}", f"{biases.mean():.3f}"]
         cells.append(f"{biases.max():.3f}")
-        if mode.places is None:
+        if "naive" in name:
             lines.append(f"| {name} | none | - | - | {' | '.join(cells)} | - | - |")
             continue
         half = float(np.mean([o.half for o in outcomes]))
-        left = np.mean([o.error > half for o in naive[mode.kind]])
+        left = np.mean([o.error > half for o in naive.get(mode.kind, naive["plain"])])
         outside = [o.any for o in outcomes if o.any is not None]
         missed = f"{sum(o.last for o in outcomes)} | {sum(outside) if outside else '-'}"
-        lines.append(
-            f"| {name} | {half:.3f} | {missed} | {' | '.join(cells)} | {half - noise_part(mode):.3f} | {left:.1%} |"
-        )
+        part = "-" if mode.places is None else f"{half - noise_part(mode):.3f}"
+        lines.append(f"| {name} | {half:.3f} | {missed} | {' | '.join(cells)} | {part} | {left:.1%} |")
     return lines
 
 
@@ -317,7 +419,8 @@ the k does (5% may; of rare events and differences only the last is computed). *
 the population on the last question, *certified* the part of the half-width that is for this; *exact outside* says
 how often exact answers, attacked in the same way, leave that half-width. `rare` asks about a tenth of the rows, so
 that all answers are near 5%, and differences are of two conditions that disagree on a tenth; their half-widths are
-read off the answers, and the mean is shown."""
+read off the answers, and the mean is shown. By turns, *any outside* counts the Gaussian answers. A guess that is not
+contradicted is right within its half-width, an answer to another within its own; the mean of the last is shown."""
 
 
 def page(games: int = GAMES, later: int = GAMES) -> str:
@@ -325,6 +428,9 @@ def page(games: int = GAMES, later: int = GAMES) -> str:
     head += ["mean bias", "largest bias", "certified", "exact outside"]
     lines = ["## The plan under attack", "", *textwrap.wrap(ABOUT, 116), ""]
     for queries, many in ((QUERIES, games), (4 * QUERIES, later)):
+        if not many:
+            lines += [*_standing(queries), ""]
+            continue
         lines += [
             f"k = {queries:,}, {many:,} games:",
             "",
@@ -333,6 +439,14 @@ def page(games: int = GAMES, later: int = GAMES) -> str:
         ]
         lines += [*table(many, queries), ""]
     return "\n".join(lines)
+
+
+def _standing(queries: int) -> list[str]:
+    """The table of an earlier run."""
+    lines = RECORD.read_text().splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith(f"k = {queries:,},"))
+    length = next((many for many, line in enumerate(lines[start + 2 :]) if not line), len(lines))
+    return lines[start : start + 2 + length]
 
 
 if __name__ == "__main__":
