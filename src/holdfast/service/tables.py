@@ -237,7 +237,11 @@ class Tables:
             known = self._sessions.get((key, person.id))
             if anew or known is None or known[0] != terms:
                 promised = _promised(dataset, share, _standing(table, person))
-                terms_of_all = {"confidence": dataset.confidence, "target": dataset.target, "name": person.id}
+                terms_of_all: dict[str, Any] = {
+                    "confidence": dataset.confidence,
+                    "target": dataset.target,
+                    "name": person.id,
+                }
                 try:
                     session = table.session(**_budget(share), **promised, **terms_of_all)
                 except InputError:
