@@ -25,8 +25,8 @@ from evidence import widths  # noqa: E402  (found through the path)
 from tools import notebook  # noqa: E402
 
 _PAGE = re.compile(r"(?<![\w/`\[])(?<!\]\()(`?)docs/([\w/-]+\.md)\1(?![\w\]])")
-_NAMED = re.compile(r"Theorems? (\d+(?:(?:, | and )\d+)*)")
-_HEADING = re.compile(r"^### Theorem (\d+)\b.*$", re.MULTILINE)
+_NAMED = re.compile(r"(?:Theorem|Lemma)s? (\d+(?:(?:, | and )\d+)*)(?!\.?\d)")
+_HEADING = re.compile(r"^### (?:Theorem|Lemma) (\d+)\b.*$", re.MULTILINE)
 _FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 
 _HTTP = """What a gateway answers. Send `Authorization: Bearer TOKEN` and JSON; docs/client.md has a client for Python

@@ -5,7 +5,7 @@
 # only as the leave-out theorem says. The last of its looks is as true as the first.
 
 # %% [markdown]
-# **Theorem** (docs/theorems.md, Theorems 31 and 52; the idea: Dwork et al. 2015). Plan k looks before the first, with noise that falls in epochs. Every score,
+# **Theorem** (docs/theorems.md, Theorems 31, 52 and 54; the idea: Dwork et al. 2015). Plan k looks before the first, with noise that falls in epochs. Every score,
 # of a model that was chosen after all scores before it, is within one common half-width of the accuracy on new data, with probability 1 − β for all looks together.
 
 # %%
@@ -62,6 +62,18 @@ axes.plot(np.maximum.accumulate(ordinary), color="tab:red", label="best of an or
 axes.axhline(0.5, color="grey", linestyle=":")
 axes.set(xlabel="look", ylabel="accuracy told")
 axes.legend(loc="lower right")
+
+# %% [markdown]
+# **Metrics of a whole table** (Theorem 54). Balanced accuracy and the calibration of chances are functions of a few cells that are told together, and the interval is what those sums leave possible.
+
+# %%
+truth = chance.integers(0, 10, 100_000) == 0  # a tenth are ones
+chances = np.clip(np.where(truth, 0.7, 0.1) + chance.normal(0, 0.05, 100_000), 0, 1)
+wide = ReusableHoldout(truth.astype(int), queries=40)
+for metric, true in (("balanced-accuracy", 1.0), ("accuracy", 1.0)):
+    answer = wide.score((chances > 0.4).astype(int), metric=metric)
+    print(f"{metric}: {answer.low:.3f} to {answer.high:.3f}")
+    assert answer.low <= true <= answer.high
 
 # %% [markdown]
 # **Try it.** Give the holdout 30,000 rows. Which becomes narrower faster: the interval, or the climb of the ordinary holdout?

@@ -10,7 +10,8 @@
 # **Theorem** (Hardt, Rothblum 2010). A guess that is wrong by more than α on a question loses at least α²/4 of its relative entropy
 # to the table when it is tilted against the error. The entropy begins at most at ln|X|, so there are at most 4 ln|X|/α² updates,
 # and only updates are paid for. The error falls with n like (ln|X|)^(1/4)·√(ln k)/√n, for any number k of questions.
-# In a session for the population, docs/theorems.md, Theorems 30 and 60 say what its answers are worth.
+# In a session for the population, docs/theorems.md, Theorems 30, 60, 150 and 280 say what its answers are worth.
+# Weights may begin at a synthetic table and stop when the budget is spent (150), and be kept as factors where the cells are too many to list (280).
 
 # %%
 import numpy as np
@@ -57,6 +58,32 @@ axes[2].step(range(300), left, label="what is proved of it (public)")
 axes[2].set(xlabel="question", ylabel="nats", title="each update lowers the potential", ylim=(0, None))
 axes[2].legend()
 figure.tight_layout()
+
+# %% [markdown]
+# **A start that was fitted, and a table too wide for cells** (Theorems 150 and 280). From a released synthetic table fewer updates are needed; and 16 columns of 16 values
+# are 16^16 cells, of which only the factors of the updates are kept.
+
+# %%
+fitted = session.synthesize(["a", "b"], rho=0.01)
+begun = session.multiplicative_weights(
+    ["a", "b"], queries=1000, within=0.05, start=fitted, stop="when spent", name="begun"
+)
+wide = {f"c{i}": np.where(chance.random(rows) < 0.5, a, chance.integers(0, 16, rows)) for i in range(16)}
+many = hf.open(wide, hf.Schema(**{name: hf.Integer(0, 15) for name in wide}))
+factored = many.session(epsilon=2.0, delta=1e-6, target="table").multiplicative_weights(
+    list(wide), queries=1000, within=0.08, memory=2**24, stop="when spent"
+)
+for low in range(2, 14):
+    assert (
+        abs(begun.fraction(f"a >= {low} AND b >= {low}").value - np.mean((a >= low) & (b >= low)))
+        <= begun.within
+    )
+    told = factored.fraction(f"c0 >= {low} AND c7 >= {low}")
+    assert abs(told.value - np.mean((wide["c0"] >= low) & (wide["c7"] >= low))) <= factored.within
+print(
+    f"updates from a fitted start: {begun.updates}; on {factored.universe.size:.0e} cells: {factored.updates}"
+)
+assert begun.updates <= weights.updates and factored.universe.size > 2**60
 
 # %% [markdown]
 # **Try it.** Make `b` independent of `a`. The uniform guess is nearly right from the beginning: how many updates are left?

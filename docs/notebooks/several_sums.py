@@ -5,9 +5,9 @@
 # together, with one interval for each, then whatever is computed from them has an interval as well.
 
 # %% [markdown]
-# **Theorem** (docs/theorems.md, Theorems 75 and 76). Tell the sums of a question as one vector with Gaussian noise. With probability 1 − β all true sums lie in a box around
+# **Theorem** (docs/theorems.md, Theorems 75, 76 and 78). Tell the sums of a question as one vector with Gaussian noise. With probability 1 − β all true sums lie in a box around
 # the noisy ones. The largest and the least value of a function over that box enclose the true value: of a ratio, a variance, a correlation,
-# or the coefficients of a least-squares fit.
+# or the coefficients of a least-squares fit, where an inverse has to be bounded as well (78).
 
 # %%
 import numpy as np
@@ -39,6 +39,15 @@ axes.errorbar(slopes, middle, half, fmt="none", capsize=3, label="interval")
 axes.plot(slopes, [answer.value for answer in told], "o", markersize=3, label="told")
 axes.set(xlabel="slope", ylabel="correlation", title="ten correlations of a session of 100")
 axes.legend()
+
+# %% [markdown]
+# **A regression** (Theorem 78). All coefficients have an interval from one charge, and hold together.
+
+# %%
+line = session.regression("y5", ["x", "y2"], rho=0.02)
+print(line)
+for name, low, high, truth in zip(line.labels, line.low, line.high, (0.25, 0.5, 0.0), strict=True):
+    assert low <= truth <= high, name
 
 # %% [markdown]
 # The box is the price of generality: it does not know that the errors of the sums hang together, so these intervals are wider than those of a textbook, which

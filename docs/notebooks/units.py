@@ -5,9 +5,9 @@
 # draws. Declare the *unit*: privacy, sampling and intervals are then about people.
 
 # %% [markdown]
-# **Theorem** (docs/theorems.md, Theorems 46 and 48). Keep at most m rows of each unit, by coins that depend on that unit alone. A total over kept rows, each in
+# **Theorem** (docs/theorems.md, Theorems 46, 47, 48, 70, 120 and 185). Keep at most m rows of each unit, by coins that depend on that unit alone. A total over kept rows, each in
 # [0, 1], changes by at most m when one unit is replaced, and the totals of units are independent draws. So noise for m rows protects the unit, and every theorem
-# about rows holds for units.
+# about rows holds for units (46, 47), also what the events of a unit say of it (48), what it looks up in a public table (70), its keys (120), and a holdout of units (185).
 
 # %%
 import numpy as np
@@ -47,6 +47,40 @@ figure.tight_layout()
 
 # %% [markdown]
 # The narrow intervals on the left take 80,000 visits for 80,000 independent draws. They are only as true as that assumption, and they protect a visit, not a person.
+
+# %% [markdown]
+# **Events, public tables, keys and holdouts of people** (Theorems 47, 48, 70, 120 and 185). One heavy visitor has five thousand visits; the bound keeps twenty of them. Each ward's floor is looked up, a key
+# needs many *people*, and a model's accuracy is that for a new person.
+
+# %%
+from holdfast.holdout import ReusableHoldout
+
+number = 20_000
+person = np.r_[chance.integers(0, number, 60_000), np.full(5000, 7)]  # the heavy visitor is number 7
+ward = np.r_[chance.choice(["heart", "eyes"], 60_000), np.full(5000, "only one goes here")]
+visits = hf.open(
+    {"person": person, "ward": ward},
+    hf.Schema(ward=hf.Text(max_length=20)),
+    unit="person",
+    rows_per_unit=20,
+    lookups={"wards": hf.Lookup({"ward": ["heart", "eyes"], "floor": [3, 1]}, key="ward")},
+)
+session = visits.session(epsilon=2.0, delta=1e-6, target="table", queries=50)
+keys = session.keys("ward").labels
+upstairs = session.fraction("exists(rows, wards.floor > 2)")
+true = np.unique(person[ward == "heart"]).size / np.unique(person).size
+print("keys that many people have:", sorted(keys), f"; upstairs {upstairs.value:.3f}, true {true:.3f}")
+assert sorted(keys) == ["eyes", "heart"] and upstairs.low <= true <= upstairs.high
+
+easy = chance.random(2000) < 0.5  # a model is right on all rows of half of the people, on none of the others
+owners = np.repeat(np.arange(2000), np.where(easy, 40, 2))  # and the easy ones have most rows
+labels = chance.integers(0, 2, owners.size)
+guesses = np.where(easy[owners], labels, 1 - labels)
+by_people = ReusableHoldout(labels, units=owners, rows_per_unit=40, queries=20).score(guesses)
+print(
+    f"right on {np.mean(guesses == labels):.2f} of the rows; for a new person {by_people.low:.2f} to {by_people.high:.2f}"
+)
+assert by_people.low <= 0.5 <= by_people.high < 0.9
 
 # %% [markdown]
 # **Try it.** Set `each = 1`. The two ways then mean the same: what is left of the difference in width?
