@@ -67,6 +67,7 @@ for name, widths in plans.items():
 right.set(xlabel="planned answers, 100,000 rows, epsilon 1", ylabel="half-width of each")
 right.legend(fontsize=8)
 assert all(a < b < 3 * a for a, b in zip(*plans.values(), strict=True))
+figure.tight_layout()
 
 # %% [markdown]
 # **Try it.** Take `s = 1.0`. Does the tail bound still hold? (It is proved for s > 2, and sessions never use less.)

@@ -111,6 +111,7 @@ for place, rows_of, names, title in (
         place.loglog(sizes, np.maximum(numbers, 1e-6), "o-", label=name)
     place.set(xlabel="rows", title=title)
     place.legend(fontsize=8)
+figure.tight_layout()
 
 # %% [markdown]
 # **Try it.** Make the noise ten times smaller. Which part of the certificate is left, and is it true that the loss could still fall?

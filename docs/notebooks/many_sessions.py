@@ -74,6 +74,7 @@ right.legend(fontsize=8)
 print({name: f"planned {planned[name]}, the last {line[-1]:.4f}" for name, line in widths.items()})
 assert max(widths["with a share of one half"]) <= planned["with a share of one half"]
 assert widths["without a share"][-1] > planned["without a share"]
+figure.tight_layout()
 
 # %% [markdown]
 # **Units that are set aside** (Theorem 61). A tenth of the rows carries an answer by Laplace noise, which the theorem does not cover; the others stay as narrow as they were.

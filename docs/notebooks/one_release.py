@@ -83,6 +83,7 @@ for place, (rank, low, high) in enumerate(zip(ranks, quantiles.low, quantiles.hi
     )
 right.set(xlabel="delay", ylabel="share at most", xlim=(0, 80))
 right.legend(fontsize=8)
+figure.tight_layout()
 
 # %% [markdown]
 # **Try it.** Ask for two ranks more. What does the list cost now?

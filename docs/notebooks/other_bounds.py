@@ -59,6 +59,7 @@ right.loglog(asked, open_end, label="stop whenever you like (18)")
 right.set(xlabel="answer", ylabel="half-width")
 right.legend(fontsize=8)
 assert all(k < o < 1.8 * k for k, o in zip(known, open_end, strict=True))
+figure.tight_layout()
 
 # %% [markdown]
 # **A test after a search** (Theorem 19). A thousand features that are coins are correlated with a label that is a coin; the best looking one is tested on the same rows. At the
