@@ -17,6 +17,7 @@ from holdfast.query.grouping import Groups
 from holdfast.query.predicate import Predicate
 from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic
+from holdfast.query.unit_schema import no_column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,5 +49,5 @@ def distinct_of(schema: Schema, key: Read, where: Predicate, by: Groups | None) 
     elif key in schema:
         values = column_values(schema, key, 1 if by is None else by.size)
     else:
-        raise QueryError(f"there is no column {key!r}; the columns are {', '.join(schema)}")
+        raise QueryError(no_column(schema, key))
     return Statistic("distinct", where, None, by, over=events_of(schema), distinct=values)

@@ -24,6 +24,7 @@ from holdfast.query.scan import check_length, is_word, split
 from holdfast.query.schema import Schema
 from holdfast.query.select import Select, parse_select
 from holdfast.query.synonyms import respelt
+from holdfast.query.table_aliases import without_aliases
 from holdfast.query.unit_schema import RowSchema, UnitSchema
 
 _CLAUSES = frozenset(["where", "group by", "having", "order by", "limit"])
@@ -85,7 +86,7 @@ def _two_tables(schema: UnitSchema, tables: Sequence[str]) -> str:
 
 def read_aggregate(text: str, schema: UnitSchema) -> Aggregate:
     """What events say of a unit, in our words or as a subquery; QueryError for what is neither."""
-    check_length(text)
+    text = without_aliases(text)
     pieces = split(text)
     signs = [piece.sign for piece in pieces]
     if signs[:2] == ["(", "select"] and closing(pieces, 0) == len(pieces) - 1:
@@ -248,17 +249,19 @@ def _slice(text: str, pieces: Sequence[Piece], part: Sequence[Piece], end: int) 
 
 
 def _is_key(part: Sequence[Piece], rows: RowSchema) -> bool:
-    words = [piece.text for piece in part]
-    sides = [f"{table}.{rows.of.unit}" for table in (rows.table, rows.of.table)]
-    written = "".join(words)
-    return written in (f"{sides[0]}={sides[1]}", f"{sides[1]}={sides[0]}")
+    written = "".join(piece.text for piece in part)
+    mine, *others = (f"{table}.{rows.of.unit}" for table in (rows.table, rows.of.table, *rows.of.events))
+    return any(written in (f"{mine}={other}", f"{other}={mine}") for other in others if other != mine)
 
 
 def parse_statement(text: str, schema: Schema) -> tuple[Select, Schema]:
     """The question in a SELECT statement, and the columns that it uses: of the table, of units, or of events."""
     inner: list[Joined] = []
-    if isinstance(schema, UnitSchema | LookupSchema) and isinstance(text, str):
-        text, schema, inner = statement(text, schema)
+    several = isinstance(schema, UnitSchema | LookupSchema)
+    if isinstance(text, str):
+        text = without_aliases(text, alone=not several)
+        if isinstance(schema, UnitSchema | LookupSchema):
+            text, schema, inner = statement(text, schema)
     select = parse_select(text, schema)
     if inner:
         # A plain JOIN leaves out the rows that find nothing.
@@ -291,6 +294,9 @@ def statement(text: str, schema: UnitSchema | LookupSchema) -> tuple[str, Schema
         refuse_other_key(text, join, lookups[join.table], others)
     inner = [lookups[join.table] for join in found if not join.outer]
     rest_of = [join for join in joins if join.table not in lookups]
+    twice = next((join for place, join in enumerate(joins, 1) if join.table in others[:place]), None)
+    if twice is not None:
+        raise QueryError(_with_itself(schema, twice.table), text, twice.start)
     bare = text
     if clause:
         end = pieces[start + 2 + stop].start if start + 2 + stop < len(pieces) else len(text)
@@ -317,6 +323,15 @@ def statement(text: str, schema: UnitSchema | LookupSchema) -> tuple[str, Schema
     if len(events) > 1:
         raise QueryError(_two_tables(schema, events), text, clause[0].start)
     return bare, schema.of_rows(events[0]) if events else schema, inner
+
+
+def _with_itself(schema: UnitSchema | LookupSchema, table: str) -> str:
+    if isinstance(schema, UnitSchema) and table in schema.events:
+        return (
+            f"{table} joined with itself would be about pairs of rows; ask about its rows, and say of the "
+            f"{schema.unit} what the others have to be, as in exists({table}, ...) or count({table}, ...) >= 3"
+        )
+    return f"{table} is joined twice; leave one out"
 
 
 def _of_rows(schema: UnitSchema | LookupSchema) -> Schema:

@@ -15,6 +15,7 @@ from holdfast.errors import InputError, QueryError, UndiscoveredError
 from holdfast.query.computed_groups import ExpressionGroups, Product
 from holdfast.query.dictionary import texts_of
 from holdfast.query.schema import Boolean, Category, Integer, Real, Schema, Temporal, Text
+from holdfast.query.unit_schema import no_column
 
 MAX_GROUPS = 65_536
 _UNIT_BINS = 4096
@@ -158,7 +159,7 @@ def declared_groups(schema: Schema, column: str, edges: Sequence[Any] | None = N
     if edges is not None and not is_list(edges):
         raise InputError(f"expected edges= of {column!r} as a list, got {shown(edges)}")
     if column not in schema:
-        raise QueryError(f"there is no column {column!r}; the columns are {', '.join(schema)}")
+        raise QueryError(no_column(schema, column))
     kind = schema[column]
     if isinstance(kind, Text):
         raise QueryError(f"{column!r} is a text column, which has no bins; declare it as a Category")

@@ -162,6 +162,11 @@ class UnitSchema(Schema):
         """What to say of a name that is none of the unit's columns."""
         table, dot, column = name.partition(".")
         owners = self.owners(name)
+        if (column or table) == self.unit and (not dot or table in (self.table, *self.events)):
+            return (
+                f"{name} is the key that tells one {self.unit} from another, and no question is about single keys; "
+                f"count those who have such rows with exists({next(iter(self.events))}, ...)"
+            )
         if dot and table in self.events and column in self.events[table].schema:
             owners = [table]
         elif dot and table in self.events:
@@ -369,6 +374,14 @@ def event_columns(schema: UnitSchema) -> Iterator[tuple[str, str, str]]:
     for table in schema.events:
         for name, column in schema.of_rows(table).own.items():
             yield name, table, column
+
+
+def no_column(schema: Schema, name: str) -> str:
+    """What to say of a name that is no column of a schema."""
+    of = schema.of if isinstance(schema, RowSchema) else schema
+    if isinstance(of, UnitSchema):
+        return of.unknown(name)
+    return f"there is no column {name!r}; the columns are {', '.join(schema)}"
 
 
 def table_of(schema: Schema, name: str) -> str | None:

@@ -19,7 +19,7 @@ from holdfast.privacy.rule import number
 from holdfast.query.across import scope
 from holdfast.query.dictionary import text_behind, texts_of
 from holdfast.query.schema import ColumnType, Schema, Text
-from holdfast.query.unit_schema import table_of
+from holdfast.query.unit_schema import no_column, table_of
 
 if TYPE_CHECKING:
     from holdfast.desk import Paid
@@ -143,7 +143,7 @@ def text_column(schema: Schema, column: object) -> tuple[str, Text]:
     within = scope(schema, (), (column,))
     name = within.spelling(column)
     if name is None:
-        raise QueryError(f"there is no column {column!r}; the columns are {', '.join(within)}")
+        raise QueryError(no_column(within, column))
     texts = text_behind(schema, name)
     if texts is None:
         kind = within[name].kind
