@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import math
@@ -81,6 +82,18 @@ def test_a_report_tells_budget_and_history(table: hf.Table) -> None:
     Console(file=screen, width=100).print(report)
     assert "fraction where age >= 41" in screen.getvalue()
     assert "fraction where age" in report._repr_html_()
+
+
+def test_a_long_report_prints_its_latest_answers(table: hf.Table) -> None:
+    session = table.session(epsilon=1, delta=1e-6, queries=100)
+    asked = [session.fraction(f"age > {age}").question for age in range(30, 60)]
+    report = session.report()
+    screen = io.StringIO()
+    Console(file=screen, width=120).print(report)
+    for shown in (str(report), screen.getvalue(), html.unescape(report._repr_html_())):
+        assert [question in shown for question in asked] == [False] * 10 + [True] * 20
+        assert "the latest 20 of them" in shown
+    assert len(report.answers) == 30
 
 
 def test_plans_explain_themselves(table: hf.Table) -> None:

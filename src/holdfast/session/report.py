@@ -15,10 +15,13 @@ from holdfast.session import display
 if TYPE_CHECKING:
     from holdfast.session.answer import Answer
 
+SHOWN = 20
+"""Answers that a report prints, the latest; `answers` has all."""
+
 
 @dataclass(frozen=True)
 class Report:
-    """A session's budget and history. Print it, or let a notebook show it."""
+    """A session's budget and history. Print it, or let a notebook show it: the latest answers, under a summary."""
 
     name: str
     budget: str
@@ -40,13 +43,22 @@ class Report:
             f"{len(self.answers)} answers so far; all intervals cover the {self.terms.target} at once with "
             f"confidence {sure(self.terms.confidence)}, planned for {planned}.",
             *([] if self.meter is None else [f"{self.meter}."]),
+            *(
+                [f"Below, the latest {SHOWN} of them; `.answers` has all."]
+                if len(self.answers) > SHOWN
+                else []
+            ),
         ]
+
+    @property
+    def _shown(self) -> list[Answer]:
+        return self.answers[-SHOWN:]
 
     def _share(self, amount: Amount) -> str:
         return f"{float(amount) / self.terms.session.limit:.1%}"
 
     def __str__(self) -> str:
-        return "\n".join([*self.summary, *(display.answer_text(answer) for answer in self.answers)])
+        return "\n".join([*self.summary, *map(display.answer_text, self._shown)])
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """In the terminal of IPython."""
@@ -57,7 +69,7 @@ class Report:
         from rich.table import Table
 
         table = Table("question", "value", "interval", "cost")
-        for answer in self.answers:
+        for answer in self._shown:
             if answer.labels is None:
                 (line,) = display.lines(answer)
                 shown = (line.value, f"{line.interval} {line.missed}".rstrip())
@@ -68,7 +80,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         lines = "".join(f"<div>{html.escape(line)}</div>" for line in self.summary)
-        return lines + "".join(answer._repr_html_() for answer in self.answers)
+        return lines + "".join(answer._repr_html_() for answer in self._shown)
 
 
 def _amount(amount: Amount) -> str:
