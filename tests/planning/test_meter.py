@@ -63,7 +63,7 @@ def test_a_quantile_says_what_the_answers_after_it_will_be_within() -> None:
     """It tells more than its place. The twin is the plan of the session alone, which says what numbers are within."""
     session = opened(100_000).session(**BUDGET, queries=20)
     planned = session._terms.places
-    assert planned is not None and session.plan.endswith("a quantile tells as much as 16")
+    assert planned is not None and session.plan.endswith("a quantile counts as 16")
     for rank in (0.3, 0.5):
         said = session.estimate.quantile("x", rank).explain()
         promised = re.search(r"as much as 16 of .* after it (\d+) answers can be had within ([\d.]+)", said)

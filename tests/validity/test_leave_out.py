@@ -228,7 +228,7 @@ def test_any_statistic_is_corollary_a() -> None:
     assert many <= chosen.any_statistic(chosen.charges(information), beta, 50) <= many * 1.0001
 
 
-# Half-widths printed in section 6 of the note that announced the theorem; continuous noise, finest schedule.
+# Half-widths of the finest schedule with continuous noise, worked out before this code was written.
 PRINTED = [
     (1_000, 10, 0.0938),
     (1_000, 50, 0.1407),

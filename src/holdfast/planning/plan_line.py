@@ -37,7 +37,7 @@ def plan_line(terms: Terms, own: Budget, moment: Moment) -> str:
         return f"Nothing can be said of the population{could_be(terms, moment)}."
     if places is None or not places.epochs:
         return "No common half-width is planned: each answer says for itself how exact it is to be."
-    near, but = "", "" if own.currency == "gdp" else f"; a quantile tells as much as {QUANTILE}"
+    near, but = "", "" if own.currency == "gdp" else f"; a quantile counts as {QUANTILE}"
     if places.rare:
         near = f" ({rare_width(places, miss(terms.confidence) * LEFT_OUT, AT):.3g} near {AT:.0%}, if all are)"
     each = f"{several(terms.queries or 0)}, each within {places.width:.3g}{near} of the population"
