@@ -48,6 +48,7 @@ JOURNEYS = {
     "service/crash": "killed at every step of an answer",
     "service/mishaps": "a full disk and a clock that is set back, from the request to the ledger",
     "service/lookups": "public tables, from a registration to an answer",
+    "service/work_lists": "what is asked at once, from its steps to the ledger, beside each alone",
     "service/hosts": "two gateways over one database, behind a proxy",
     "service/fuzz": "whatever may be sent over HTTP",
     "service/page_axe": "every page before axe-core",

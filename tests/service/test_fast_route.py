@@ -167,7 +167,7 @@ def test_commits_that_come_meanwhile_are_committed_together(
         while not batches:
             await asyncio.sleep(0.001)
         later = [ask(number, units=40) for number in range(1, 6)]
-        while len(work._lists[""]._waiting) < 5:
+        while sum(map(len, work._lists[""]._waiting.values())) < 5:
             await asyncio.sleep(0.001)
         assert not any(task.done() for task in [*first, *later]), "nobody hears before the commit"
         go.set()

@@ -7,7 +7,6 @@ import secrets
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple
 from itertools import accumulate, islice
 from threading import Lock
 
@@ -296,7 +295,11 @@ def _entry_fields(entry: Entry, spent: dict[str | None, Totals]) -> dict[str, Va
 
 def running(mine: Totals, all_: Totals) -> tuple[int, ...]:
     """The running totals that stand in a reservation."""
-    return *astuple(mine), *astuple(all_)
+    return tuple(
+        part
+        for one in (mine, all_)
+        for part in (one.entries, one.answers, one.units, one.information, one.delta)
+    )
 
 
 def check_limit(standing: Account | None, wanted: Account, spent: Totals) -> None:

@@ -135,9 +135,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+_ONCE = json.JSONDecoder(object_pairs_hook=_once)
+
+
 def read_json(body: bytes) -> Any:
     """JSON in which no object has a name twice: one of two values would count, and nobody knows which was meant."""
-    return json.loads(body, object_pairs_hook=_once)
+    return _ONCE.decode(body.decode(json.detect_encoding(body), "surrogatepass"))
 
 
 class OnceRequest(Request):

@@ -3,42 +3,46 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
+MOST = 64
+"""A list is no longer: more of them at once save nothing, and whoever comes next waits for all of it."""
 
 
 class Together(Generic[Item, Outcome]):
     """A queue before `hand_over`, which has something done with a list of items and gives their outcomes, errors too.
 
-    Guarantee: whatever comes in one turn of the loop, or while something is under way, is handed over together, in its
-    order; nothing waits longer than for the list that is under way, and for those that came before it in the same list.
+    Guarantee: what comes in one turn of the loop, or while something is under way, is handed over together, at most
+    `MOST` at once; one of each person in turn, and of one person in their order. So whoever has nothing else waiting is
+    in the next list if fewer than `MOST` people wait, however much others ask.
     """
 
     def __init__(self, hand_over: Callable[[list[Item]], Future[list[Outcome | Exception]]]) -> None:
         self._hand_over = hand_over
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._waiting: list[tuple[Item, asyncio.Future[Outcome | Exception]]] = []
+        self._waiting: dict[str, deque[tuple[Item, asyncio.Future[Outcome | Exception]]]] = {}
+        """What each person waits for; who is first has the next turn."""
         self._under_way = False
 
-    async def put(self, item: Item) -> Outcome | Exception:
-        """What comes of an item."""
+    async def put(self, item: Item, person: str) -> Outcome | Exception:
+        """What comes of an item of somebody."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:  # another took this one's place
-            self._loop, self._waiting, self._under_way = loop, [], False
+            self._loop, self._waiting, self._under_way = loop, {}, False
         future: asyncio.Future[Outcome | Exception] = loop.create_future()
-        self._waiting.append((item, future))
+        self._waiting.setdefault(person, deque()).append((item, future))
         if not self._under_way:
             self._under_way = True
             loop.call_soon(self._start)  # after what else is ready now
         return await future
 
     def _start(self) -> None:
-        loop, batch = asyncio.get_running_loop(), self._waiting
-        self._waiting = []
+        loop, batch = asyncio.get_running_loop(), self._next()
         try:
             done = self._hand_over([item for item, _ in batch])
         except Exception as error:
@@ -47,6 +51,17 @@ class Together(Generic[Item, Outcome]):
         done.add_done_callback(
             lambda told: loop.call_soon_threadsafe(self._tell, batch, _outcomes(told, len(batch)))
         )
+
+    def _next(self) -> list[tuple[Item, asyncio.Future[Outcome | Exception]]]:
+        """One of each person in turn; who has had theirs goes to the end."""
+        batch = []
+        while self._waiting and len(batch) < MOST:
+            person = next(iter(self._waiting))
+            theirs = self._waiting.pop(person)
+            batch.append(theirs.popleft())
+            if theirs:
+                self._waiting[person] = theirs
+        return batch
 
     def _tell(
         self,

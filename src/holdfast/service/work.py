@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from fastapi import Request
 
 from holdfast.desk.steps import Done, Next, Step, Steps, advance
+from holdfast.errors import LedgerError
 from holdfast.ledger import Outcome, Record, Reserve, Survey
 from holdfast.service.clock import Release
 from holdfast.service.public_times import PublicTimesLedger
@@ -118,7 +119,7 @@ class Work:
             table,
             Together(lambda taking: self._waiting[LEDGER.place].submit(_all_taken, taking, ledger)),
         )
-        taken = await together.put((steps, step, release.at_any_time))
+        taken = await together.put((steps, step, release.at_any_time), request.state.person.id)
         if isinstance(taken, Exception):
             raise taken
         return taken
@@ -159,7 +160,7 @@ def _said(steps: list[Any], ledger: PublicTimesLedger) -> list[Outcome | None]:
     commits = [step for step in steps if isinstance(step, Reserve | Record)]
     surveys = [step for step in steps if isinstance(step, Survey)]
     committed = iter(ledger.commit_all(commits) if commits else ())
-    surveyed = iter(ledger.survey_all(surveys) if surveys else ())
+    surveyed = iter(_surveyed(surveys, ledger))
     return [
         next(committed)
         if isinstance(step, Reserve | Record)
@@ -168,6 +169,14 @@ def _said(steps: list[Any], ledger: PublicTimesLedger) -> list[Outcome | None]:
         else None
         for step in steps
     ]
+
+
+def _surveyed(surveys: list[Survey], ledger: PublicTimesLedger) -> Sequence[Outcome]:
+    """What the ledger says to surveys. If it cannot be read, what it has committed is told all the same."""
+    try:
+        return ledger.survey_all(surveys) if surveys else ()
+    except LedgerError as error:
+        return [LedgerError(*error.args) for _ in surveys]
 
 
 def _goes_on(step: object, *, at_any_time: bool) -> bool:

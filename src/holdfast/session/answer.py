@@ -189,7 +189,9 @@ class Answer:
 
     def to_json(self) -> str:
         """The whole answer as JSON text, with what follows from it (`met`). One that is not private says so, and has
-        no rho."""
+        no rho. Of a single number it is written once."""
+        if (written_before := vars(self).get("_text")) is not None:
+            return str(written_before)
         parts = vars(self) | {"met": self.met}
         del parts["repeated"]
         if not self.replayed:
@@ -199,7 +201,9 @@ class Answer:
         if self.labels is not None:
             return _ENCODER.encode(parts)
         planned = _planned_text(*map(parts.pop, _PLANNED))
-        return f"{_ENCODER.encode(parts)[:-1]}, {planned[1:]}"
+        text = f"{_ENCODER.encode(parts)[:-1]}, {planned[1:]}"
+        vars(self)["_text"] = text
+        return text
 
     @classmethod
     def from_json(cls, text: str, *, repeated: bool = False) -> Answer:
