@@ -54,7 +54,7 @@ class Together(Generic[Item, Outcome]):
 
     def _next(self) -> list[tuple[Item, asyncio.Future[Outcome | Exception]]]:
         """One of each person in turn; who has had theirs goes to the end."""
-        batch = []
+        batch: list[tuple[Item, asyncio.Future[Outcome | Exception]]] = []
         while self._waiting and len(batch) < MOST:
             person = next(iter(self._waiting))
             theirs = self._waiting.pop(person)
