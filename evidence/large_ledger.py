@@ -215,12 +215,12 @@ def main(arguments: list[str] | None = None) -> int:
     text = f"""
 ## {options.large:,} answers in one ledger
 
-Written by `python evidence/large_ledger.py`. One gateway over one folder, SQLite with full sync; 24 analysts ask a table
-through its lists. In processor time: from the start of `holdfast serve` to its first answer; the page of the last answers
-and the budget (each of {TIMES}); `GET …/answers` of one analyst, whole; `holdfast ledger verify` and `export`; and the
-most memory that each had. Allowed: starts and pages twice as long; what reads all, half as much again as there is more of
-it; memory half as much again. The machine had other work too: a load of {os.getloadavg()[2]:.1f} over the last quarter
-of an hour.
+Written by `python evidence/large_ledger.py`. One gateway over one folder, SQLite with full sync; 24 analysts ask a
+table through its lists. In processor time: from the start of `holdfast serve` to its first answer; the page of the last
+answers and the budget (each of {TIMES}); `GET …/answers` of one analyst, whole; `holdfast ledger verify` and `export`;
+and the most memory that each had. Allowed: starts and pages twice as long; what reads all, half as much again as there
+is more of it; memory half as much again. The machine had other work too: a load of {os.getloadavg()[2]:.1f} over the
+last quarter of an hour.
 
 {grown(measured)}
 

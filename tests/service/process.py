@@ -20,15 +20,18 @@ import psycopg
 from gateway import people
 from services import postgres
 
+from service.namespaces import HERE, Host
+
 CAP = {"rho": 1.0}
 
 
 class Server:
-    """A `holdfast serve` process over a folder."""
+    """A `holdfast serve` process over a folder, on this machine or on another `host`."""
 
-    def __init__(self, folder: Path, *flags: str, **environment: str) -> None:
-        self.folder = folder
-        command = [sys.executable, "-m", "holdfast", "serve", "--folder", str(folder), "--port", "0", *flags]
+    def __init__(self, folder: Path, *flags: str, host: Host = HERE, **environment: str) -> None:
+        self.folder, self.address = folder, host.address
+        place = ["--folder", str(folder), "--host", host.address, "--port", "0"]
+        command = [*host.command, sys.executable, "-m", "holdfast", "serve", *place, *flags]
         settings = {
             "HOLDFAST_QUANTUM": "0",
             "HOLDFAST_REQUESTS_PER_SECOND": "0",
@@ -40,7 +43,7 @@ class Server:
         )  # fmt: skip
         assert self.process.stdout is not None
         self.said = self.process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)", self.said)
+        found = re.search(rf"http://{re.escape(host.address)}:(\d+)", self.said)
         self.port = 0 if found is None else int(found.group(1))
         if self.port:
             self._wait()
@@ -59,7 +62,7 @@ class Server:
         self, method: str, path: str, body: str | None, headers: dict[str, str]
     ) -> tuple[int, dict[str, str], str]:
         """(status, headers, text) of a request as it is."""
-        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
+        with closing(http.client.HTTPConnection(self.address, self.port, timeout=60)) as connection:
             connection.request(method, path, body, headers)
             with connection.getresponse() as reply:
                 known = {name.lower(): value for name, value in reply.getheaders()}
@@ -96,8 +99,8 @@ def refused(folder: Path, *flags: str, **environment: str) -> str:
 
 
 @contextmanager
-def served(folder: Path, *flags: str, **environment: str) -> Iterator[Server]:
-    server = Server(folder, *flags, **environment)
+def served(folder: Path, *flags: str, host: Host = HERE, **environment: str) -> Iterator[Server]:
+    server = Server(folder, *flags, host=host, **environment)
     try:
         yield server
     finally:

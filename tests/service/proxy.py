@@ -40,11 +40,13 @@ def _program() -> str:
 
 
 @contextmanager
-def proxied(folder: Path, ports: Sequence[int]) -> Iterator[int]:
-    """A proxy that hands requests to these ports in turn, while they are ready; its own port."""
+def proxied(folder: Path, places: Sequence[tuple[str, int]]) -> Iterator[int]:
+    """A proxy that hands requests to these addresses and ports in turn, while they are ready; its own port."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    servers = "\n".join(f"    server host{place} 127.0.0.1:{one}" for place, one in enumerate(ports))
+    servers = "\n".join(
+        f"    server host{number} {address}:{one}" for number, (address, one) in enumerate(places)
+    )
     settings = folder / "haproxy.cfg"
     settings.write_text(_SETTINGS.format(port=port, servers=servers))
     process = subprocess.Popen(

@@ -20,6 +20,7 @@ import pytest
 from gateway import labels
 
 from holdfast.ledger import open_ledger, verify
+from service.namespaces import hosts_apart
 from service.process import Server, database_of, register, served, table_in, token_of
 from service.proxy import proxied
 
@@ -47,30 +48,33 @@ class Hosts:
 
 @pytest.fixture
 def hosts(tmp_path: Path) -> Iterator[Hosts]:
-    """Each host has its own folder and its own anchors; the tables are where both see them, and of labels each has a
+    """Each host has its own network, folder and anchors; the tables are where both see them, and of labels each has a
     copy."""
     database, places = database_of("postgres"), [tmp_path / name for name in ("one", "two")]
     data = table_in(tmp_path / "shared", ROWS).parent
     np.save(data / "board.npy", labels("board"))
     with ExitStack() as stack:
         started: list[Server] = []
-        for place in places:
+        for place, host in zip(places, stack.enter_context(hosts_apart(2)), strict=True):
             settings = {"HOLDFAST_DATA": str(data), "HOLDFAST_ANCHORS": str(place / "anchors")} | database
-            started.append(stack.enter_context(served(place, **settings)))
+            started.append(stack.enter_context(served(place, host=host, **settings)))
             if len(started) == 1:
                 owner = token_of(started[0])
                 ann = register(started[0], owner)
                 board = {"id": "board", "labels": "board.npy", "queries": 100, "within": 0.2}
                 assert started[0].call("POST", "/v1/leaderboards", board, owner)[0] == 201
                 shutil.copytree(places[0] / "boards", places[1] / "boards")
-        door = stack.enter_context(proxied(tmp_path, [server.port for server in started]))
+        door = stack.enter_context(proxied(tmp_path, [(server.address, server.port) for server in started]))
         yield Hosts(*started, door, owner, ann, database["HOLDFAST_DATABASE"])
 
 
-def put(port: int, token: str, body: Any, key: str, path: str = "/v1/datasets/people/ask") -> tuple[int, str]:
-    """(status, body as sent) of a charged call."""
+def put(
+    door: Server | int, token: str, body: Any, key: str, path: str = "/v1/datasets/people/ask"
+) -> tuple[int, str]:
+    """(status, body as sent) of a charged call, to a host or to the proxy's port."""
+    place = ("127.0.0.1", door) if isinstance(door, int) else (door.address, door.port)
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Idempotency-Key": key}
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as line:
+    with closing(http.client.HTTPConnection(*place, timeout=60)) as line:
         line.request("POST", path, json.dumps(body), headers)
         with line.getresponse() as reply:
             return reply.status, reply.read().decode()
@@ -91,6 +95,9 @@ def mixed(key: str) -> dict[str, Any]:
 
 def test_what_one_host_did_the_other_knows(hosts: Hosts) -> None:
     one, two, owner = hosts.one, hosts.two, hosts.owner
+    assert (one.address != two.address) == (one.address != "127.0.0.1"), (
+        "each has its network, or all are here"
+    )
     # Tokens: issued at one, good at the other; revoked there, ended here.
     _, bob = one.call("POST", "/v1/people", {"name": "bob"}, owner)
     token = two.call("POST", f"/v1/people/{bob['id']}/tokens", {}, owner)[1]["token"]
@@ -98,10 +105,10 @@ def test_what_one_host_did_the_other_knows(hosts: Hosts) -> None:
     assert one.call("DELETE", f"/v1/tokens/{token.split('_')[1]}", token=owner)[0] == 204
     assert two.call("GET", "/v1/me", token=token)[0] == 401
     # Keys: one answer and one charge, whoever is asked; another question by the same key is refused.
-    assert put(one.port, hosts.ann, sample(1), "key") == put(two.port, hosts.ann, sample(1), "key")
-    assert put(two.port, hosts.ann, sample(2), "key")[0] == 422
+    assert put(one, hosts.ann, sample(1), "key") == put(two, hosts.ann, sample(1), "key")
+    assert put(two, hosts.ann, sample(2), "key")[0] == 422
     assert len(hosts.answers()) == 1
-    assert put(two.port, hosts.ann, sample(1), "another key")[0] == 200
+    assert put(two, hosts.ann, sample(1), "another key")[0] == 200
     assert len(hosts.answers()) == 2, "the control: without its key the same call is another"
     # Limits: of forty at once through the door as many are answered as the share has left.
     person = one.call("GET", "/v1/me", token=hosts.ann)[1]["id"]
@@ -122,7 +129,7 @@ def test_what_one_host_did_the_other_knows(hosts: Hosts) -> None:
     left = [one.call("GET", path, token=hosts.ann)[1]["looks_left"]]
     for place, server in enumerate((one, two)):
         said["predictions"][place] ^= 1
-        assert put(server.port, hosts.ann, said, f"look {place}", f"{path}/submissions")[0] == 200
+        assert put(server, hosts.ann, said, f"look {place}", f"{path}/submissions")[0] == 200
         left.append((two, one)[place].call("GET", path, token=hosts.ann)[1]["looks_left"])
     assert left == [left[0], left[0] - 1, left[0] - 2]
 
@@ -163,8 +170,8 @@ def test_one_host_is_killed_under_load_and_nothing_is_lost_or_charged_twice(host
     assert sum(map(len, told)) == 72, "twelve fractions of each thread"
     assert all(one in stored for (one,) in filter(None, told)), "each delivered answer was paid for"
     for key, text in delivered.items():  # the host that is left has every reply
-        assert put(hosts.two.port, hosts.ann, mixed(key), key) == (200, text)
+        assert put(hosts.two, hosts.ann, mixed(key), key) == (200, text)
     assert len(hosts.answers()) == len(delivered)
     # The check would notice a retry without its key: it is charged again.
-    assert put(hosts.two.port, hosts.ann, sample(0), "a new key")[0] == 200
+    assert put(hosts.two, hosts.ann, sample(0), "a new key")[0] == 200
     assert len(hosts.answers()) == len(delivered) + 1

@@ -143,7 +143,10 @@ def test_through_a_real_proxy_each_sender_has_their_own_bucket(tmp_path: Path) -
     """HAProxy appends who it sees; what a sender wrote before that moves nobody to another bucket."""
     limits = {"HOLDFAST_STRANGERS_PER_SECOND": "0.001", "HOLDFAST_STRANGERS_BURST": "5"}
     flags = ("--proxy", "127.0.0.1", "--anchors", str(tmp_path / "anchors"))
-    with served(tmp_path / "server", *flags, **limits) as server, proxied(tmp_path, [server.port]) as door:
+    with (
+        served(tmp_path / "server", *flags, **limits) as server,
+        proxied(tmp_path, [(server.address, server.port)]) as door,
+    ):
         owner = token_of(server)
 
         def statuses(port: int, source: str, token: str = "", tries: int = 7) -> list[int]:
