@@ -74,6 +74,7 @@ PAGES = {
     ),
     "docs/holdout.md": Page(5, ("500 looks at 100,000 rows by votes", "'red' has 0 looks left", "rank")),
     "docs/keys.md": Page(5, ("keys of 'dest' (gaussian", "(logistic", "epsilon= and delta=")),
+    "docs/large.md": Page(1, ("200 answers, each within", "rows read")),
     "docs/learn.md": Page(
         6,
         (

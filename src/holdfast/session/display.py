@@ -125,7 +125,11 @@ def cost(answer: Answer) -> str:
         return "not private, repeated at no cost" if answer.repeated else "not private"
     if answer.repeated:
         return "repeated at no cost"
-    return f"rho {answer.rho:.3g}" if answer.epsilon is None else f"epsilon {answer.epsilon:.3g}"
+    if answer.epsilon is None:
+        return f"rho {answer.rho:.3g}"
+    pure = f"epsilon {answer.epsilon:.3g}"
+    # Many small steps lose much less than their pure epsilons add up to: a session with a delta counts their rho.
+    return f"rho {answer.rho:.3g} or pure {pure}" if answer.rho < answer.epsilon**2 / 16 else pure
 
 
 def answer_rich(answer: Answer) -> Any:
