@@ -74,6 +74,14 @@ def test_what_a_spreadsheet_would_compute_is_text() -> None:
     assert [_cell(cell) for cell in ("=1+1", "@x", "no", -3.0)] == ["'=1+1", "'@x", "no", -3.0]
 
 
+def test_the_last_two_answers_are_proposed_for_a_comparison(here: Site) -> None:
+    last = [answer_mark(_told(here, GROUPED | {"where": f"age > {number}"})) for number in (1, 2)]
+    shown = Window(here.client, here.started.analyst).see("/tables/people/compare")
+    one, other = shown.split('<select id="first"')[1].split('<select id="second"')
+    assert " selected" not in one and re.findall('value="([0-9a-f]+)" selected', other) == last[:1]
+    assert re.findall('value="([0-9a-f]+)"', one)[0] == last[1], "a browser shows the first"
+
+
 def test_two_answers_are_apart_where_their_intervals_are(here: Site) -> None:
     few, many = (
         _told(here, {"kind": "fraction", "where": f"age > {age}", "within": 0.05}) for age in (90, 10)

@@ -37,6 +37,23 @@ WRITTEN = """() => {
     };
 }"""
 """Notes what is written on canvases: each text, where it starts and ends, and how wide the canvas is."""
+CLIPPED = """() => {
+    const found = [];
+    for (const card of document.querySelectorAll('.card, .problem'))
+        for (const one of card.querySelectorAll('*')) {
+            const box = one.getBoundingClientRect(), words = one.innerText ?? '';
+            if (one.closest('svg, canvas, .unseen, select, .chart') || !box.width) continue;
+            const apart = one.closest('.scroll');
+            if (!apart && box.right > card.getBoundingClientRect().right + 1) found.push(['sticks out', one.outerHTML]);
+            if (!apart && one.scrollWidth > one.clientWidth + 1 && one.matches('pre, p, td, dd, button'))
+                found.push(['is cut', one.outerHTML]);
+            const letters = parseFloat(getComputedStyle(one).fontSize), parts = words.trim().split(/\\s+/);
+            if (box.width < 1.5 * letters && parts.some(word => word.length > 4))
+                found.push(['letter by letter', words]);
+        }
+    return found;
+}"""
+"""What sticks out of its card, is cut, or is so narrow that words stand letter by letter."""
 PAGES = {
     "owner": [
         "/tables", "/tables/people/analysts", "/tables/people/ledger", "/people", "/people/me", "/register",
@@ -90,8 +107,10 @@ def test_every_page_is_accessible(browser: Browser, here: Running, look: Any) ->
             if role != "nobody":
                 visitor.enter(here.owner if role == "owner" else here.analyst)
             for path in paths:
-                visitor.go(_place(here, path))
+                shown = visitor.go(_place(here, path)).locator("h1").inner_text()
+                assert (path == "/nowhere") == (shown == "That did not work"), path
                 assert violations(visitor) == [], (role, path, look)
+                assert visitor.page.evaluate(CLIPPED) == [], (role, path, look)
             if role == "analyst":
                 page = visitor.go("/tables/people")
                 page.focus("#where")
