@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -100,8 +102,9 @@ def test_what_operators_look_at_is_what_is_exported(file: str) -> None:
         assert text.count("(") == text.count(")") and text.count("[") == text.count("]")
 
 
-def test_alert_rules_have_the_form_that_prometheus_reads() -> None:
-    """The keys of its documentation; `promtool check rules deploy/alerts.yml` says the same where it is installed."""
+def test_alert_rules_have_the_form_that_prometheus_reads(tmp_path: Path) -> None:
+    """The keys of its documentation; and Debian's promtool, where it is installed, reads the rules, and the board's
+    queries as rules."""
     (group,) = yaml.safe_load((DEPLOY / "alerts.yml").read_text())["groups"]
     names = [rule["alert"] for rule in group["rules"]]
     assert len(set(names)) == len(names) >= 8
@@ -110,6 +113,15 @@ def test_alert_rules_have_the_form_that_prometheus_reads() -> None:
         assert rule["labels"]["severity"] in ("page", "ticket")
         assert rule["annotations"]["summary"].endswith(".")
         assert re.fullmatch(r"\d+[smh]", rule.get("for", "1m"))
+    if (promtool := shutil.which("promtool")) is not None:
+        asked = [
+            re.sub(r"\$\w+", "5m", text)
+            for text in queries(json.loads((DEPLOY / "grafana.json").read_text()))
+        ]
+        rules = [{"record": f"board:{place}", "expr": text} for place, text in enumerate(asked)]
+        (tmp_path / "board.yml").write_text(json.dumps({"groups": [{"name": "board", "rules": rules}]}))
+        for file in (DEPLOY / "alerts.yml", tmp_path / "board.yml"):
+            subprocess.run([promtool, "check", "rules", file], check=True)
 
 
 def test_the_board_shows_every_metric() -> None:
