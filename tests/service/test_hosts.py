@@ -8,6 +8,7 @@ import json
 import shutil
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -24,7 +25,7 @@ from service.namespaces import hosts_apart
 from service.process import Server, database_of, register, served, table_in, token_of
 from service.proxy import proxied
 
-ROWS = 2_000
+ROWS, QUANTUM = 2_000, 0.05
 
 
 @dataclass
@@ -57,6 +58,7 @@ def hosts(tmp_path: Path) -> Iterator[Hosts]:
         started: list[Server] = []
         for place, host in zip(places, stack.enter_context(hosts_apart(2)), strict=True):
             settings = {"HOLDFAST_DATA": str(data), "HOLDFAST_ANCHORS": str(place / "anchors")} | database
+            settings["HOLDFAST_QUANTUM"] = str(QUANTUM)
             started.append(stack.enter_context(served(place, host=host, **settings)))
             if len(started) == 1:
                 owner = token_of(started[0])
@@ -110,6 +112,12 @@ def test_what_one_host_did_the_other_knows(hosts: Hosts) -> None:
     assert len(hosts.answers()) == 1
     assert put(two, hosts.ann, sample(1), "another key")[0] == 200
     assert len(hosts.answers()) == 2, "the control: without its key the same call is another"
+    # Quanta: no charged reply leaves before one is over, whichever host gives it, and no refusal of one.
+    for door in (one, two, hosts.door):
+        for body, key in ((sample(1), "key"), (sample(2), "key"), ({"kind": "sample"}, "unreadable")):
+            begun = time.perf_counter()
+            put(door, hosts.ann, body, key)
+            assert time.perf_counter() - begun >= QUANTUM
     # Limits: of forty at once through the door as many are answered as the share has left.
     person = one.call("GET", "/v1/me", token=hosts.ann)[1]["id"]
     share, used = (
