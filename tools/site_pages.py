@@ -95,7 +95,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
     if page.file.src_uri == "theorems.md":
         markdown = seen_at_work(markdown)
-    if page.file.src_uri in FORMULAS:
+    if page.file.src_uri in FORMULAS or here == "notebooks":
         markdown = typeset(markdown)
     parts, at = [], 0
     for fence in _FENCE.finditer(markdown):

@@ -1,4 +1,4 @@
-"""Holdfast: ask a dataset as often as you like.
+"""Holdfast: ask a dataset thousands of questions, each chosen after seeing the answers before it.
 
 Every answer is differentially private, comes with an honest interval, and is charged to a budget that is
 really enforced. Start with `holdfast.open(data, schema)` and `table.session(epsilon=...)`.

@@ -20,6 +20,7 @@ from playwright.sync_api import Browser
 
 sys.path.insert(0, str(ROOT))
 
+import holdfast as hf
 from evidence import widths
 from tools import notebook, print_pdf, site_pages
 
@@ -59,6 +60,13 @@ def test_the_reference_names_everything_public(site: Path) -> None:
         for room in rooms:
             names = importlib.import_module(room).__all__
             assert [name for name in names if name not in shown] == [], room
+    types = (site / "reference" / "schema.html").read_text()
+    declared = [
+        name
+        for name in hf.__all__
+        if isinstance(getattr(hf, name), type) and hasattr(getattr(hf, name), "encode_array")
+    ]
+    assert len(declared) > 7 and [name for name in declared if f'.{name}" class="doc' not in types] == []
     commands = (site / "reference" / "cli.html").read_text()
     assert all(f"holdfast {name}" in commands for name in ("ask", "ingest", "plan", "serve", "ledger verify"))
     for page in ("http", "page"):

@@ -65,7 +65,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     app = FastAPI(
         title="Holdfast", version=__version__, lifespan=life, docs_url=None, redoc_url=None,
-        description="Ask a dataset as often as you like: every answer is private, and its interval is honest.",
+        description="Ask a dataset question after question: every answer is private, and its interval is honest.",
         telemetry=_SILENT,
     )  # fmt: skip
     app.state.gateway, app.state.work, app.state.metrics = gateway, work, metrics

@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 
 
 class Questions(Protocol[Result]):
-    """Each method states a question and reads it; what becomes of it (an answer or a plan) is up to `put`.
+    """Each method states a question: a session answers it, and its `estimate` says what that would cost.
 
     Accuracy is `within=` (half-width of the interval, in the statistic's own scale; for a quantile in rank; a mean
     keeps it where enough rows qualify: `Plan.qualifying` says how many, `Answer.met` whether it was kept),

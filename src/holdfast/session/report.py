@@ -36,11 +36,12 @@ class Report:
     def summary(self) -> list[str]:
         """A few plain sentences."""
         planned = "any number of answers" if self.terms.queries is None else f"{self.terms.queries} answers"
+        asked = "1 answer" if len(self.answers) == 1 else f"{len(self.answers)} answers"
         return [
             f"Budget: {self.budget}.",
             f"Spent: {_amount(self.spent)}, {self._share(self.spent)} of the budget; "
             f"{self._share(self.remaining)} is left.",
-            f"{len(self.answers)} answers so far; all intervals cover the {self.terms.target} at once with "
+            f"{asked} so far; all intervals cover the {self.terms.target} at once with "
             f"confidence {sure(self.terms.confidence)}, planned for {planned}.",
             *([] if self.meter is None else [f"{self.meter}."]),
             *(
