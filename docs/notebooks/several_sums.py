@@ -50,7 +50,7 @@ for name, low, high, truth in zip(line.labels, line.low, line.high, (0.25, 0.5, 
     assert low <= truth <= high, name
 
 # %% [markdown]
-# The box is the price of generality: it does not know that the errors of the sums hang together, so these intervals are wider than those of a textbook, which
+# The box is the price of generality: it does not know that the errors of the sums are related, so these intervals are wider than those of a textbook, which
 # hold for one correlation that was fixed beforehand.
 
 # %% [markdown]
