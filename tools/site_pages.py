@@ -151,7 +151,9 @@ def notebook_pages() -> Iterator[tuple[str, str | bytes]]:
 
     lines = [
         "# Each theorem at work\n",
-        "Notebooks that run in seconds, with a picture each. Take the `.ipynb` and change it.\n",
+        "Notebooks that run in seconds, with a picture each. Take the `.ipynb` and change it: in the project's folder,",
+        "`pip install '.[plot,sklearn]' jupyter` is enough for all of them, and `docs/notebooks` has them as scripts.",
+        "[The argument](../why.md) says which theorem is where.\n",
     ]
     for script in notebook.scripts():
         page = notebook.run(script)
