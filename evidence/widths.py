@@ -57,7 +57,8 @@ published bound that we know of; and of a union bound that adaptive questions br
 *Least of ours* is of all that is private, at any budget. Where the plain path is much above it, the budget
 keeps it there; where another session of the same budget is narrower by more than a hundredth (\\*), the line
 of the plan (`Session.plan`) says which and by how much. It stays a choice: Gaussian answers alone leave no
-quantiles, selections or sparse vectors, and pure epsilon is wide for many questions. Votes may be 2% wider
+quantiles, selections or sparse vectors, which would cost more if they were counted as these are
+(docs/theorems.md, *How privacy is accounted*), and pure epsilon is wide for many questions. Votes may be 2% wider
 than the least, where they read fewer rows. Where the plain path or `rare` reads answers as rare events, this
 is the most that an end of an interval can be away from its answer; `evidence/rare.md` (by `python
 evidence/rare.py`) has the frequencies. Rows read and time at n = 1e8 and 1e9, beside the earlier plans, are

@@ -24,6 +24,7 @@ def small(rows: int) -> hf.Table:
 OTHER_TERMS: list[dict[str, Any]] = [
     {"queries": 4}, {"confidence": 0.9}, {"target": "table"}, {"within": 0.3}, {"rows": 10}, {"share": 0.5},
     {"intervals": "rare"}, {"epsilon": 1.0}, {"epsilon": 1.0, "delta": 1e-6, "only": "gaussian"},
+    {"only": "gaussian"},
 ]  # fmt: skip
 
 
@@ -56,6 +57,16 @@ def test_a_plan_is_kept_by_whoever_opens_it_and_by_a_second_process(tmp_path: Pa
     )  # fmt: skip
     assert "BudgetError" in beyond.stderr and own.spent == spent
     assert own.fraction("x < 2").width == float(told), "what the other process was told stands here too"
+
+
+def test_the_one_mechanism_of_a_session_is_kept() -> None:
+    table = small(1_000)
+    table.session(rho=1.0, queries=3, only="gaussian", name="exact")
+    table.session(within=0.2, queries=3, name="wide", only="gaussian")
+    assert table.session(name="exact", only="gaussian").currency == "gdp"
+    assert table.session(name="wide", only="gaussian").currency == "zcdp"
+    with pytest.raises(hf.LedgerError, match=r"was opened with only='gaussian', got 'votes'"):
+        table.session(name="wide", only="votes")
 
 
 def accounts_of(table: hf.Table, name: str) -> list[dict[str, Any]]:

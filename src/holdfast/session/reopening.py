@@ -26,6 +26,8 @@ def refuse_other_terms(standing: Account, given: dict[str, Any], places: Places 
         differs["rows"] = read
     if given["share"] is not None and not standing.is_share:
         differs["share"] = None
+    if given["only"] not in (None, only := _only(standing, promised["within"], places)):
+        differs["only"] = only
     if differs:
         name, own = next(iter(differs.items()))
         was = f"with {name}={own!r}" if own is not None else f"without {name}="
@@ -33,6 +35,13 @@ def refuse_other_terms(standing: Account, given: dict[str, Any], places: Places 
             f"session {standing.name!r} exists and was opened {was}, got {given[name]!r}; open it on the same terms, "
             f"by leaving {name}= out, or choose another name"
         )
+
+
+def _only(standing: Account, within: float | None, places: Places | None) -> str | None:
+    """By which mechanism alone it answers, if there is one."""
+    if within is not None and places is not None:
+        return "votes" if places.by_votes else "gaussian"
+    return "gaussian" if standing.currency == "gdp" else None
 
 
 def _most_read(places: Places | None) -> int | None:

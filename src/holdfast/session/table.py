@@ -197,7 +197,13 @@ class Table:
         standing = next((account for account in self._ledger.accounts() if account.name == name), None)
         if standing is not None:
             promised = json.loads(standing.terms)
-            given = {"confidence": confidence, "queries": queries, "target": target, "within": within}
+            given = {
+                "confidence": confidence,
+                "queries": queries,
+                "target": target,
+                "within": within,
+                "only": only,
+            }
             kept_plan = promised["places"] and places_from_json(self.rows, promised["places"])
             refuse_other_terms(
                 standing, given | {"intervals": intervals, "rows": rows, "share": share}, kept_plan
