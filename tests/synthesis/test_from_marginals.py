@@ -21,7 +21,9 @@ from holdfast.noise.bits import ReplayedBits
 from holdfast.query.universe import universe
 from holdfast.session.session import Session
 from holdfast.synthesis import SyntheticTable, all_marginals, from_marginals, plan_marginals, quality
+from holdfast.weights.array_module import HOST
 from holdfast.weights.cell_counts import marginal_counts
+from tests.weights.elsewhere import ELSEWHERE
 
 from .wide import SCHEMA, census
 
@@ -333,3 +335,21 @@ def test_small_universes_still_go_to_mwem_and_marginals_are_no_worse() -> None:
         errors[method] = quality(session, made, pairs, owner_only=True).mean_error
     assert opened().synthesize(columns, pairs, rho=0.1).method == "mwem"
     assert errors["marginals"] < 1.2 * errors["mwem"]
+
+
+def test_a_model_that_is_fitted_on_a_device_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns, made = ["work", "married", "rich"], []
+    monkeypatch.setattr(room, "array_module", {"numpy": HOST, "torch": ELSEWHERE}.get)
+    for device in ("numpy", "torch"):
+        with replayed(ReplayedBits(1)):
+            made.append(opened().synthesize(columns, rho=0.3, rounds=1, device=device))
+    every = [(0, 1), (0, 2), (1, 2)]
+    first, second = (one.weights.marginals(every) for one in made)
+    assert all(np.allclose(first[axes], second[axes], atol=1e-12) for axes in every)
+
+
+def test_an_unknown_device_is_refused_before_the_charge() -> None:
+    session = opened()
+    with pytest.raises(InputError, match="device"):
+        session.synthesize(["work", "rich"], rho=0.3, device="abacus")
+    assert float(session.spent) == 0

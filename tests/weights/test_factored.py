@@ -11,8 +11,10 @@ import pytest
 
 from holdfast.noise.bits import ReplayedBits
 from holdfast.weights import factored
+from holdfast.weights.array_module import HOST, ArrayModule
 from holdfast.weights.factored import Factored
 from holdfast.weights.junction_tree import JunctionTree, junction_tree
+from tests.weights.elsewhere import ELSEWHERE
 
 Random = np.random.Generator
 
@@ -22,9 +24,8 @@ def drawn_sets(draw: Random, d: int) -> list[tuple[int, ...]]:
     return [tuple(sorted(draw.choice(d, size, replace=False).tolist())) for size in sizes]
 
 
-def copies(potentials: list[Any]) -> list[Any]:
-    """A model takes its potentials over."""
-    return [potential.copy() for potential in potentials]
+def product(tree: JunctionTree, potentials: list[Any], arrays: ArrayModule = HOST) -> Factored:
+    return Factored(tree, dict(zip(tree.cliques, map(arrays.send, potentials), strict=True)), arrays)
 
 
 def dense(tree: JunctionTree, potentials: list[Any]) -> Any:
@@ -68,7 +69,8 @@ def test_every_chance_is_that_of_all_cells() -> None:
         tree = junction_tree(draw.integers(1, 5, d).tolist(), drawn_sets(draw, d))
         potentials = [draw.normal(0, 3, [tree.shape[axis] for axis in clique]) for clique in tree.cliques]
         whole = np.exp(dense(tree, potentials))
-        model = Factored(tree, copies(potentials))
+        arrays = ELSEWHERE if d % 2 else HOST
+        model = product(tree, potentials, arrays)
         assert model.log_total == pytest.approx(math.log(whole.sum()), abs=1e-9)
         wanted = [axes for ways in range(1, 5) for axes in combinations(range(d), ways)]
         found = model.marginals(wanted)
@@ -83,7 +85,7 @@ def test_potentials_that_no_exponential_holds() -> None:
     potentials = [np.array([[0.0, -2000.0], [-1.0, -2001.0]]), np.array([[-900.0, -901.0], [0.0, 1.0]])]
     if tree.cliques[0] != (0, 1):
         potentials = [potentials[1], potentials[0]]
-    model = Factored(tree, copies(potentials))
+    model = product(tree, potentials)
     whole = dense(tree, potentials)
     whole = np.exp(whole - whole.max())
     assert np.allclose(model.marginals([(0, 2)])[0, 2], whole.sum(axis=1) / whole.sum(), atol=1e-12)
@@ -98,16 +100,18 @@ def test_a_message_that_is_forgotten_is_noticed(monkeypatch: pytest.MonkeyPatch)
     draw = np.random.default_rng(2)
     tree = junction_tree([3, 3, 3], [(0, 1), (1, 2)])
     potentials = [draw.normal(0, 1, (3, 3)) for _ in tree.cliques]
-    right = Factored(tree, copies(potentials)).marginals([(0, 2)])[0, 2]
+    right = product(tree, potentials).marginals([(0, 2)])[0, 2]
     monkeypatch.setattr(factored, "spread", lambda part, axes, clique: np.zeros((1, 1)))
-    assert not np.allclose(Factored(tree, copies(potentials)).marginals([(0,)])[0,], right.sum(axis=1))
+    assert not np.allclose(product(tree, potentials).marginals([(0,)])[0,], right.sum(axis=1))
 
 
 def test_rows_have_the_models_law_as_evenly_as_whole_rows_can() -> None:
     draw = np.random.default_rng(3)
     tree = junction_tree([3, 4, 2, 5], [(0, 1), (1, 2), (2, 3)])
-    model = Factored(tree, [draw.normal(0, 1, [tree.shape[a] for a in clique]) for clique in tree.cliques])
+    potentials = [draw.normal(0, 1, [tree.shape[a] for a in clique]) for clique in tree.cliques]
+    model = product(tree, potentials)
     rows = model.sample(20_000, ReplayedBits(1))
+    assert np.array_equal(product(tree, potentials, ELSEWHERE).sample(20_000, ReplayedBits(1)), rows)
     first = tree.cliques[0]
     counts = np.zeros([tree.shape[axis] for axis in first])
     np.add.at(counts, tuple(rows[:, axis] for axis in first), 1)

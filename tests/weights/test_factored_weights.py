@@ -18,6 +18,7 @@ from holdfast.session.session import Session
 from holdfast.weights.distribution import Weights
 from holdfast.weights.factored_weights import FactoredWeights
 from tests.synthesis.wide import SCHEMA, census
+from tests.weights.elsewhere import ELSEWHERE
 
 ROWS = 20_000
 DATA = census(ROWS)
@@ -47,17 +48,20 @@ def truth(first: str, second: str) -> float:
 def test_tilted_factors_are_tilted_cells(cells: Universe) -> None:
     """Theorem 280, against the weights on all cells; a twin that forgets an update is caught."""
     dense, factored, lost = Weights(cells), FactoredWeights(cells, 2**24), FactoredWeights(cells, 2**24)
+    distant = FactoredWeights(cells, 2**24, ELSEWHERE)  # on a device
     draw = np.random.default_rng(0)
     asked = [region(cells, text) for text in (*QUERIES, "1 = 1")]
     asked.append(factors(cells, {"work": [0.1, 0.9, 0.4, 0.6], "rich": [0.2, 0.8]}))
     for step in range(30):
         query = asked[int(draw.integers(len(asked)))]
         assert factored.fraction(query) == pytest.approx(dense.fraction(query), abs=1e-12)
+        assert distant.fraction(query) == pytest.approx(dense.fraction(query), abs=1e-12)
         eta = float(draw.normal())
-        for weights in (dense, factored, *([lost] if step != 11 else [])):
+        for weights in (dense, factored, distant, *([lost] if step != 11 else [])):
             weights.tilt(query, eta)
     every = [(0, 1), (1, 2, 3), (0, 1, 2, 3), (2,)]
     truths, found, twins = dense.marginals(every), factored.marginals(every), lost.marginals(every)
+    assert all(np.array_equal(distant.marginals(every)[axes], found[axes]) for axes in every)
     assert all(np.abs(found[axes] - truths[axes]).max() < 1e-12 for axes in every)
     assert max(np.abs(twins[axes] - truths[axes]).max() for axes in every) > 1e-3
     never, always = region(cells, "rich AND NOT rich AND rich IS NOT NULL"), region(cells, "1 = 1")
@@ -145,7 +149,7 @@ def test_what_would_not_fit_is_refused_before_it_is_charged() -> None:
     [
         {"memory": 0},
         {"memory": 1.5},
-        {"memory": 2**20, "device": "torch"},
+        {"memory": 2**20, "device": "abacus"},
         {"memory": 2**20, "start": object()},
     ],
 )

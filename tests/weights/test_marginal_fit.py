@@ -11,6 +11,7 @@ import pytest
 import holdfast.weights.marginal_fit as room
 from holdfast.weights.junction_tree import junction_tree
 from holdfast.weights.marginal_fit import NoisyMarginal, fit
+from tests.weights.elsewhere import ELSEWHERE
 
 ROWS = 1000
 
@@ -41,6 +42,8 @@ def test_marginals_that_agree_are_met_with_the_largest_entropy() -> None:
     assert np.abs(dense - truth).max() > 0.01  # which the pairs do not give away
     pairs = [(0, 1), (1, 2)]
     tree = fit(junction_tree(truth.shape, pairs), measured[:2], ROWS, steps=4000).model
+    distant = fit(junction_tree(truth.shape, pairs), measured[:2], ROWS, steps=4000, arrays=ELSEWHERE).model
+    assert np.array_equal(*(one.marginals([(0, 1, 2)])[0, 1, 2] for one in (tree, distant)))  # on a device
     given = truth.sum(axis=2)[:, :, None] * truth.sum(axis=0)[None] / truth.sum(axis=(0, 2))[None, :, None]
     assert np.abs(tree.marginals([(0, 1, 2)])[0, 1, 2] - given).max() < 1e-3
 

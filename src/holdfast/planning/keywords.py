@@ -88,6 +88,7 @@ class Synthesis(Cells, total=False):
     bins: int
     memory: int | None
     progress: Callable[[int, int], None] | None
+    device: str
     rho: float | None
     epsilon: float | None
     rounds: int | None

@@ -24,6 +24,7 @@ from holdfast.synthesis.marginal_plan import ORDERED_BINS, MarginalPlan, deviati
 from holdfast.synthesis.measured_marginals import Measured, intervals
 from holdfast.synthesis.smoothed_choice import choose, in_parts, parts
 from holdfast.synthesis.workload import Workload
+from holdfast.weights.array_module import ArrayModule, array_module
 from holdfast.weights.binned_model import BinnedModel
 from holdfast.weights.cell_counts import marginal_counts
 from holdfast.weights.column_bins import Bins, bins
@@ -65,6 +66,7 @@ def from_marginals(
     memory: int | None = None,
     name: str = "marginals",
     progress: Progress | None = None,
+    device: str = "numpy",
 ) -> SyntheticTable:
     """Synthetic data of any number of columns (all but texts, unless named), for all pairs of them or for `queries`.
 
@@ -76,9 +78,10 @@ def from_marginals(
     a row is read, and recorded at once: coming back to `name` repeats the release. `measured` has an interval for
     every number that was measured; the table as a whole comes without an error bound: look at `quality`.
     Reference: McKenna, Mullins, Sheldon and Miklau 2022 (AIM) for the idea; docs/theorems.md, Theorems 95 and 96.
-    Cost: two passes over the rows; `progress(done, of)` is told after each round.
+    Cost: two passes over the rows; `progress(done, of)` is told after each round. The model is fitted on `device`.
     """
     printable("name", name)
+    arrays = array_module(device)
     planned = plan(
         session,
         columns,
@@ -104,10 +107,10 @@ def from_marginals(
     )
     text = paid.outcome
     if text is None:
-        told = _release(planned, paid, progress)
+        told = _release(planned, paid, progress, arrays)
         text = paid.record(json.dumps(told | {"beyond": intervals(session, planned)}))
     told = json.loads(text)
-    model, binned = _modelled(planned, told, _LAST_STEPS, None)
+    model, binned = _modelled(planned, told, _LAST_STEPS, None, arrays)
     left_out = [column for column in session.schema if column not in made.columns]
     words = f"{planned}. Every step is a composition under zCDP" + (" (pure)" if rho is None else "")
     if columns is None and left_out:
@@ -199,7 +202,9 @@ def _noisy(counts: Counts, noise: Event) -> Counts:
     return np.asarray(add_laplace(counts, noise.scale))
 
 
-def _release(planned: MarginalPlan, paid: Paid, progress: Progress | None) -> dict[str, Any]:
+def _release(
+    planned: MarginalPlan, paid: Paid, progress: Progress | None, arrays: ArrayModule
+) -> dict[str, Any]:
     """The noisy counts of the columns and of the chosen marginals, in their order. Only these leave."""
     made, d = planned.universe, len(planned.universe.axes)
     alone = marginal_counts(paid, made, [(axis,) for axis in range(d)])
@@ -218,7 +223,8 @@ def _release(planned: MarginalPlan, paid: Paid, progress: Progress | None) -> di
         if progress is not None:
             progress(done, planned.rounds)
         if model is None or done % max(1, d // _WIDE) == 0:
-            model, _ = _modelled(planned, told, _STEPS, None if model is None else model.factors)
+            start = None if model is None else model.factors
+            model, _ = _modelled(planned, told, _STEPS, start, arrays)
         axes = _chosen(planned, told, secret, model, binned, columns, done)
         told["marginals"].append([list(axes), _noisy(secret[axes], planned.noise).ravel().tolist()])
     return told
@@ -278,13 +284,18 @@ def _binned(planned: MarginalPlan, columns: Sequence[Counts]) -> list[Bins]:
             deviation(planned.columns[axis]),
             ordered=ordered(planned.universe, axis),
             most=planned.bins if ordered(planned.universe, axis) else 4 * ORDERED_BINS,
+            rows=planned.rows,
         )
         for axis, counts in enumerate(columns)
     ]
 
 
 def _modelled(
-    planned: MarginalPlan, told: dict[str, Any], steps: int, start: Mapping[Axes, Any] | None
+    planned: MarginalPlan,
+    told: dict[str, Any],
+    steps: int,
+    start: Mapping[Axes, Any] | None,
+    arrays: ArrayModule,
 ) -> tuple[Fitted, list[Bins]]:
     """The model that fits what was told: a function of it, so that a restart gives the same."""
     columns = [np.array(counts, dtype=np.int64) for counts in told["columns"]]
@@ -308,4 +319,4 @@ def _modelled(
             counts = denoised(counts, alone[axes[0]], alone[axes[1]], deviation(planned.noise))
         noisy.append(NoisyMarginal(tuple(axes), counts, np.full(sizes, deviation(planned.noise) ** 2)))
     tree = junction_tree(shape, [one.axes for one in noisy])
-    return fit(tree, noisy, planned.rows, start=start, steps=steps), binned
+    return fit(tree, noisy, planned.rows, start=start, steps=steps, arrays=arrays), binned

@@ -52,7 +52,7 @@ def synthesize(
 
 def _is_wide(session: Session, columns: Sequence[str], how: Synthesis) -> bool:
     """Whether the cells of some columns are too many to hold; or something is asked for that only a model can do."""
-    if how.keys() & {"bins", "memory", "progress"}:
+    if how.keys() & {"bins", "memory", "progress", "device"}:
         return True
     made = universe(session.schema, columns, how.get("edges"), nulls=how.get("nulls"), most=10**4000)
     return made.size > MAX_CELLS

@@ -98,7 +98,7 @@ class MultiplicativeWeights:
         self._holder, arrays = uuid.uuid4().hex, array_module(device)
         most = MAX_CELLS if device == "numpy" else WIDE
         if memory is not None:
-            _refuse_beside_memory(start, device)
+            _refuse_beside_memory(start)
             most = 10 ** (20 * len(columns))
         self.universe: Universe = universe(session.schema, columns, edges, nulls=nulls, most=most)
         self.queries = whole("queries", queries)
@@ -113,7 +113,7 @@ class MultiplicativeWeights:
         if memory is None:
             self.weights = Weights(self.universe, arrays)
         else:
-            self.weights = FactoredWeights(self.universe, whole("memory", memory))
+            self.weights = FactoredWeights(self.universe, whole("memory", memory), arrays)
             asked["memory"] = memory
         self._points = self.universe.points
         part = probability("uniform", uniform)
@@ -451,12 +451,9 @@ def weights_text(name: str, over: Universe, queries: int, within: float) -> str:
     return f"weights {name!r} over {', '.join(over.columns)}: {queries:,} questions within {within:.3g}"
 
 
-def _refuse_beside_memory(start: object, device: str) -> None:
-    if start is not None or device != "numpy":
-        raise InputError(
-            "expected memory= without start= and on device='numpy', got "
-            + ("start=: a mixture is no product of factors" if start is not None else f"device={device!r}")
-        )
+def _refuse_beside_memory(start: object) -> None:
+    if start is not None:
+        raise InputError("expected memory= without start=, got start=: a mixture is no product of factors")
 
 
 def _sign(above: int) -> float:

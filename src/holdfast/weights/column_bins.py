@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.weights.smooth_counts import of_total, smoothed
+
 Array = NDArray[np.float64]
 CLEAR = 3.0
 """So many standard deviations of noise and more are a count that is there."""
@@ -36,19 +38,23 @@ class Bins:
         return made
 
 
-def bins(noisy: Array, deviation: float, *, ordered: bool, most: int) -> Bins:
+def bins(noisy: Array, deviation: float, *, ordered: bool, most: int, rows: int) -> Bins:
     """Bins for the groups of a column from counts with noise of this deviation; a function of released numbers.
 
     Ordered groups are put together with their neighbours until a bin is clear of the noise and has about one part in
     `most`; of others the largest (at most `most`) are bins and the rest is one. NULL is a bin of its own where it
-    is clear of the noise, and is in the last one otherwise. In a bin a group that is clear of the noise has its share,
-    and the others share evenly what is left; a NULL that is not clear of it has none.
+    is clear of the noise, and is in the last one otherwise. In a bin of ordered groups each has the share of its
+    smoothed count, of `rows` in all. In others a group that is clear of the noise has its share, and the rest share
+    evenly what is left. A NULL that is not clear of it has none.
     """
     values = noisy[:-1]
     places = _runs(values, deviation, most) if ordered else _largest(values, deviation, most)
     last = int(places.max())
     own = noisy[-1] >= (CLEAR + 1) * deviation
     places = np.append(places, last + 1 if own else last)
+    if ordered:
+        clean = of_total(np.append(smoothed(values, deviation), noisy[-1]), float(rows))
+        return Bins(places, _shares(clean, 0.0, places))
     return Bins(places, _shares(noisy, deviation, places))
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.noise.bits import Bits
+from holdfast.weights.array_module import HOST, ArrayModule
 from holdfast.weights.junction_tree import JunctionTree
 from holdfast.weights.marginals import Axes, marginals
 
@@ -20,36 +21,50 @@ class Factored:
 
     Guarantee: every chance is that of the model, exactly up to rounding, by belief propagation in log space
     (Lauritzen and Spiegelhalter 1988); tests compare it with the sum over all cells. One clique is the dense case.
+    The cliques live where `arrays` are; what is read of them comes back, but for `within`.
     Cost: one exponential and a few passes for each cell of the cliques.
     """
 
-    __slots__ = ("_chances", "_conditional", "log_total", "tree")
+    __slots__ = ("_arrays", "_chances", "_conditional", "log_total", "tree")
 
-    def __init__(self, tree: JunctionTree, potentials: Sequence[Array] | None = None) -> None:
-        """`potentials` are taken over: their arrays become the model's."""
-        self.tree = tree
-        if potentials is None:
-            potentials = [np.zeros([tree.shape[axis] for axis in clique]) for clique in tree.cliques]
-        self._calibrate(list(potentials))
+    def __init__(
+        self,
+        tree: JunctionTree,
+        factors: Mapping[Axes, Any] | None = None,
+        arrays: ArrayModule = HOST,
+    ) -> None:
+        """The product of factors, each on axes that a clique has, in logarithms."""
+        self.tree, self._arrays = tree, arrays
+        inward = []
+        for clique in tree.cliques:
+            flat = arrays.ones(tree.size(clique))
+            flat *= 0.0
+            inward.append(flat.reshape([tree.shape[axis] for axis in clique]))
+        for axes, factor in (factors or {}).items():
+            place = tree.holder(axes)
+            assert place is not None, "a tree for these factors holds them all"
+            inward[place] += spread(factor, axes, tree.cliques[place])
+        self._calibrate(inward)
 
-    def _calibrate(self, inward: list[Array]) -> None:
+    def _calibrate(self, inward: list[Any]) -> None:
         """Messages towards the root, each relative to its largest term; then chances from the root outwards."""
-        tree, count = self.tree, len(self.tree.cliques)
-        self._conditional: list[Array] = inward
+        tree, arrays, count = self.tree, self._arrays, len(self.tree.cliques)
+        self._conditional: list[Any] = inward
         self.log_total = 0.0
         for place in range(count - 1, -1, -1):
             clique, shared, parent = tree.cliques[place], tree.separators[place], tree.parents[place]
             rest = tuple(i for i, axis in enumerate(clique) if axis not in shared)
-            top = inward[place].max(axis=rest, keepdims=True)
-            own = np.exp(np.subtract(inward[place], top, out=inward[place]), out=inward[place])
-            total = own.sum(axis=rest, keepdims=True)
+            own = inward[place]
+            top = arrays.largest(own, rest)
+            own -= top
+            total = arrays.exp(own).sum(axis=rest, keepdims=True)
             own /= total
-            message = (top + np.log(total)).reshape([tree.shape[axis] for axis in shared])
+            message = (top + arrays.log(total)).reshape([tree.shape[axis] for axis in shared])
             if parent < 0:
                 self.log_total = float(message)
             else:
                 inward[parent] += spread(message, shared, tree.cliques[parent])
-        self._chances: list[Array] = []
+        self._chances: list[Any] = []
         for place in range(count):
             parent, shared = tree.parents[place], tree.separators[place]
             if parent < 0:
@@ -76,11 +91,11 @@ class Factored:
             else:
                 found[axes] = self._joint(axes)
         for place, those in inside.items():
-            found |= _of_clique(self._chances[place], self.tree.cliques[place], those)
+            found |= {axes: self._arrays.fetch(made) for axes, made in self.within(place, those).items()}
         return found | self._pairs(across)
 
-    def within(self, place: int, wanted: list[Axes]) -> dict[Axes, Array]:
-        """Marginals that one clique has."""
+    def within(self, place: int, wanted: list[Axes]) -> dict[Axes, Any]:
+        """Marginals that one clique has, where the cliques are."""
         return _of_clique(self._chances[place], self.tree.cliques[place], wanted)
 
     def _joint(self, axes: Axes) -> Array:
@@ -92,7 +107,7 @@ class Factored:
             brought = carried.pop(place, [])
             if parent >= 0 and not brought and not (wanted & set(clique)) - set(shared):
                 continue
-            own = self._conditional[place]
+            own = self._arrays.fetch(self._conditional[place])
             kept = tuple(sorted({*shared, *(wanted & {*clique, *(a for one, _ in brought for a in one)})}))
             operands: list[Any] = [own, list(clique)]
             for one, message in brought:
@@ -108,7 +123,8 @@ class Factored:
         found: dict[Axes, Array] = {}
         if not wanted:
             return found
-        tree, steps = self.tree, _Steps(self.tree, self._chances)
+        tree, chances = self.tree, [self._arrays.fetch(own) for own in self._chances]
+        steps = _Steps(tree, chances)
         for source in sorted({pair[0] for pair in wanted}):
             ends = {pair[1] for pair in wanted if pair[0] == source}
             at: list[tuple[int, int, Axes, Array]] = []
@@ -117,7 +133,7 @@ class Factored:
                     for other, shared in tree.links[place]:
                         if source not in shared:
                             joint = tuple(sorted((source, *shared)))
-                            mass = _summed(self._chances[place], clique, joint)
+                            mass = _summed(chances[place], clique, joint)
                             at.append((other, place, shared, np.moveaxis(mass, joint.index(source), 0)))
             while at:
                 place, before, shared, mass = at.pop()
@@ -144,7 +160,9 @@ class Factored:
             rest = tuple(axis for axis in clique if axis not in shared)
             sizes = [tree.shape[axis] for axis in rest]
             order = [clique.index(axis) for axis in (*shared, *rest)]
-            table = np.transpose(self._conditional[place], order).reshape(tree.size(shared), -1)
+            table = np.transpose(self._arrays.fetch(self._conditional[place]), order).reshape(
+                tree.size(shared), -1
+            )
             given = _flat(codes, shared, tree.shape)
             drawn = spread_evenly(table, given, draw)
             for axis, values in zip(rest, np.unravel_index(drawn, sizes), strict=True):
@@ -180,17 +198,17 @@ class _Steps:
         return np.asarray(np.einsum(*operands, optimize=True))
 
 
-def _of_clique(chances: Array, clique: Axes, wanted: list[Axes]) -> dict[Axes, Array]:
+def _of_clique(chances: Any, clique: Axes, wanted: list[Axes]) -> dict[Axes, Any]:
     local = {axes: tuple(clique.index(axis) for axis in axes) for axes in wanted}
     made = marginals(chances, local.values())
     return {axes: made[own] for axes, own in local.items()}
 
 
-def _summed(chances: Array, clique: Axes, kept: Axes) -> Array:
+def _summed(chances: Any, clique: Axes, kept: Axes) -> Any:
     return _of_clique(chances, clique, [kept])[kept]
 
 
-def spread(part: Array, axes: Axes, clique: Axes) -> Array:
+def spread(part: Any, axes: Axes, clique: Axes) -> Any:
     """An array over some axes of a clique, so that it broadcasts to the clique."""
     return part.reshape([part.shape[axes.index(axis)] if axis in axes else 1 for axis in clique])
 

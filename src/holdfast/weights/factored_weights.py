@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,8 @@ from holdfast.errors import InputError
 from holdfast.noise.bits import Bits
 from holdfast.query.region import Region, asked
 from holdfast.query.universe import MAX_CELLS, Universe
-from holdfast.weights.factored import Factored, spread
+from holdfast.weights.array_module import HOST, ArrayModule
+from holdfast.weights.factored import Factored
 from holdfast.weights.junction_tree import JunctionTree, junction_tree
 from holdfast.weights.marginals import Axes
 from holdfast.weights.row_groups import all_cells
@@ -31,17 +33,17 @@ class FactoredWeights:
     Cost: a few passes over the cells of the tree's cliques.
     """
 
-    __slots__ = ("_factors", "_grown", "_model", "memory", "universe")
+    __slots__ = ("_arrays", "_factors", "_grown", "_model", "memory", "universe")
 
-    def __init__(self, universe: Universe, memory: int) -> None:
-        self.universe, self.memory = universe, memory
-        self._factors: dict[Axes, Array] = {}
+    def __init__(self, universe: Universe, memory: int, arrays: ArrayModule = HOST) -> None:
+        self.universe, self.memory, self._arrays = universe, memory, arrays
+        self._factors: dict[Axes, Any] = {}
         if not self._fits(()):
             cells = sum(universe.shape)
             raise InputError(
                 f"cannot hold {cells:,} groups in {memory:,} bytes; give coarser edges=, or more memory="
             )
-        self._model = Factored(junction_tree(universe.shape, ()))
+        self._model = Factored(junction_tree(universe.shape, ()), arrays=arrays)
         self._grown: tuple[Axes, Factored] | None = None
 
     def refuse_large(self, query: Region) -> None:
@@ -61,14 +63,19 @@ class FactoredWeights:
     def fraction(self, query: Region) -> float:
         """The expectation of the query."""
         axes, values = all_cells(query, self.universe)
-        chances = self._holding(axes).marginals([axes])[axes] if axes else 1.0
-        return min(1.0, max(0.0, self._inside * float((chances * values).sum())))
+        if not axes:
+            return min(1.0, max(0.0, self._inside * float(values)))
+        model = self._holding(axes)
+        place = model.tree.holder(axes)
+        assert place is not None, "a model that holds the question"
+        chances = model.within(place, [axes])[axes]
+        return min(1.0, max(0.0, self._inside * float((chances * self._arrays.send(values)).sum())))
 
     def tilt(self, query: Region, eta: float) -> None:
         """Multiply each weight by exp(eta * query): the update of multiplicative weights."""
         axes, values = all_cells(query, self.universe)
         tree = self._holding(axes).tree
-        self._factors[axes] = self._factors.get(axes, 0.0) + eta * values
+        self._factors[axes] = self._factors.get(axes, 0.0) + eta * self._arrays.send(values)
         self._model, self._grown = self._product(tree), None
 
     def marginals(self, wanted: Iterable[Axes]) -> dict[Axes, Array]:
@@ -103,9 +110,4 @@ class FactoredWeights:
         return self._grown[1]
 
     def _product(self, tree: JunctionTree) -> Factored:
-        potentials = [np.zeros([tree.shape[axis] for axis in clique]) for clique in tree.cliques]
-        for axes, factor in self._factors.items():
-            place = tree.holder(axes)
-            assert place is not None, "the tree is made for all factors"
-            potentials[place] += spread(factor, axes, tree.cliques[place])
-        return Factored(tree, potentials)
+        return Factored(tree, self._factors, self._arrays)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.weights.factored import Factored, spread
+from holdfast.weights.array_module import HOST, ArrayModule
+from holdfast.weights.factored import Factored
 from holdfast.weights.junction_tree import REMEMBERED, JunctionTree
 from holdfast.weights.marginals import Axes
 
@@ -46,6 +47,7 @@ def fit(
     start: Mapping[Axes, Array] | None = None,
     steps: int = 100,
     progress: Callable[[int, int], None] | None = None,
+    arrays: ArrayModule = HOST,
 ) -> Fitted:
     """The model p of `rows` rows with the least sum of (rows p - counts)^2 / (2 variance) over all numbers of the
     marginals, less EVEN rows times the entropy of p: what was not measured, and what is hard to tell from noise, is
@@ -55,9 +57,10 @@ def fit(
     are the least of the dual, ln sum exp(sum of factors) - sum of f counts/rows + EVEN variance f^2 / (2 rows). Its
     slope is what the model has less what was measured, and L-BFGS (Liu and Nocedal 1989) with halved steps goes down
     it. A function of what was released: post-processing.
-    Requires: a clique of the tree for each marginal. `start` are factors to begin with.
+    Requires: a clique of the tree for each marginal. `start` are factors to begin with; the cliques are where `arrays`
+    are.
     """
-    dual = _Dual(tree, _merged(measured), rows)
+    dual = _Dual(tree, _merged(measured), rows, arrays)
     at = dual.flat(start or {})
     value, slope, model = dual.at(at)
     pasts: list[tuple[Array, Array]] = []
@@ -118,8 +121,10 @@ def _merged(measured: Sequence[NoisyMarginal]) -> list[NoisyMarginal]:
 class _Dual:
     """The function of the factors, all in one flat array, and its slope."""
 
-    def __init__(self, tree: JunctionTree, measured: Sequence[NoisyMarginal], rows: int) -> None:
-        self._tree, self._rows = tree, rows
+    def __init__(
+        self, tree: JunctionTree, measured: Sequence[NoisyMarginal], rows: int, arrays: ArrayModule
+    ) -> None:
+        self._tree, self._rows, self._arrays = tree, rows, arrays
         self._shapes = {one.axes: one.counts.shape for one in measured}
         ends = np.cumsum([one.counts.size for one in measured]).tolist()
         self._spans = {
@@ -143,18 +148,15 @@ class _Dual:
         return {axes: at[span].reshape(self._shapes[axes]) for axes, span in self._spans.items()}
 
     def at(self, at: Array) -> tuple[float, Array, Factored]:
-        potentials = [np.zeros([self._tree.shape[axis] for axis in clique]) for clique in self._tree.cliques]
-        for place, those in self._held.items():
-            for axes in those:
-                factor = at[self._spans[axes]].reshape(self._shapes[axes])
-                potentials[place] += spread(factor, axes, self._tree.cliques[place])
-        model = Factored(self._tree, potentials)
+        send, fetch = self._arrays.send, self._arrays.fetch
+        factors = {axes: send(factor) for axes, factor in self.factors(at).items()}
+        model = Factored(self._tree, factors, self._arrays)
         held = self._ridge * at
         slope = held - self._told
         value = model.log_total + float(at @ slope) - 0.5 * float(at @ held)
         for place, those in self._held.items():
             for axes, chances in model.within(place, those).items():
-                slope[self._spans[axes]] += chances.ravel()
+                slope[self._spans[axes]] += fetch(chances).ravel()
         return value, slope, model
 
     def error(self, at: Array, slope: Array) -> float:
