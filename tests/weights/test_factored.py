@@ -124,3 +124,19 @@ def test_rows_have_the_models_law_as_evenly_as_whole_rows_can() -> None:
     halves = [rows[:10_000, 1].mean(), rows[10_000:, 1].mean()]
     assert abs(halves[0] - halves[1]) < 0.1  # in no order
     assert model.sample(0, ReplayedBits(1)).shape == (0, 4)
+
+
+def test_more_columns_than_there_are_letters() -> None:
+    """A chain of 70 columns, against the product of its steps; NumPy names 52 axes."""
+    draw, d = np.random.default_rng(4), 70
+    chain = [(i, i + 1) for i in range(d - 1)]
+    potentials = {axes: draw.normal(0, 0.2, (3, 3)) + 2 * np.eye(3) for axes in chain}
+    model = Factored(junction_tree([3] * d, chain), potentials)
+    ways = [
+        np.linalg.multi_dot([np.exp(potentials[axes]) for axes in part]) for part in (chain[:60], chain[60:])
+    ]
+    after = ways[1].sum(axis=1)
+    first_last, three = ways[0] @ ways[1], ways[0][:, :, None] * ways[1][None]
+    found = model.marginals([(0, 60), (0, 69), (0, 60, 69)])
+    for axes, truth in (((0, 60), ways[0] * after), ((0, 69), first_last), ((0, 60, 69), three)):
+        assert np.allclose(found[axes], truth / truth.sum(), atol=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -158,3 +159,50 @@ def test_bad_terms_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         session.multiplicative_weights(["rich", "work"], queries=10, rho=0.1, **bad)
     assert float(session.spent) == 0
+
+
+def test_an_update_that_is_cut_off_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights, whole = FactoredWeights(SMALL, 2**24), FactoredWeights(SMALL, 2**24)
+    query = region(SMALL, QUERIES[0])
+    weights.fraction(query)
+    whole.tilt(query, 0.7)
+    with monkeypatch.context() as broken:
+
+        def full(*_: Any) -> Any:
+            raise MemoryError
+
+        broken.setattr(FactoredWeights, "_product", full)
+        with pytest.raises(MemoryError):
+            weights.tilt(query, 0.7)
+    assert weights.fraction(query) == pytest.approx(whole.fraction(query), abs=1e-12)
+
+
+def test_a_tilt_keeps_within_the_stated_memory() -> None:
+    shape = {f"c{i}": hf.Integer(0, 99) for i in range(6)}
+    cells = universe(hf.Schema(**shape), list(shape), {}, nulls=[], most=10**20)
+    weights, needed = FactoredWeights(cells, 2**28), 0
+    tracemalloc.start()
+    for first in range(4):
+        query = region(cells, " AND ".join(f"c{first + j} < 50" for j in range(3)))
+        weights.refuse_large(query)
+        weights.fraction(query)
+        weights.tilt(query, 0.3)
+        tree = weights._tree(())
+        needed = 8 * (4 * tree.cells + 2 * len(weights._factors) * 100**3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert needed <= 2**28 and peak <= 1.1 * needed, (peak, needed)
+
+
+def test_a_product_that_no_array_holds_is_refused_before_the_charge() -> None:
+    rows = {f"c{i}": np.arange(100) % 2 == 0 for i in range(70)}
+    table = hf.open(rows, hf.Schema(**dict.fromkeys(rows, hf.Boolean())), ledger=MemoryLedger())
+    session = table.session(rho=10.0, target="table")
+    with replayed(ReplayedBits(1)):
+        weights = session.multiplicative_weights(
+            list(rows), queries=10, within=0.4, memory=2**20, stop="when spent"
+        )
+    spent = session.spent
+    with pytest.raises(InputError, match="name fewer columns"):
+        weights.product({"c1": [0.5, 0.5]})
+    assert session.spent == spent

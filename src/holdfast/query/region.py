@@ -37,6 +37,8 @@ from holdfast.query.schema import ColumnType, Real
 from holdfast.query.universe import MAX_CELLS, WIDE, Universe
 
 MOST_BOXES = 64
+_DIMENSIONS = 64
+"""An array of NumPy's has no more axes."""
 GRID = 2**20
 """Values in [0,1] are multiples of 1/GRID, so that a sum over rows is a whole number of steps."""
 
@@ -88,6 +90,12 @@ def factors(universe: Universe, values: Mapping[str, Sequence[float]]) -> Region
     The numbers of a column are given bin by bin and rounded to multiples of 1/GRID, as the product is. A NULL in a
     column that is named has the number 0.
     """
+    cells = math.prod(universe.shape[universe.axis(column)] for column in values)
+    if cells > MAX_CELLS or len(universe.axes) > _DIMENSIONS:
+        raise InputError(
+            f"expected numbers for at most {MAX_CELLS:,} cells in a universe of at most {_DIMENSIONS} columns, got "
+            f"{cells:,} cells and {len(universe.axes)} columns; name fewer columns, or ask for a fraction"
+        )
     steps = np.full((1,) * len(universe.axes), GRID, dtype=np.int64)
     for column, numbers in sorted(values.items()):
         axis = universe.axis(column)

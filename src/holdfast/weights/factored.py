@@ -112,9 +112,9 @@ class Factored:
             operands: list[Any] = [own, list(clique)]
             for one, message in brought:
                 operands += [message, list(one)]
-            made = np.einsum(*operands, list(kept), optimize=True)
+            made = _sum_of_products(*operands, list(kept))
             if parent < 0:
-                return np.asarray(made)
+                return made
             carried.setdefault(parent, []).append((kept, made))
         raise AssertionError("a tree has a root")
 
@@ -195,7 +195,17 @@ class _Steps:
         given = self.between(place, shared, onwards)
         source = len(self._tree.shape)
         operands: list[Any] = [mass, [source, *shared], given, [*shared, *new], [source, *onwards]]
-        return np.asarray(np.einsum(*operands, optimize=True))
+        return _sum_of_products(*operands)
+
+
+def _sum_of_products(*operands: Any) -> Array:
+    """As `np.einsum`, for axes of any number: it has letters for 52."""
+    numbers = {
+        axis: i
+        for i, axis in enumerate(sorted({a for axes in (*operands[1::2], operands[-1]) for a in axes}))
+    }
+    named = [[numbers[a] for a in one] if isinstance(one, list) else one for one in operands]
+    return np.asarray(np.einsum(*named, optimize=True))
 
 
 def _of_clique(chances: Any, clique: Axes, wanted: list[Axes]) -> dict[Axes, Any]:

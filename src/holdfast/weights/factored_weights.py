@@ -43,7 +43,7 @@ class FactoredWeights:
             raise InputError(
                 f"cannot hold {cells:,} groups in {memory:,} bytes; give coarser edges=, or more memory="
             )
-        self._model = Factored(junction_tree(universe.shape, ()), arrays=arrays)
+        self._model: Factored | None = None
         self._grown: tuple[Axes, Factored] | None = None
 
     def refuse_large(self, query: Region) -> None:
@@ -75,22 +75,30 @@ class FactoredWeights:
         """Multiply each weight by exp(eta * query): the update of multiplicative weights."""
         axes, values = all_cells(query, self.universe)
         tree = self._holding(axes).tree
+        self._model = self._grown = None  # one at a time
         self._factors[axes] = self._factors.get(axes, 0.0) + eta * self._arrays.send(values)
-        self._model, self._grown = self._product(tree), None
+        self._model = self._product(tree)
 
     def marginals(self, wanted: Iterable[Axes]) -> dict[Axes, Array]:
         """The chances of all groups of each sorted tuple of axes; the outside is in none."""
-        return {axes: self._inside * chances for axes, chances in self._model.marginals(wanted).items()}
+        return {axes: self._inside * chances for axes, chances in self._whole.marginals(wanted).items()}
 
     def sampled(self, count: int, draw: Bits) -> tuple[list[NDArray[np.int64]], NDArray[np.bool_]]:
         """The groups of `count` rows, column by column; and which rows lie outside."""
         beyond = (draw.words(count) >> np.uint64(11)) * 2.0**-53 >= self._inside
-        return list(self._model.sample(count, draw).T), beyond
+        return list(self._whole.sample(count, draw).T), beyond
+
+    @property
+    def _whole(self) -> Factored:
+        """The model of all updates; made again where an update was cut off, say for want of memory."""
+        if self._model is None:
+            self._model = self._product(self._tree(()))
+        return self._model
 
     @property
     def _inside(self) -> float:
         """The chance of all cells together."""
-        return 1.0 if self.universe.is_complete else float(np.exp(-np.logaddexp(0.0, -self._model.log_total)))
+        return 1.0 if self.universe.is_complete else float(np.exp(-np.logaddexp(0.0, -self._whole.log_total)))
 
     def _tree(self, axes: Axes) -> JunctionTree:
         return junction_tree(self.universe.shape, [*self._factors, axes])
@@ -102,8 +110,8 @@ class FactoredWeights:
 
     def _holding(self, axes: Axes) -> Factored:
         """The model, on a tree of which a clique has these axes; kept, as the update of a question follows it."""
-        if self._model.tree.holder(axes) is not None:
-            return self._model
+        if self._whole.tree.holder(axes) is not None:
+            return self._whole
         if self._grown is None or self._grown[0] != axes:
             self._grown = None
             self._grown = axes, self._product(self._tree(axes))
