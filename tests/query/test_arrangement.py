@@ -31,8 +31,8 @@ ORDERS: list[tuple[tuple[int, bool], ...]] = [
 ]
 
 
-@pytest.mark.parametrize("limit", [None, 1, 3, 100])
-def test_as_a_database_would(limit: int | None) -> None:
+@pytest.mark.parametrize(("limit", "offset"), [(None, 0), (1, 0), (3, 2), (100, 0), (None, 4), (5, 100)])
+def test_as_a_database_would(limit: int | None, offset: int) -> None:
     draw = np.random.default_rng(3)
     a, b = draw.integers(0, 5, 12).astype(float), draw.integers(0, 5, 12).astype(float)
     places = np.arange(12)
@@ -42,10 +42,11 @@ def test_as_a_database_would(limit: int | None) -> None:
             f"SELECT place FROM (SELECT unnest($1) AS place, unnest($2) AS a, unnest($3) AS b) "
             f"WHERE {'TRUE' if having is None else as_sql(having)} ORDER BY {', '.join([*words, 'place'])}"
             + ("" if limit is None else f" LIMIT {limit}")
+            + f" OFFSET {offset}"
         )
         with duckdb.connect() as engine:
             found = engine.execute(text, [places.tolist(), a.tolist(), b.tolist()]).fetchall()
-        arrangement = Arrangement(("a", "b"), order, having, limit)
+        arrangement = Arrangement(("a", "b"), order, having, limit, (), offset)
         assert arrangement.places([list(a), list(b)]) == [place for (place,) in found], text
 
 
@@ -53,3 +54,4 @@ def test_names_alone_change_nothing() -> None:
     assert not Arrangement(("a",)).changes
     assert Arrangement(("a",)).places([[3.0, 1.0, 2.0]]) == [0, 1, 2]
     assert Arrangement(("a",), limit=1).changes
+    assert Arrangement(("a",), offset=1).changes

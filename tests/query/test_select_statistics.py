@@ -71,7 +71,7 @@ def test_it_is_the_same_question(text: str) -> None:
         ("corr(x, x)", "one number twice"),
         ("var_pop(x * 0)", "the same number"),
         ("sum(x) / sum(y * 0)", "always"),
-        ("sum(x) / count(*)", "expected an aggregate"),
+        ("sum(x) / count(*)", "a share is avg"),
         ("avg(x) - avg(x)", "a difference is of the same mean"),
         ("avg(x) FILTER (WHERE t) - avg(y) FILTER (WHERE NOT t)", "a difference is of the same mean"),
         ("avg(x) FILTER (WHERE t) - sum(x) FILTER (WHERE NOT t)", "a difference is of the same mean"),

@@ -156,7 +156,7 @@ def test_conditions(text: str, canonical: str) -> None:
         ("¦left < at", "kind and step"),
         ("¦left = day", "kind and step"),
         ("¦left + 1 > 3", "timestamp column and has no arithmetic"),
-        ("¦cast(left AS int) = 3", "not in the language"),
+        ("cast(¦left AS int) = 3", "not a number"),
         ("¦date(left + 1) = '2020-02-29'", "not in the language"),
     ],
 )

@@ -27,7 +27,7 @@ from holdfast.query.synonyms import respelt
 from holdfast.query.table_aliases import without_aliases
 from holdfast.query.unit_schema import RowSchema, UnitSchema
 
-_CLAUSES = frozenset(["where", "group by", "having", "order by", "limit"])
+_CLAUSES = frozenset(["where", "group by", "having", "order by", "limit", "offset"])
 
 
 def scope(schema: Schema, texts: Iterable[str | None], names: Iterable[str | None] = ()) -> Schema:

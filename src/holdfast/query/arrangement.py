@@ -1,4 +1,4 @@
-"""ORDER BY, HAVING and LIMIT: which released groups are shown, and in which order. Post-processing, and free."""
+"""ORDER BY, HAVING, LIMIT and OFFSET: which released groups are shown, in which order. Post-processing, and free."""
 
 from __future__ import annotations
 
@@ -54,11 +54,12 @@ class Arrangement:
     having: Having | None = None
     limit: int | None = None
     shown: tuple[tuple[str, int], ...] = ()
+    offset: int = 0
 
     @property
     def changes(self) -> bool:
         """Whether anything but the names is asked for."""
-        return bool(self.order) or self.having is not None or self.limit is not None
+        return bool(self.order) or self.having is not None or self.limit is not None or self.offset > 0
 
     def places(
         self, values: Sequence[Sequence[Any]], keys: Sequence[tuple[str, ...]] | None = None
@@ -73,7 +74,7 @@ class Arrangement:
         for aggregate, descending in reversed(self.order):
             column = values[aggregate] if aggregate >= 0 else _declared(-1 - aggregate, len(values[0]), keys)
             kept.sort(key=lambda place: column[place], reverse=descending)
-        return kept[: self.limit]
+        return kept[self.offset :][: self.limit]
 
 
 def _declared(column: int, size: int, keys: Sequence[tuple[str, ...]] | None) -> Sequence[int]:

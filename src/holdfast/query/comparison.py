@@ -144,8 +144,12 @@ def text_pattern(test: str, name: str, pattern: str, positive: bool) -> Predicat
 
 def label_pattern(test: str, name: str, pattern: str, positive: bool, kind: Category) -> Predicate:
     """The declared labels that match, which are public: name IN (those). Of NULL neither it nor its NOT is true."""
-    matches = like(pattern) if test == "LIKE" else lambda label: label.startswith(pattern)
-    codes = [code for code, label in enumerate(kind.labels) if matches(label) == positive]
+    if test == "starts_with":
+        codes = [code for code, label in enumerate(kind.labels) if label.startswith(pattern) == positive]
+    else:
+        fold = str.lower if test == "ILIKE" else str
+        matches = like(fold(pattern))
+        codes = [code for code, label in enumerate(kind.labels) if matches(fold(label)) == positive]
     return among(name, union((code, code) for code in codes), kind)
 
 

@@ -21,7 +21,7 @@ MAX_SELECTS = 16
 """SELECTs inside one another."""
 MAX_PIECES = 2**15
 """Words and signs once all is put in: a name that stands twice is put in twice."""
-_AFTER = frozenset(["where", "group by", "having", "order by", "limit"])
+_AFTER = frozenset(["where", "group by", "having", "order by", "limit", "offset"])
 _SUMMARIES = AGGREGATES | {"median", "quantile_cont", "percentile_cont", "mean", "quantile"}
 _WAY = "a SELECT inside another chooses rows and names columns, and nothing else"
 
@@ -149,7 +149,11 @@ class _Flattener:
     ) -> list[Piece]:
         """The outer SELECT over the inner table."""
         aliases = {after.word for piece, after in pairwise(head) if piece.sign == "as"}
-        found = [*self._named(head, view, name, frozenset(aliases)), start, view.table]
+        found = [
+            *self._named(self._titled(head, view, name), view, name, frozenset(aliases)),
+            start,
+            view.table,
+        ]
         stop = _place(tail, _AFTER - {"where"})
         stop = len(tail) if stop is None else stop
         condition, after = list(tail[1:stop]) if tail and tail[0].sign == "where" else [], list(tail[stop:])
@@ -162,6 +166,16 @@ class _Flattener:
                 found += [replace(word, start=part[0].start)] if place else []
                 found += [replace(opened, start=part[0].start), *part, replace(closed, start=part[-1].start)]
         return found + self._named(after, view, name, frozenset(aliases))
+
+    def _titled(self, head: Sequence[Piece], view: _View, name: str) -> list[Piece]:
+        """What is selected, with AS behind columns of the subquery: they keep the names that they have there."""
+        found = list(head[:1])
+        for place, item in enumerate(_items(head[1:])):
+            found += [replace(self.signs[","], start=item[0].start)] if place and item else []
+            own = item[2:] if name and [each.sign for each in item[:2]] == [name, "."] else item
+            titled = len(own) == 1 and own[0].word in view.columns and own[0].quote != "'"
+            found += [*item, replace(self.signs["as"], start=own[0].start), own[0]] if titled else item
+        return found
 
     def _named(self, pieces: Sequence[Piece], view: _View, name: str, aliases: frozenset[str]) -> list[Piece]:
         """Pieces with the names of the subquery's columns replaced by what they are."""

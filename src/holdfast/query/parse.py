@@ -16,6 +16,7 @@ from holdfast.query import canonical
 from holdfast.query import expression as arithmetic
 from holdfast.query.calendar import PARTS, TRUNCATED, has
 from holdfast.query.canonical import constant
+from holdfast.query.casts import WHOLE
 from holdfast.query.column import INTEGER_LIMIT, Boolean, Category, Text
 from holdfast.query.comparison import (
     FLIPPED,
@@ -49,7 +50,8 @@ _OPERATIONS: dict[str, Callable[[Expression, Expression], Expression]] = {
     "mul": canonical.multiply,
     "div": canonical.divide,
 }
-_PATTERNS = {"like": "LIKE", "startswith": "starts_with"}
+_PATTERNS = {"like": "LIKE", "ilike": "ILIKE", "startswith": "starts_with"}
+_TRUTHS = frozenset([*COMPARISONS, *_PATTERNS, "and", "or", "not", "between", "in", "is", "exists"])
 _CONTENT = ("column", "name", "number", "string")
 Node = Any  # sqlglot's expression; its classes move between releases, their keys do not
 Made = TypeVar("Made")
@@ -217,6 +219,8 @@ class Converter:
         wanted, kind = self.token(pattern).value, self.schema[name]
         if isinstance(kind, Category):
             return label_pattern(test, name, wanted, positive != inverse, kind)
+        if test == "ILIKE":
+            raise self.refusal("ILIKE is over declared labels; of a text column write LIKE", node)
         return text_pattern(test, name, wanted, positive != inverse)
 
     def _text_column(self, node: Node, test: str, kinds: tuple[type, ...] = (Text,)) -> str:
@@ -318,6 +322,10 @@ class Converter:
         if name in PARTS:
             column, unit = self._moment_column(given, name, name, node)
             return DatePart(name, column, unit)
+        if name == WHOLE:
+            if len(given) != 1:
+                raise self.refusal("a cast takes one number or condition", node)
+            return self._whole(given[0])
         wanted = {"nullif": 2, "floor": 1, "ceil": 1}
         if name not in ("coalesce", *wanted):
             raise self.refusal(f"{name} is no number here; group by it, or compare it with a date", node)
@@ -336,6 +344,25 @@ class Converter:
         if name == "floor":
             return canonical.floor(operands[0], self.schema)
         return canonical.negate(canonical.floor(canonical.negate(operands[0]), self.schema))
+
+    def _whole(self, node: Node) -> Expression:
+        """A cast to a whole number: of a truth value 1 or 0, of a whole number itself."""
+        if self.is_condition(node):
+            true, false = (self.predicate(node, positive=positive) for positive in (True, False))
+            return canonical.case(((true, constant(Fraction(1))), (false, constant(Fraction(0)))))
+        value = self.number(node)
+        if not arithmetic.is_integer(value, self.schema):
+            raise self.refusal(
+                "engines round a cast each in its own way; write floor(x), or floor(x + 0.5)", node
+            )
+        return value
+
+    def is_condition(self, node: Node) -> bool:
+        """Whether it is a truth value: a comparison, or a Boolean column."""
+        node = bare(node)
+        if node.key == "column":
+            return isinstance(self.schema[self.name(node)], Boolean)
+        return node.key in _TRUTHS
 
     def _moment_column(self, given: list[Node], what: str, part: str, node: Node) -> tuple[str, int]:
         """A column that has such a part, and the microseconds of its steps."""

@@ -15,10 +15,12 @@ from typing import Any
 from holdfast.check import near
 from holdfast.errors import QueryError
 from holdfast.query.calendar import PARTS
+from holdfast.query.casts import WHOLE, uncast
 from holdfast.query.flatten import flattened
 from holdfast.query.folding import FOLDED, Piece, dotted, folded
 from holdfast.query.lookup_schema import LookupSchema
-from holdfast.query.other_ways import OTHER_WAYS
+from holdfast.query.other_ways import OTHER_CLAUSES, OTHER_SIGNS, OTHER_WAYS
+from holdfast.query.result_names import named
 from holdfast.query.schema import Schema
 from holdfast.query.synonyms import respelt
 from holdfast.query.unit_schema import RowSchema, UnitSchema
@@ -33,15 +35,17 @@ MAX_TERMS = 2048
 
 _SIGNS = frozenset(["(", ")", ",", "+", "-", "*", "/", "<", "<=", ">", ">=", "=", "==", "<>", "!="])
 _CASE = ("case", "when", "then", "else", "end")
-_KEYWORDS = frozenset(["and", "or", "not", "in", "between", "is", "null", "true", "false", "like", *_CASE])
-OURS = frozenset(["coalesce", "nullif", "floor", "ceil", "date_trunc", "low", "high", *PARTS])
+_KEYWORDS = frozenset(
+    ["and", "or", "not", "in", "between", "is", "null", "true", "false", "like", "ilike", *_CASE]
+)
+OURS = frozenset(["coalesce", "nullif", "floor", "ceil", "date_trunc", "low", "high", WHOLE, *PARTS])
 """Functions that mean what is said here, whatever sqlglot makes of them."""
 REGRESSIONS = frozenset(["regr_slope", "regr_intercept", "regr_r2", "regr_count", "regr_avgx", "regr_avgy"])
 """Of sqlglot's versions only some know these; here they are our own."""
 _FUNCTIONS = frozenset(["abs", "least", "greatest", "length", "starts_with", *OURS]) - {"low", "high"}
 _SELECT_KEYWORDS = frozenset(
     ["select", "from", "where", "as", "having", "limit", "asc", "desc", "group by", "order by", "filter"]
-) | frozenset(["over", "partition by"])
+) | frozenset(["over", "partition by", "offset"])
 _SELECT_SIGNS = _SIGNS | {"[", "]"}
 _SELECT_FUNCTIONS = frozenset(["count", "sum", "avg", "median", "quantile_cont", "low", "high"]) | frozenset(
     [
@@ -67,7 +71,7 @@ _SELECT_FUNCTIONS = frozenset(["count", "sum", "avg", "median", "quantile_cont",
 def words(*, select: bool) -> list[str]:
     """Every keyword and function of a condition, or of a SELECT, as they are typed: AND, abs(."""
     keywords = _KEYWORDS | _SELECT_KEYWORDS if select else _KEYWORDS
-    functions = _FUNCTIONS | _SELECT_FUNCTIONS if select else _FUNCTIONS
+    functions = _FUNCTIONS - {WHOLE} | _SELECT_FUNCTIONS if select else _FUNCTIONS - {WHOLE}
     return sorted(word.upper() for word in keywords) + sorted(f"{name}(" for name in functions)
 
 
@@ -94,9 +98,11 @@ def scan(text: str, schema: Schema, *, select: bool = False) -> list[Token]:
     check_length(text)
     keywords = _KEYWORDS | _SELECT_KEYWORDS if select else _KEYWORDS
     functions = _FUNCTIONS | _SELECT_FUNCTIONS if select else _FUNCTIONS
-    pieces: Sequence[Piece] = respelt(split(text))
+    pieces: Sequence[Piece] = respelt(uncast(split(text)))
+    if select:
+        pieces = named(pieces, split("as")[0])
     if select and any(piece.sign in ("with", "(") for piece in pieces):
-        pieces = flattened(pieces, text, {piece.text: piece for piece in split("( ) and where")})
+        pieces = flattened(pieces, text, {piece.text: piece for piece in split("( ) , and where as")})
     if isinstance(schema, UnitSchema | RowSchema):
         pieces = folded(pieces, text, select=select)
     elif isinstance(schema, LookupSchema):
@@ -109,6 +115,8 @@ def scan(text: str, schema: Schema, *, select: bool = False) -> list[Token]:
         if kind == "date":
             continue  # DATE '2024-12-31' says no more than '2024-12-31' beside a date column
         last = tokens[-1] if tokens else None
+        if last and last.value == "group by" and piece.sign == "all" and follower.sign in ("", *_BEHIND):
+            kind = "keyword"
         after = last.value if last and last.kind in ("keyword", "sign") else ""
         if problem := _problem(kind, piece, after, tokens, functions):
             raise QueryError(problem, text, piece.start)
@@ -132,6 +140,7 @@ def scan(text: str, schema: Schema, *, select: bool = False) -> list[Token]:
 
 
 _ARRANGING = ("group by", "having", "order by")
+_BEHIND = ("having", "order by", "limit", "offset")
 
 
 def _means_alias(clause: str, name: str, tokens: list[Token], schema: Schema) -> bool:
@@ -205,14 +214,16 @@ def _problem(
     kind: str, piece: Piece, after: str, tokens: list[Token], functions: frozenset[str]
 ) -> str | None:
     """What is wrong with a piece at its place, if anything."""
-    if kind == "unknown":
-        return f"{piece.text!r} is not part of the language"
+    if kind == "unknown" or (kind == "sign" and piece.text in ("/", "*") and after == piece.text):
+        sign = 2 * piece.text if kind == "sign" else piece.text
+        return f"{sign!r} is not part of the language{OTHER_SIGNS.get(sign, '')}"
     if kind == "function" and piece.word in ("extract", "date_part"):
         return f"{piece.word} takes a part ({', '.join(PARTS)}) and a column of dates or times"
     if kind == "function" and piece.word in OTHER_WAYS:
         return OTHER_WAYS[piece.word]
     if kind == "function" and piece.word not in functions:
-        return f"the function {piece.text} is not in the language; it has {', '.join(sorted(functions))}"
+        advice = near(piece.word, functions) or f"; it has {', '.join(sorted(functions - {WHOLE}))}"
+        return f"the function {piece.text} is not in the language{advice}"
     if kind in ("sign", "keyword") and after == "," and piece.word in (")", "from"):
         return "a comma needs something after it"
     if kind != "column" and after in ("from", "as"):
@@ -276,7 +287,8 @@ def _column(piece: Piece, schema: Schema, text: str) -> str:
     if len(alike) == 1:
         return alike[0]
     if not piece.quote and piece.source.name != "VAR":
-        raise QueryError(f"{name.upper()} is not part of the language; ask without it", text, piece.start)
+        advice = OTHER_CLAUSES.get(piece.word, "ask without it")
+        raise QueryError(f"{name.upper()} is not part of the language; {advice}", text, piece.start)
     quoted = "; a text stands in single quotes, a column in double ones" if piece.quote == '"' else ""
     advice = near(name, schema) or quoted or "; name one that is declared"
     raise QueryError(f"there is no column {name!r}{advice}", text, piece.start)

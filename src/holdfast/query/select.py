@@ -48,6 +48,7 @@ _ROLES = {
     "having",
     "order",
     "limit",
+    "offset",
 }  # the clause of FROM is spelt either way
 _KINDS = {
     "count": "count",
@@ -134,7 +135,12 @@ def _parse(text: str, schema: Schema) -> Select:
     aggregates = items.aggregates
     if not 1 <= len(aggregates) <= MAX_AGGREGATES:
         raise QueryError(
-            f"expected between 1 and {MAX_AGGREGATES} aggregates, got {len(aggregates)}", text, 0
+            f"expected between 1 and {MAX_AGGREGATES} aggregates, got {len(aggregates)}; for each group alone write "
+            "count(*)"
+            if not aggregates
+            else f"expected between 1 and {MAX_AGGREGATES} aggregates, got {len(aggregates)}; ask twice",
+            text,
+            0,
         )
     if by and any(each.kind == "contrast" for each in aggregates):
         raise QueryError(
@@ -254,7 +260,7 @@ class _Items:
 
 def _arrangement(reader: Converter, node: Any, items: _Items) -> Arrangement:
     """ORDER BY, HAVING and LIMIT over what is selected."""
-    having, order, limit = (node.args.get(role) for role in ("having", "order", "limit"))
+    having, order, limit, offset = (node.args.get(role) for role in ("having", "order", "limit", "offset"))
     if having is not None and not items.by:
         raise reader.refusal("HAVING chooses among groups, and there is no GROUP BY", having)
 
@@ -273,8 +279,9 @@ def _arrangement(reader: Converter, node: Any, items: _Items) -> Arrangement:
         tuple(aggregate.label for aggregate in items.aggregates),
         tuple(orders),
         None if having is None else _having(reader, having.this, comparable, positive=True),
-        None if limit is None else _limit(reader, limit),
+        None if limit is None else _limit(reader, limit, "LIMIT", 1),
         tuple((label, items.number(place)) for label, place in items.shown),
+        0 if offset is None else _limit(reader, offset, "OFFSET", 0),
     )
 
 
@@ -300,11 +307,11 @@ def _having(reader: Converter, node: Any, place: Callable[[Any], int | None], *,
     raise reader.refusal("HAVING compares what is selected with numbers", node)
 
 
-def _limit(reader: Converter, clause: Any) -> int:
+def _limit(reader: Converter, clause: Any, word: str, least: int) -> int:
     node = clause.expression
     number = reader.number_literal(node)
-    if number is None or number.denominator != 1 or number < 1:
-        raise reader.refusal("LIMIT takes a whole number of at least 1", node)
+    if number is None or number.denominator != 1 or number < least:
+        raise reader.refusal(f"{word} takes a whole number of at least {least}", node)
     return min(number.numerator, 2**31)
 
 
@@ -326,6 +333,9 @@ def _group(reader: Converter, select: Any) -> tuple[Key, ...]:
     clause = select.args.get("group")
     if clause is None:
         return ()
+    if clause.args.get("all"):
+        items = [item.this if item.key == "alias" else item for item in select.expressions]
+        return tuple(dict.fromkeys(_key(reader, item) for item in items if not _is_aggregate(item)))
     if set(filter(clause.args.get, clause.args)) != {"expressions"}:
         raise reader.refusal("GROUP BY takes columns and what is computed from them", clause)
     keys: list[Key] = []
@@ -405,6 +415,12 @@ def _item(reader: Converter, node: Any, alias: str | None) -> Aggregate:
     if (apart := _distinct(reader, node)) is not None:
         name = alias or f"count(DISTINCT {_called(apart)})"
         return Aggregate("distinct", None, name, distinct=apart)
+    if node.key in ("add", "sub", "mul", "div"):
+        raise reader.refusal(
+            "arithmetic on what was released is free, on the answers; in SQL a share is avg(c), a ratio "
+            "sum(x) / sum(y), a difference avg(x) FILTER (WHERE a) - avg(x) FILTER (WHERE b)",
+            node,
+        )
     if called not in _KINDS:
         raise reader.refusal(
             "expected an aggregate (count, sum, avg, median, quantile_cont, stddev, corr, regr_slope, …): rows never "

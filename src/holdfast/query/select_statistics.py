@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.query.casts import WHOLE
 from holdfast.query.expression import Expression
 from holdfast.query.group_keys import Key, read_key
-from holdfast.query.parse import Converter
+from holdfast.query.parse import Converter, bare
 from holdfast.query.predicate import Always, Predicate
 from holdfast.query.presence import known
 from holdfast.query.scan import REGRESSIONS
@@ -93,11 +94,11 @@ def _contrast(reader: Converter, node: Any) -> Combination:
     ]
     if any(side.key != "avg" for side in sides) or wheres[0] == wheres[1]:
         raise reader.refusal(_CONTRAST, node)
-    if all(_is_condition(reader, side.this) for side in sides):
+    if all(reader.is_condition(side.this) for side in sides):
         both: list[Any] = [reader.predicate(side.this, positive=True) for side in sides]
         against = reader.predicate(sides[0].this, positive=False)
         parts: dict[str, Any] = {"chosen": both[0], "against": against}
-    elif any(_is_condition(reader, side.this) for side in sides):
+    elif any(reader.is_condition(side.this) for side in sides):
         raise reader.refusal(_CONTRAST, node)
     else:
         both = [reader.number(side.this) for side in sides]
@@ -132,13 +133,19 @@ def combination(reader: Converter, node: Any) -> Combination | None:
         return Combination(_LINES[called], f"{called}({values[0]}, {values[1]})", values)
     if _is_contrast(node):
         return _contrast(reader, node)
-    if key == "avg" and _is_condition(reader, node.this):
-        chosen, against = (reader.predicate(node.this, positive=positive) for positive in (True, False))
+    if key == "avg" and reader.is_condition(cast := _uncast(node.this)):
+        chosen, against = (reader.predicate(cast, positive=positive) for positive in (True, False))
         return Combination("share", f"avg({chosen})", (), chosen=chosen, against=against)
     if _is_ratio(node):
         values = reader.number(node.this.this), reader.number(node.expression.this)
         return Combination("ratio", f"sum({values[0]}) / sum({values[1]})", values)
     return None
+
+
+def _uncast(node: Any) -> Any:
+    """What is cast to a whole number: the average of a condition is a share, cast or not."""
+    inner = bare(node)
+    return inner.expressions[0] if inner.key == "anonymous" and str(inner.this) == f"_{WHOLE}" else inner
 
 
 def running_sum(reader: Converter, node: Any, by: tuple[Key, ...]) -> Any:
@@ -157,17 +164,3 @@ def running_sum(reader: Converter, node: Any, by: tuple[Key, ...]) -> Any:
     if node.this.key != "sum" or node.this.this is None:
         raise reader.refusal("running totals are of count and sum; write sum(count(*)) OVER (...)", node)
     return node.this.this
-
-
-def _is_condition(reader: Converter, node: Any) -> bool:
-    """Whether it is a truth value: a comparison, or a Boolean column."""
-    if node.key == "paren":
-        return _is_condition(reader, node.this)
-    if node.key == "column":
-        return bool(reader.schema[reader.name(node)].kind == "boolean")
-    return node.key in _TRUTHS
-
-
-_TRUTHS = frozenset(
-    ["eq", "neq", "gt", "gte", "lt", "lte", "and", "or", "not", "in", "between", "is", "like", "exists"]
-)

@@ -15,7 +15,7 @@ from holdfast.query.scan import check_length, is_word, split
 
 _TABLES = ("from", "join")
 _BEHIND = frozenset(
-    ["where", "group by", "having", "order by", "limit", "on", "using", "join", ")"]
+    ["where", "group by", "having", "order by", "limit", "offset", "on", "using", "join", ")"]
 ) | frozenset(["inner", "left", "right", "full", "cross", "natural", "outer", "positional"])
 """What may stand behind the name of a table."""
 _Edit = tuple[int, int, str]
@@ -34,9 +34,18 @@ def without_aliases(text: str, *, alone: bool = False) -> str:
     called: dict[tuple[int, ...], dict[str, Piece]] = {}
     edits: list[_Edit] = []
     for place, piece in enumerate(pieces):
-        table, *behind = [*pieces[place + 1 : place + 5], *[_NO_PIECE] * 4][:4]
-        if piece.sign not in _TABLES or not _is_name(table) or behind[0].sign == ".":
+        if piece.sign not in _TABLES:
             continue
+        first = place + 1
+        while alone and [each.sign for each in pieces[first + 1 : first + 2]] == [
+            "."
+        ]:  # the schema of a database
+            first += 2
+        table, *behind = [*pieces[first : first + 4], *[_NO_PIECE] * 4][:4]
+        if not _is_name(table) or behind[0].sign == ".":
+            continue
+        if first > place + 1:
+            edits.append((pieces[place + 1].start, table.start, ""))
         here = called.setdefault(selects[place], {table.word: table} if alone else {})
         alias, follower = behind[1:] if behind[0].sign == "as" else behind[:2]
         if _is_alias(alias) and (follower is _NO_PIECE or follower.sign in _BEHIND):
