@@ -327,6 +327,11 @@ BAD_LANGUAGE: dict[str, tuple[Callable[[hf.Session], Any], str]] = {
         lambda s: s.sql("SELECT income, count(*) FROM t GROUP BY income"),
         "has no groups",
     ),
+    "the same in Python": (lambda s: s.count(by="income"), "edges= for the real column"),
+    "the same beside others": (
+        lambda s: s.mean("age", by=["smoker", "income"]),
+        "edges= for the real column",
+    ),
     "a quantile of a Boolean": (lambda s: s.quantile("insured"), "no order"),
     "the same in SQL of a Boolean": (lambda s: s.sql("SELECT median(insured) FROM t"), "no order"),
     "a correlation of a constant": (lambda s: s.correlation("age", "0 * age"), "same number on all rows"),

@@ -116,3 +116,27 @@ def test_an_answer_that_is_not_private_says_so_and_shows_no_infinite_cost() -> N
         assert "inf" not in shown
     told = json.loads(answer.to_json(), parse_constant=pytest.fail)  # Infinity is no JSON
     assert (told["private"], told["rho"]) == (False, None)
+
+
+def test_the_word_epsilon_means_that_of_the_budget(table: hf.Table) -> None:
+    """A quantile is chosen by a pure mechanism, and is still told in rho where the session counts rho."""
+    counted = table.session(target="table", epsilon=1.0, delta=1e-6, queries=10)
+    pure = table.session(target="table", epsilon=1.0, queries=10)
+    for session, word in ((counted, "rho "), (pure, "epsilon ")):
+        asked = (session.quantile("age"), session.fraction("age > 30"), session.median("age", "age > 30"))
+        for answer in asked:
+            assert f", {word}" in str(answer) and answer.currency == session.currency
+            assert hf.Answer.from_json(answer.to_json()).currency == session.currency
+        costs = str(session.estimate.quantile("age", 0.9))
+        assert f"It costs {word}" in costs and "(epsilon" not in costs
+        assert ", free, " in str(session.count())
+
+
+def test_a_group_that_is_not_there_says_which_are(table: hf.Table) -> None:
+    session = table.session(target="table", rho=50.0)
+    with pytest.raises(KeyError, match="no group 'maybe'; there are no, yes"):
+        session.count(by="smoker", rho=1.0)["maybe"]
+    with pytest.raises(KeyError, match="a label in each of smoker, insured, as in \\['no', 'false'\\]"):
+        session.count(by=["smoker", "insured"], rho=1.0)["no"]
+    with pytest.raises(KeyError, match="has none"):
+        session.count("age > 30", rho=1.0)["no"]

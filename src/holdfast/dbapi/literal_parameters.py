@@ -37,8 +37,9 @@ def literal(value: Any) -> str:
     """A value as the language writes it. What is NULL compares with nothing, and is refused."""
     if isinstance(value, bool):
         return str(value).upper()
-    if isinstance(value, datetime.date | datetime.time):
-        return string(str(value))
+    for kind, word in ((datetime.datetime, "TIMESTAMP"), (datetime.date, "DATE"), (datetime.time, "TIME")):
+        if isinstance(value, kind):
+            return f"{word} {string(str(value))}"
     if isinstance(value, str):
         return string(value)
     if hasattr(value, "item"):  # NumPy's numbers

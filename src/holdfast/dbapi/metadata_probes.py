@@ -15,6 +15,7 @@ _PROBE = re.compile(
     r"|\bwhere\s+(?:1\s*=\s*0|0\s*=\s*1|false)\b|^\s*select\s+(?:[0-9.]+|'[^']*')(?:\s+as\s+\w+)?\s*;?\s*$",
     re.IGNORECASE,
 )
+_QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 _NOTHING = re.compile(
     r"^\s*(?:begin|start transaction|commit|end|rollback|set|reset|discard)\b", re.IGNORECASE
 )
@@ -35,7 +36,13 @@ def is_silent(statement: str) -> bool:
 
 def is_probe(statement: str) -> bool:
     """Whether it asks about tables and columns, and not about rows."""
-    return bool(_PROBE.search(statement))
+    return bool(_PROBE.search(statement)) or is_of_nothing(statement)
+
+
+def is_of_nothing(statement: str) -> bool:
+    """Whether it is a SELECT without FROM: of what it says itself, and of no table."""
+    words = _QUOTED.sub("''", statement).lower().split()
+    return words[:1] == ["select"] and "from" not in words
 
 
 class Metadata:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from holdfast.client import connect as connect_gateway
-from holdfast.dbapi.metadata_probes import Metadata, is_probe, is_silent
+from holdfast.dbapi.metadata_probes import Metadata, is_of_nothing, is_probe, is_silent
 from holdfast.dbapi.result_cursor import Cursor, Row
 from holdfast.dbapi.standard_errors import InterfaceError, ProgrammingError, translated
 from holdfast.errors import QueryError, UndiscoveredError
@@ -72,10 +72,13 @@ class Connection:
             with translated():
                 self._read(text)
                 answers = self.session.sql(text, **self._accuracy)
-        except ProgrammingError:
+        except ProgrammingError as refusal:
             if not is_probe(text):
                 raise
-            return *self.metadata.ask(text), []
+            try:
+                return *self.metadata.ask(text), []
+            except ProgrammingError as unreadable:
+                raise (refusal if is_of_nothing(text) else unreadable) from None
         assert isinstance(answers, AnswerTable)
         names, rows = answers.to_rows()
         return names, rows, list(answers)

@@ -9,10 +9,9 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from sqlalchemy import types
+from sqlalchemy import exc, types
 from sqlalchemy.dialects import registry
 from sqlalchemy.engine import URL, default
-from sqlalchemy.sql.compiler import SQLCompiler
 
 import holdfast.dbapi
 
@@ -29,24 +28,15 @@ _TYPES: dict[str, Any] = {
 _NUMBERS = ("within", "rho", "epsilon")
 
 
-class HoldfastCompiler(SQLCompiler):
-    """Columns without their table, since there is one."""
-
-    def visit_column(self, column: Any, *arguments: Any, **options: Any) -> str:
-        """The name of a column."""
-        options["include_table"] = False
-        return str(super().visit_column(column, *arguments, **options))
-
-
 class HoldfastDialect(default.DefaultDialect):
     """One table, SELECT only. Reflection is of what is declared, and free."""
 
     name = "holdfast"
     driver = "dbapi"
     default_paramstyle = "qmark"
-    statement_compiler = HoldfastCompiler
     supports_statement_cache = True
     supports_native_boolean = True
+    div_is_floordiv = False
     supports_alter = False
     supports_default_values = False
     postfetch_lastrowid = False
@@ -71,7 +61,7 @@ class HoldfastDialect(default.DefaultDialect):
 
     def get_table_names(self, connection: Any, schema: str | None = None, **options: Any) -> list[str]:
         """The one table."""
-        return [self._behind(connection).table]
+        return [self._behind(connection).table] if schema in (None, "main") else []
 
     def get_view_names(self, connection: Any, schema: str | None = None, **options: Any) -> list[str]:
         """None."""
@@ -79,13 +69,13 @@ class HoldfastDialect(default.DefaultDialect):
 
     def has_table(self, connection: Any, table_name: str, schema: str | None = None, **options: Any) -> bool:
         """Whether it is the one."""
-        return table_name in self.get_table_names(connection)
+        return table_name in self.get_table_names(connection, schema)
 
     def get_columns(
         self, connection: Any, table_name: str, schema: str | None = None, **options: Any
     ) -> list[Any]:
         """The declared columns."""
-        declared = self._behind(connection).session.schema
+        declared = self._known(connection, table_name, schema).session.schema
         return [
             {"name": name, "type": _TYPES.get(kind.kind, types.String)(), "nullable": True, "default": None}
             for name, kind in declared.items()
@@ -95,18 +85,21 @@ class HoldfastDialect(default.DefaultDialect):
         self, connection: Any, table_name: str, schema: str | None = None, **options: Any
     ) -> Any:
         """None."""
+        self._known(connection, table_name, schema)
         return {"constrained_columns": [], "name": None}
 
     def get_foreign_keys(
         self, connection: Any, table_name: str, schema: str | None = None, **options: Any
     ) -> list[Any]:
         """None."""
+        self._known(connection, table_name, schema)
         return []
 
     def get_indexes(
         self, connection: Any, table_name: str, schema: str | None = None, **options: Any
     ) -> list[Any]:
         """None."""
+        self._known(connection, table_name, schema)
         return []
 
     def do_rollback(self, dbapi_connection: Any) -> None:
@@ -118,10 +111,17 @@ class HoldfastDialect(default.DefaultDialect):
     def _get_default_schema_name(self, connection: Any) -> str:
         return "main"
 
+    def _known(self, connection: Any, table_name: str, schema: str | None) -> holdfast.dbapi.Connection:
+        """Our connection, if the table is there."""
+        if not self.has_table(connection, table_name, schema):
+            raise exc.NoSuchTableError(table_name)
+        return self._behind(connection)
+
     def _behind(self, connection: Any) -> holdfast.dbapi.Connection:
         """Our connection under SQLAlchemy's."""
         found: holdfast.dbapi.Connection = connection.connection.dbapi_connection
         return found
 
 
-registry.register("holdfast", __name__, "HoldfastDialect")
+for _name in ("holdfast", "holdfast.dbapi"):
+    registry.register(_name, __name__, "HoldfastDialect")

@@ -132,6 +132,8 @@ class Plan:
     on_the_rows: tuple[float, ...] | None = None
     """Of an answer for the population, how far each of its totals may be from that of the rows themselves, in its
     units; None for the table, and for quantiles."""
+    currency: str = "pure"
+    """What the session counts its budget in."""
     ends_theorem: bool = False
     """Whether no theorem bounds what it tells, so that later intervals on the table are wider; `advice` says so."""
 
@@ -245,7 +247,8 @@ class Plan:
     def _reasons(self) -> str:
         if self.mechanism == PUBLIC:
             return f"That there are {self.rows:,} rows is public, so the answer is known: nothing is read or charged."
-        epsilon = "" if self.epsilon is None else f" (epsilon {self.epsilon:.4g})"
+        pure = self.currency == "pure" and self.epsilon is not None
+        cost = f"epsilon {self.epsilon:.4g}" if pure else f"rho {self.rho:.4g}"
         known = math.isfinite(self.width)
         parts = (self.noise, self.sampling, self.population) if known else self.widths.divided
         near = (
@@ -255,7 +258,7 @@ class Plan:
             near = f"has an interval for the {self.target} whose width depends on the rows,"
         lines = [
             f"reads {self._reading()} and adds {self._noise()}.",
-            f"It costs rho {self.rho:.4g}{epsilon} and {near}",
+            f"It costs {cost} and {near}",
             f"together with all other answers of the session, with confidence {sure(self.confidence)}.",
             f"Of the half-width, noise takes {parts[0]:.3g}, sampling {parts[1]:.3g}, population {parts[2]:.3g}"
             f"{'' if known else ' parts of 1'}.",

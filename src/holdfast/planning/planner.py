@@ -272,6 +272,7 @@ def finish(
         ),
         rho=zcdp(event).rho,
         epsilon=pure_epsilon(event),
+        currency=terms.session.currency,
         widths=planned,
         rows=terms.rows,
         confidence=terms.confidence,

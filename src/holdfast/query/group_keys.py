@@ -22,9 +22,10 @@ from holdfast.query.expression import Constant, Expression
 from holdfast.query.grouping import MAX_GROUPS, Grouping, Groups, grouping, is_list
 from holdfast.query.parse import COMPARISONS, Converter, bare
 from holdfast.query.scan import scan
-from holdfast.query.schema import Schema
+from holdfast.query.schema import Real, Schema
 from holdfast.query.temporal import Temporal, Time
 from holdfast.query.time_reading import datetime_of
+from holdfast.query.wording import quoted
 
 Key: TypeAlias = str | ExpressionGroups | Grouping
 """The name of a column, whose groups are its own or cut by edges; or groups that the text itself gives."""
@@ -74,6 +75,11 @@ def crossed(schema: Schema, keys: Sequence[Key], edges: Sequence[Any] | None = N
     for key, cut in zip(keys, edges or [None] * len(keys), strict=True):
         if cut is not None and not isinstance(key, str):
             raise InputError(f"expected no edges for {key.column}, got some; its groups are its own values")
+        if cut is None and isinstance(key, str) and isinstance(schema.get(key), Real):
+            raise InputError(
+                f"expected edges= for the real column {key!r}, got none; write edges=[...] with a few of its values, "
+                f"or by={f'floor({quoted(key)} / 10)'!r}"
+            )
         parts.append(grouping(schema, key, cut) if isinstance(key, str) else key)
     sizes = [part.size for part in parts]
     if math.prod(sizes) > MAX_GROUPS:

@@ -76,6 +76,9 @@ class Answer:
     too_few: Value = False
     disagreement: float | None = None
     """Of a difference for the population, the noisy share of the rows on which the two conditions disagree."""
+    currency: str | None = None
+    """What the session counts in: "pure" (epsilon), "zcdp" (rho) or "gdp" (mu squared). The cost is shown in it, so
+    that the word epsilon means that of the budget. `epsilon` is what a pure mechanism costs alone."""
     table_low: Value = None
     table_high: Value = None
     ends_theorem: bool = False
@@ -165,7 +168,14 @@ class Answer:
                 return names.index(wanted)
         elif self.labels is not None and str(label) in self.labels:
             return self.labels.index(str(label))
-        raise KeyError(label)
+        if self.keys and self.by is not None:
+            example = ", ".join(map(repr, self.keys[0]))
+            raise KeyError(
+                f"no group {label!r}; one is a label in each of {', '.join(self.by)}, as in [{example}]"
+            )
+        known = self.labels or ()
+        some = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
+        raise KeyError(f"no group {label!r}; {f'there are {some}' if known else 'the answer has none'}")
 
     def to_dict(self) -> dict[str, list[object]]:
         """Columns by name: `group` (with groups), `value`, `low`, `high`, the three parts and `too_few`."""
@@ -262,7 +272,7 @@ def _readable(part: Any) -> Any:
 _ENCODER = json.JSONEncoder(default=_jsonable)
 _PLANNED = (
     "confidence", "target", "rho", "epsilon", "rows_read", "mechanism", "within", "noise", "sampling", "population",
-    "labels", "keys", "by", "ends_theorem",
+    "labels", "keys", "by", "ends_theorem", "currency",
 )  # fmt: skip
 """What a plan says of an answer before there is one: the same for all questions that it serves."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from holdfast.planning.plan import PUBLIC
 from holdfast.privacy.rounding import sure
 from holdfast.query.temporal import Moment
 from holdfast.session import answer_columns
@@ -125,11 +126,14 @@ def cost(answer: Answer) -> str:
         return "not private, repeated at no cost" if answer.repeated else "not private"
     if answer.repeated:
         return "repeated at no cost"
-    if answer.epsilon is None:
+    if answer.mechanism == PUBLIC:
+        return "free"
+    if answer.epsilon is None or answer.currency not in ("pure", None):
         return f"rho {answer.rho:.3g}"
     pure = f"epsilon {answer.epsilon:.3g}"
     # Many small steps lose much less than their pure epsilons add up to: a session with a delta counts their rho.
-    return f"rho {answer.rho:.3g} or pure {pure}" if answer.rho < answer.epsilon**2 / 16 else pure
+    both = answer.currency is None and answer.rho < answer.epsilon**2 / 16
+    return f"rho {answer.rho:.3g} or pure {pure}" if both else pure
 
 
 def answer_rich(answer: Answer) -> Any:

@@ -213,6 +213,11 @@ class Questions(Protocol[Result]):
         return self._one(Quantile(column=column, rank=rank, where=where, **how))
 
     @fitting
+    def median(self, column: str, where: str | None = None, **how: Unpack[Grouped]) -> Result:
+        """The quantile of rank 1/2."""
+        return self._one(Quantile(column=column, rank=0.5, where=where, **how))
+
+    @fitting
     def independence(
         self,
         column: str,

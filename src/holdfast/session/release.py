@@ -78,6 +78,7 @@ def release(planned: Plan, paid: Paid, terms: Terms) -> Answer:
         target=planned.target,
         rho=planned.rho,
         epsilon=planned.epsilon,
+        currency=planned.currency,
         rows_read=planned.rows_read,
         mechanism=planned.mechanism,
         explanation=planned.explanation,
