@@ -68,6 +68,25 @@ def test_a_plan_for_a_half_width_keeps_it_and_spends_less_than_the_narrowest(wit
     )
 
 
+@pytest.mark.parametrize(("rows", "queries", "least"), [(10_000, 100, 0.7), (100_000, 1000, 0.83)])
+def test_a_little_width_buys_much_of_the_privacy_that_the_last_places_cost(
+    rows: int, queries: int, least: float
+) -> None:
+    """The narrowest plan, which is the twin, ends with next to no noise."""
+    beta, epochs = 0.05, 64
+    narrowest = gaussian_epochs(rows, queries, beta, epochs=epochs)
+    plan = gaussian_epochs(rows, queries, beta, epochs=epochs, wider=1.002)
+    widths = [gaussian_epochs_width(rows, made, beta) for made in (narrowest, plan)]
+    assert widths[1] <= 1.003 * widths[0]
+    told = [[float(epoch.answers / epoch.noise) for epoch in made] for made in (narrowest, plan)]
+    assert sum(told[1]) < least * sum(told[0])
+    assert told[1][-1] < 0.1 * sum(told[1])
+    assert told[1][-1] < told[0][-1] / 5
+    votes = [votes_epochs(rows, queries, beta, 1 / 16, epochs=epochs, wider=w) for w in (1.0, 1.002)]
+    assert votes_epochs_width(rows, votes[1], beta, 1 / 16) < 1.003 * votes_epochs_width(rows, votes[0], beta, 1 / 16)
+    assert votes[1][-1].noise < votes[0][-1].noise / 3, "and reads fewer rows"
+
+
 def test_what_cannot_be_kept_leaves_the_narrowest() -> None:
     assert gaussian_epochs(1000, 50, 0.05, within=0.001) == gaussian_epochs(1000, 50, 0.05)
     assert votes_epochs(1000, 50, 0.05, 0.25, 0.001) == votes_epochs(1000, 50, 0.05, 0.25)

@@ -123,12 +123,14 @@ def falling_noise(
     begun: float = 0.0,
     mixed: bool = False,
     law: str = "gaussian",
+    wider: float = 1.0,
 ) -> Schedule | None:
     """The schedule with the least common half-width, spending at most so much information; None if nothing fits.
 
     `most_information` is n^2 mu^2 of the privacy budget: privacy is never weakened to reach a width. `least_noise`
     bounds sigma from below, where fewer rows may be read. `begun` is the information that others were told. `law` is
-    that of the noise, "gaussian" or "logistic".
+    that of the noise, "gaussian" or "logistic". With `wider` the noise is the largest that so many times that
+    half-width allows: the last places have next to none otherwise, which narrows next to nothing.
     """
     if rows < 2:
         return None
@@ -140,7 +142,7 @@ def falling_noise(
         return None
     low = float(table[1][0]) + math.sqrt(spent) / 4
     width = _least(lambda w: _noises(w, counts, table, spent, most) is not None, low)
-    noises = None if width is None else _noises(width, counts, table, spent, most)
+    noises = None if width is None else _noises(wider * width, counts, table, spent, most)
     if noises is None:
         return None
     found = _in_whole_numbers(rows, grid, counts, noises, table, spent)

@@ -26,15 +26,22 @@ _VOTES_A_ROW = 20
 
 
 def gaussian_epochs(
-    rows: int, queries: int, beta: float, grid: int = 1, epochs: int = EPOCHS, within: float | None = None
+    rows: int,
+    queries: int,
+    beta: float,
+    grid: int = 1,
+    epochs: int = EPOCHS,
+    within: float | None = None,
+    wider: float = 1.0,
 ) -> tuple[Epoch, ...]:
     """The falling noise with the least common half-width, in squared steps of the grid; empty for none.
 
-    With `within`, if it can be kept: the noise that spends the least information and keeps it.
+    With `within`, if it can be kept: the noise that spends the least information and keeps it. `wider` is for when no
+    width is asked for: the most noise that so many times the least half-width allows.
     """
     if queries > MOST_ANSWERS:
         return ()
-    found = falling_noise(rows, queries, beta, grid=grid, epochs=epochs)
+    found = falling_noise(rows, queries, beta, grid=grid, epochs=epochs, wider=wider)
     if found is None:
         return ()
     best = found.epochs
@@ -68,11 +75,17 @@ def gaussian_epochs_width(rows: int, epochs: tuple[Epoch, ...], beta: float, gri
 
 @lru_cache(maxsize=1024)
 def votes_epochs(
-    rows: int, queries: int, beta: float, flip: float, within: float | None = None, epochs: int = EPOCHS
+    rows: int,
+    queries: int,
+    beta: float,
+    flip: float,
+    within: float | None = None,
+    epochs: int = EPOCHS,
+    wider: float = 1.0,
 ) -> tuple[Epoch, ...]:
     """The falling noise of `gaussian_epochs` by votes that are as noisy together, a few more where that is narrower.
 
-    With `within`, if it can be kept: about the fewest votes that keep it.
+    With `within`, if it can be kept: about the fewest votes that keep it. `wider` is that of `gaussian_epochs`.
     """
     if within is not None:
         for share in _A_LITTLE_NARROWER:
@@ -81,7 +94,7 @@ def votes_epochs(
                 found = _as_votes(rows, noises, flip, more)
                 if votes_epochs_width(rows, found, beta, flip) <= within:
                     return found
-    noises = gaussian_epochs(rows, queries, beta, epochs=epochs)
+    noises = gaussian_epochs(rows, queries, beta, epochs=epochs, wider=wider)
     tried = [_as_votes(rows, noises, flip, more) for more in _MORE_VOTES]
     return min(tried, key=lambda made: votes_epochs_width(rows, made, beta, flip))
 
