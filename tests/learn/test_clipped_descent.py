@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -128,6 +129,50 @@ def test_two_classes_are_learnt_and_the_certificate_holds() -> None:
     assert ((x @ made.coefficients[0] + made.intercepts[0] > 0) == y).mean() > 0.88
     assert 0 < made.excess < math.log(2) and "at most" in made.certificate
     assert 0 <= open_excess(*seen[0]) <= made.excess
+
+
+def chosen_against(noises: Any, beta: float, shrink: float) -> Any:
+    """Points on a line, each chosen after the noise of those before: further out each time, until the noise along
+    them is a little beyond where the certificate says that it hardly ever comes. Then they stay at 0."""
+    along, squares, found = 0.0, 0.0, np.zeros(len(noises))
+    for place, size in enumerate(np.geomspace(0.05, 60, len(noises))):
+        spread = squares + len(noises)
+        reach = math.sqrt(spread * (2 * math.log(2 / beta) + math.log(spread / len(noises))))
+        if -along > 1.05 * shrink * reach:
+            break
+        found[place] = (
+            size * (-1) ** place
+        )  # their mean is next to nothing, and with it the rest of the bound
+        along, squares = along + found[place] * noises[place], squares + size**2
+    return found
+
+
+def false_certificates(beta: float, games: int, shrink: float = 1.0) -> int:
+    """How often the certificate is false, if points are chosen against it and noise is taken to be `shrink` as large.
+
+    The loss is a slope of 1 across the line, and all points are .05 up: no noise is there.
+    """
+    false, draw, scale, points = 0, np.random.default_rng(4), 0.05, 300
+    made = descent(np.ones((1, 2)), np.array([0]))
+    made._plan = replace(made._plan, step_variance=Fraction(round((shrink * scale * NORM) ** 2)))
+    for _ in range(games):
+        noises = draw.normal(size=points)
+        line = np.column_stack([chosen_against(noises, beta, shrink), np.full(points, 0.05)])
+        told = np.column_stack([scale * noises, np.ones(points)])
+        made._points, made._gradients = list(line[:, None]), list(told[:, None])
+        theta = line.mean(axis=0)
+        truth = theta[1] + 2 * np.linalg.norm(theta)
+        assert 0.1 < truth < 0.4
+        false += made.excess(theta[None], beta) < truth
+    return false
+
+
+def test_the_certificate_holds_where_points_are_chosen_against_it() -> None:
+    """Theorem 260 gives a quarter of the chance to the noise along the points, on the side that counts: a third of it is
+    used up, and with seven tenths of the noise, which the twin thinks there is, more than all."""
+    games, beta = 300, 0.4
+    assert 0.2 * beta / 4 * games < false_certificates(beta, games) <= beta / 4 * games
+    assert false_certificates(beta, games, shrink=0.7) > 1.3 * beta / 4 * games
 
 
 def test_where_the_rows_are_few_nothing_is_certified() -> None:

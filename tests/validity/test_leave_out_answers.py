@@ -83,7 +83,9 @@ def test_a_little_width_buys_much_of_the_privacy_that_the_last_places_cost(
     assert told[1][-1] < 0.1 * sum(told[1])
     assert told[1][-1] < told[0][-1] / 5
     votes = [votes_epochs(rows, queries, beta, 1 / 16, epochs=epochs, wider=w) for w in (1.0, 1.002)]
-    assert votes_epochs_width(rows, votes[1], beta, 1 / 16) < 1.003 * votes_epochs_width(rows, votes[0], beta, 1 / 16)
+    assert votes_epochs_width(rows, votes[1], beta, 1 / 16) < 1.003 * votes_epochs_width(
+        rows, votes[0], beta, 1 / 16
+    )
     assert votes[1][-1].noise < votes[0][-1].noise / 3, "and reads fewer rows"
 
 

@@ -342,7 +342,7 @@ class _Descent:
         if plan.outputs > 1:
             return math.inf
         points, gradients = (np.concatenate(found) for found in (self._points, self._gradients))
-        count, rounding = len(points), _LONGEST / _SLOPE
+        count, rounding = len(points), 1.001 * _LONGEST / _SLOPE
         squares = np.einsum("ij,ij->i", points, points)
         walked = np.einsum("ij,ij->i", points, gradients)
         # The noise of the gradients along the points: a martingale, by its realised variance.
