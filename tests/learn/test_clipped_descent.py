@@ -168,8 +168,8 @@ def false_certificates(beta: float, games: int, shrink: float = 1.0) -> int:
 
 
 def test_the_certificate_holds_where_points_are_chosen_against_it() -> None:
-    """Theorem 260 gives a quarter of the chance to the noise along the points, on the side that counts: a third of it is
-    used up, and with seven tenths of the noise, which the twin thinks there is, more than all."""
+    """Theorem 260 gives a quarter of the chance to the noise along the points, on the side that counts: a third of it
+    is used up, and with seven tenths of the noise, which the twin thinks there is, more than all."""
     games, beta = 300, 0.4
     assert 0.2 * beta / 4 * games < false_certificates(beta, games) <= beta / 4 * games
     assert false_certificates(beta, games, shrink=0.7) > 1.3 * beta / 4 * games
