@@ -31,9 +31,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(folder: Path, command: str, *more: str) -> Any:
-    return CliRunner().invoke(
-        main, ["board", command, str(folder / "labels.csv"), *more, "--column", "label"]
-    )
+    """As the page has it: the labels are the column that is called so."""
+    return CliRunner().invoke(main, ["board", command, str(folder / "labels.csv"), *more])
 
 
 def test_a_board_from_files(folder: Path) -> None:

@@ -176,6 +176,10 @@ def test_columns_are_read_from_every_kind_of_file(tmp_path: Path) -> None:
     assert read_column(tmp_path / "d.parquet", "y").tolist() == [0, 1]
     with pytest.raises(InputError, match="--column"):
         read_column(tmp_path / "a.csv")
+    with pytest.raises(InputError, match="--column"):
+        read_column(tmp_path / "a.csv", usual="label")
+    assert read_column(tmp_path / "a.csv", usual="y").tolist() == [0, 1]
+    assert read_column(tmp_path / "a.csv", "id", usual="y").tolist() == [1, 2]
     np.save(tmp_path / "e.npy", np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(DataError, match="no plain array"):
         read_column(tmp_path / "e.npy")

@@ -23,7 +23,7 @@ REFUSED, NOT_CLEARED = 3, 4
 def place_options(function: Any) -> Any:
     """Whose the labels are and where looks are counted; the same options for every command."""
     for option in (
-        click.option("--column", help="the column of LABELS, if it has several"),
+        click.option("--column", help="the column of LABELS, if it has several and none is called label"),
         click.option(
             "--units", help="the column of LABELS that says whose row it is: people count, not their rows"
         ),
@@ -61,7 +61,7 @@ def placed(
         raise InputError(
             f"expected a .csv or .parquet file with --units, got {labels.name}; its columns need names"
         )
-    values = labels_array(read_column(labels, column, besides=units))
+    values = labels_array(read_column(labels, column, besides=units, usual="label"))
     home = (
         Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "holdfast" / "holdouts"
     )
