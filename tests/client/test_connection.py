@@ -137,6 +137,10 @@ def test_a_holdout(house: Running) -> None:
         assert held.compare(labels("held"), 1 - labels("held"), expect=0.5).low > 0
         assert held.score(labels("held"), metric="error").value < 0.5
         assert held.alarms_left is None
+        chances = np.column_stack([1 - labels("held"), labels("held")]) * 0.8 + 0.1
+        assert held.score(chances, metric="brier").value < 0.1
+        weights = np.arange(len(chances)) % 2 + 1.0
+        assert held.score(labels("held"), sample_weight=weights, most_weight=2.0).high > 0.8
         with pytest.raises(hf.InputError, match="metric"):
             held.score(labels("held"), metric="nonsense")
 

@@ -140,7 +140,7 @@ def holdout(started: Running, client: TestClient, key: str, labels: Any, **terms
 
 
 def score(started: Running, client: TestClient, key: str, said: Any, **more: Any) -> Any:
-    body = {"predictions": np.asarray(said).tolist()} | more
+    body = {"predictions": said if isinstance(said, list) else np.asarray(said).tolist()} | more
     return client.post(f"/v1/holdouts/{key}/scores", json=body, headers=ann(started))
 
 
@@ -282,14 +282,35 @@ def test_comparisons_without_noise_would_tell_every_label(
 
 
 @pytest.mark.parametrize("metric", ["brier", "log-loss"])
-def test_chances_are_asked_for_labels_0_and_1_only(started: Running, metric: str) -> None:
+def test_chances_for_each_class_and_weights_are_sent(started: Running, metric: str) -> None:
     client, draw = TestClient(started.app), np.random.default_rng(81)
-    refused = holdout(started, client, f"ten-{metric}", draw.integers(0, 10, LABELS), metric=metric)
-    assert refused.json()["code"] == "invalid"
-    assert "labels 0 and 1" in refused.text
-    two = draw.integers(0, 2, LABELS)
-    assert holdout(started, client, f"two-{metric}", two, metric=metric).status_code == 201
-    assert score(started, client, f"two-{metric}", np.full(LABELS, 0.5)).status_code == 200
+    truth = draw.integers(0, 10, LABELS)
+    key = f"ten-{metric}"
+    assert holdout(started, client, key, truth, metric=metric).json()["columns"] == 10
+    chances = np.full((LABELS, 10), 0.05)
+    chances[np.arange(LABELS), truth] = 0.55
+    good = score(started, client, key, chances).json()["answers"][0]
+    poor = score(started, client, key, np.roll(chances, 1, axis=1)).json()["answers"][0]
+    assert good["high"] < poor["low"]
+    weighed = score(started, client, key, chances, sample_weight=[0.5, 2.0] * (LABELS // 2), most_weight=2.0)
+    assert weighed.json()["answers"][0]["value"] < poor["value"]
+    left = client.get(f"/v1/holdouts/{key}", headers=ann(started)).json()["looks_left"]
+    for wrong, more in (
+        (chances[:, 1], {}),
+        (chances[:, :9], {}),
+        (chances + 0.5, {}),
+        (chances[:-1], {}),
+        ([[0.1] * 10] * (LABELS - 1) + [[0.1]], {}),
+        ([[0.1] * 9 + ["x"]] * LABELS, {}),
+        ([[[0.1]] * 10] * LABELS, {}),
+        (chances, {"sample_weight": [3.0] * LABELS, "most_weight": 2.0}),
+        (chances, {"sample_weight": ["x"] * LABELS}),
+        (chances, {"sample_weight": [1.0]}),
+        (chances, {"sample_weight": [1.0] * LABELS, "train_score": 0.5}),
+    ):
+        refused = score(started, client, key, wrong, **more)
+        assert refused.json().get("code") == "invalid", (refused.text[:200], np.shape(wrong), more.keys())
+    assert client.get(f"/v1/holdouts/{key}", headers=ann(started)).json()["looks_left"] == left
 
 
 @contextmanager

@@ -64,7 +64,7 @@ class _Board:
         if callable(predictions):
             raise InputError("expected an array of predictions, got a function: no code travels to a gateway")
         array = np.asarray(predictions)
-        if array.shape != (self.rows,):
+        if array.shape[:1] != (self.rows,) or array.ndim > 2:
             raise InputError(
                 f"expected one prediction for each of {self.rows:,} rows, got an array of shape {array.shape}"
             )
@@ -102,10 +102,15 @@ class RemoteHoldout(_Board):
         *,
         metric: str | None = None,
         guess: float | None = None,
+        sample_weight: Any = None,
+        most_weight: float = 1.0,
         key: str | None = None,
     ) -> Answer:
-        """The metric on the population, with its interval."""
-        return answers_of(self._put(predictions, key, **_given(metric=metric, guess=guess)))[0]
+        """The metric on the population, with its interval. Chances for each class are an array of a column for each."""
+        more = _given(metric=metric, guess=guess)
+        if sample_weight is not None:
+            more |= {"sample_weight": self._listed(sample_weight), "most_weight": most_weight}
+        return answers_of(self._put(predictions, key, **more))[0]
 
     def check(
         self, train_score: float, predictions: Any, *, metric: str | None = None, key: str | None = None

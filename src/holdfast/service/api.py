@@ -52,10 +52,16 @@ def _large(model: type[BaseModel]) -> dict[str, Any]:
 
 async def _body(request: Request, board: Board) -> bytes:
     """The bytes of predictions for a board: refused unread if they are far too many for its rows."""
-    arrays = 2 if board.kind == "holdout" else 1
-    if int(request.headers.get("content-length", "0")) > 4096 + arrays * BYTES_A_ROW * board.rows:
+    arrays = 1 if board.kind == "leaderboard" else 3  # two predictions and weights
+    if (
+        int(request.headers.get("content-length", "0"))
+        > 4096 + arrays * BYTES_A_ROW * board.rows * board.columns
+    ):
         raise Problem("too-large", f"that is far more than {board.rows:,} predictions")
     return await body_of(request)
+
+
+_LISTS = ("predictions", "against", "sample_weight")
 
 
 def _read(text: bytes, model: type[Told]) -> Told:
@@ -66,7 +72,7 @@ def _read(text: bytes, model: type[Told]) -> Told:
         raise Problem("invalid", "body: expected JSON") from None
     if not isinstance(body, dict) or not isinstance(body.get("predictions"), list):
         raise Problem("invalid", 'body: expected {"predictions": [...]}')
-    lists = {name: body[name] for name in ("predictions", "against") if isinstance(body.get(name), list)}
+    lists = {name: body[name] for name in _LISTS if isinstance(body.get(name), list)}
     try:
         checked = model.model_validate(body | {name: [0.0] for name in lists})
     except ValidationError as error:
@@ -386,8 +392,8 @@ async def score(request: Request, guard: Guard, asker: Asker, board: Id, key: Ke
 
     def work() -> str:
         body = _read(text, Scoring)
-        asked = Scored(body.train_score, body.metric, body.guess, body.expect)
-        return guard.score(asker, board, body.predictions, body.against, asked, key)
+        asked = Scored(body.train_score, body.metric, body.guess, body.expect, body.most_weight)
+        return guard.score(asker, board, body.predictions, body.against, asked, key, body.sample_weight)
 
     return await charged(request, work)
 

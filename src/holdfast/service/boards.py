@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -17,7 +17,6 @@ from holdfast.holdout.file_column import read_column
 from holdfast.holdout.fingerprint import fingerprint
 from holdfast.holdout.labels import Labels
 from holdfast.holdout.looks import open_looks
-from holdfast.holdout.metric import CLASSES, metric_named
 from holdfast.holdout.unit_rows import UnitRows
 from holdfast.ledger import ChainedLedger, move_ledger
 from holdfast.service.catalog import Catalog
@@ -30,6 +29,8 @@ KINDS = ("leaderboard", "holdout")
 LONGEST_TEXT = 200
 MOST_CHARACTERS = 2**26
 """How long one text may be, and how many characters an array of them may take."""
+MOST_COLUMNS = 64
+"""How many chances a row may have, one for each class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,8 @@ class Board:
     units: str | None = None
     """Whose each label is, where one of them has several."""
     rows_per_unit: int | None = None
+    columns: int = 1
+    """How many numbers a prediction may have: a chance for each class."""
 
     def public(self) -> dict[str, Any]:
         """What everybody may know."""
@@ -75,6 +78,8 @@ class Scored:
     metric: str | None = None
     guess: float | None = None
     expect: float | None = None
+    most_weight: float = field(default=1.0, repr=False)
+    """Beside weights, which are marked with it."""
 
 
 class Boards:
@@ -99,10 +104,11 @@ class Boards:
         """
         if self._catalog.board(wanted.id) is not None:
             raise Problem("taken", f"{wanted.id!r} is registered already; choose another id")
-        labels = _fitting(Labels(_labels(place, wanted.column, wanted.units)), wanted.metric)
+        known = Labels(_labels(place, wanted.column, wanted.units))
+        labels, columns = known.values, min(len(known.classes), MOST_COLUMNS)
         # A name that no other registration has: two at once must not overwrite each other's.
         kept = self._folder / f"{wanted.id}-{secrets.token_hex(8)}.npy"
-        board = replace(wanted, labels=kept.name, column=None, rows=len(labels))
+        board = replace(wanted, labels=kept.name, column=None, rows=len(labels), columns=columns)
         if wanted.units is not None:
             board = replace(board, units=f"{kept.stem}.units.npy")
             whose = _whose(place, wanted.units, len(labels), wanted.rows_per_unit)
@@ -158,18 +164,31 @@ class Boards:
         return self.leaderboard(key).submit(team, said, key=call)
 
     def score(
-        self, key: str, team: str, said: NDArray[Any], other: NDArray[Any] | None, asked: Scored, call: str
+        self,
+        key: str,
+        team: str,
+        said: NDArray[Any],
+        other: NDArray[Any] | None,
+        asked: Scored,
+        call: str,
+        weights: NDArray[Any] | None = None,
     ) -> dict[str, Any]:
         """A score on a holdout; with a training score, whether that is fine; with other predictions, the difference."""
         holdout = self.holdout(key)
-        _fitting(Labels(holdout.classes), asked.metric or holdout.metric.name)
+        if weights is not None and (other is not None or asked.train_score is not None):
+            raise InputError(
+                "expected weights with a score only, got them with another question; leave them out"
+            )
         if other is not None:
             found = holdout.compare(
                 said, other, metric=asked.metric, expect=asked.expect, key=call, team=team
             )
             return {"kind": "answers", "answers": [found]}
         if asked.train_score is None:
-            found = holdout.score(said, metric=asked.metric, guess=asked.guess, key=call, team=team)
+            found = holdout.score(
+                said, metric=asked.metric, guess=asked.guess, sample_weight=weights, most_weight=asked.most_weight,
+                key=call, team=team,
+            )  # fmt: skip
             return {"kind": "answers", "answers": [found]}
         verdict = holdout.check(asked.train_score, said, metric=asked.metric, key=call, team=team)
         return {"kind": "verdict", "fine": verdict.fine, "answers": [verdict.answer]}
@@ -266,20 +285,22 @@ def _whose(place: str, column: str, rows: int, most: int | None) -> NDArray[np.i
     return UnitRows(keys, rows, most).numbers
 
 
-def _fitting(labels: Labels, metric: str) -> NDArray[Any]:
-    """The labels, if a prediction for one of them is a number or a text: no list of chances is sent."""
-    if metric_named(metric).wants in CLASSES and not labels.two:
-        raise InputError(
-            f"expected labels 0 and 1 for {metric} on a gateway, got others; use accuracy or error"
-        )
-    return labels.values
-
-
 def as_array(predictions: list[Any], rows: int) -> NDArray[Any]:
-    """One prediction for each row: numbers throughout, or texts throughout."""
+    """One prediction for each row: numbers throughout, texts throughout, or lists of as many numbers throughout."""
     if len(predictions) != rows:
         raise InputError(f"expected {rows:,} predictions, one for each row, got {len(predictions):,}")
     kinds = set(map(type, predictions))
+    if kinds == {list}:
+        columns = set(map(len, predictions))
+        if len(columns) != 1 or not 1 <= min(columns) <= MOST_COLUMNS:
+            raise InputError(
+                f"expected as many numbers in each prediction, {MOST_COLUMNS} at most, got others; send a chance for "
+                "each class"
+            )
+        numbers = [one for row in predictions for one in row]
+        if not set(map(type, numbers)) <= {int, float, bool}:
+            raise InputError("expected chances that are all numbers, got something else")
+        return as_array(numbers, len(numbers)).reshape(rows, -1)
     if kinds <= {int, float, bool}:
         try:
             said = np.array(predictions, dtype=np.float64)

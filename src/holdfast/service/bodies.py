@@ -161,10 +161,13 @@ class NewBoard(Body):
         return Board(**parts)
 
 
-class Predictions(Body):
-    """One prediction for each row of the labels, in their order."""
+Rows = Annotated[list[float | Annotated[str, Field(max_length=200)] | list[float]], Field(min_length=1)]
 
-    predictions: Annotated[list[float | Annotated[str, Field(max_length=200)]], Field(min_length=1)]
+
+class Predictions(Body):
+    """One prediction for each row of the labels, in their order: a number, a text, or a chance for each class."""
+
+    predictions: Rows
 
 
 class Scoring(Predictions):
@@ -174,5 +177,7 @@ class Scoring(Predictions):
     train_score: Annotated[float, Field(allow_inf_nan=False)] | None = None
     metric: Annotated[str, Field(max_length=40)] | None = None
     guess: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    against: Annotated[list[float | Annotated[str, Field(max_length=200)]], Field(min_length=1)] | None = None
+    against: Rows | None = None
     expect: Chance | None = None
+    sample_weight: Annotated[list[float], Field(min_length=1)] | None = None
+    most_weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0

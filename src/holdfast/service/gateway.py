@@ -419,18 +419,23 @@ class Gateway:
         against: list[Any] | None,
         asked: Scored,
         call: str | None,
+        weights: list[Any] | None = None,
     ) -> str:
         """Score predictions on a holdout, check a training score against it, or compare with other predictions."""
         _only(asker, "analyst", "owner")
         rows = self.boards.board(key, "holdout").rows
         said = as_array(predictions, rows)
-        other = None if against is None else as_array(against, rows)
+        other, weighed = (None if sent is None else as_array(sent, rows) for sent in (against, weights))
         mark = f"{asked} {mark_of(said)} {'' if other is None else mark_of(other)}"
+        if weighed is not None:
+            mark += f" {asked.most_weight} {mark_of(weighed)}"
         reply = Reply(self.catalog, asker, f"holdout {key}", mark, call)
         if reply.standing is not None:
             return reply.standing
         return reply.kept(
-            json_of(self.boards.score(key, asker.team, said, other, asked, f"{asker.id} {reply.name}"))
+            json_of(
+                self.boards.score(key, asker.team, said, other, asked, f"{asker.id} {reply.name}", weighed)
+            )
         )
 
     def close(self) -> None:
