@@ -84,6 +84,29 @@ def test_a_report_tells_budget_and_history(table: hf.Table) -> None:
     assert "fraction where age" in report._repr_html_()
 
 
+def test_what_a_session_tells_reads_the_same_at_a_prompt_and_in_print(table: hf.Table) -> None:
+    session = table.session(epsilon=1, delta=1e-6, queries=100)
+    for shown in (
+        session.estimate.fraction("age > 40"), session.fraction("age > 40"), session.report(), session.meter
+    ):  # fmt: skip
+        assert repr(shown) == str(shown) and "object at" not in str(shown)
+
+
+@pytest.mark.parametrize("budget", [{}, {"rho": 1e-3}])
+def test_noise_is_told_in_the_scale_of_the_column(budget: dict[str, float]) -> None:
+    rows = {"cost": np.full(1000, 5.0)}
+
+    def told(most: float) -> float:
+        session = hf.open(rows, hf.Schema(cost=hf.Real(0, most))).session(epsilon=1, delta=1e-6, queries=5)
+        said = session.estimate.sum("cost", **budget).explain()
+        return float(said.partition("standard deviation ")[2].partition(" to the sum")[0].replace(",", ""))
+
+    wide, narrow = told(1000), told(10)
+    assert wide == pytest.approx(100 * narrow, rel=1e-3)
+    if budget:
+        assert wide == pytest.approx(1000 / (2 * 1e-3) ** 0.5, rel=1e-3)
+
+
 def test_a_long_report_prints_its_latest_answers(table: hf.Table) -> None:
     session = table.session(epsilon=1, delta=1e-6, queries=100)
     asked = [session.fraction(f"age > {age}").question for age in range(30, 60)]

@@ -8,7 +8,7 @@ from typing import Any
 from holdfast.session.price import Price
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RemotePlan:
     """What would be done to answer, and what it would cost: the public part of `holdfast.Plan`."""
 
@@ -34,6 +34,8 @@ class RemotePlan:
 
     def __str__(self) -> str:
         return self.explanation
+
+    __repr__ = __str__
 
 
 def plan_of(parts: dict[str, Any]) -> RemotePlan:

@@ -118,6 +118,12 @@ class Leaderboard:
         """Whether answers are differentially private; a Ladder's are not."""
         return isinstance(self._holdout, ReusableHoldout) and self._holdout.private
 
+    def __repr__(self) -> str:
+        return f"<holdfast board by {self.metric.name}>"
+
+    def __str__(self) -> str:
+        return self.table()
+
     @property
     def left(self) -> Left:
         """What is left to all together, in submissions; where they depend on guesses, how many of those may fail."""

@@ -144,6 +144,9 @@ class ReusableHoldout:
             self.looks.count_on(Meter(self.design))
         self._guesser = Guesser(self.design)
 
+    def __repr__(self) -> str:
+        return f"<holdfast holdout: {self.design}>"
+
     @property
     def rows(self) -> int:
         """How many rows the holdout has. Public."""

@@ -15,7 +15,7 @@ from holdfast.planning.terms import Terms
 from holdfast.validity.rare_events import rare_half_width
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Meter:
     """What is left of validity, beside what is left of privacy.
 
@@ -36,6 +36,8 @@ class Meter:
         if not self.answers:
             return f"no answer left for the population; {self.budget}"
         return f"{several(self.answers)} left within {self.width:.3g} of the population; {self.budget}"
+
+    __repr__ = __str__
 
 
 def meter(terms: Terms, budget: Budget, moment: Moment) -> Meter | None:

@@ -41,6 +41,9 @@ leave-out theorem covers."""
 ADDED = ("gaussian", "laplace", "logistic")
 """The mechanisms that add noise to exact totals."""
 
+ADDED_UP = ("sum", "mean")
+"""The statistics whose noise is told in the scale of the column."""
+
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
@@ -102,7 +105,7 @@ class Alternative:
     rows: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """Couples what must agree: the mechanism, its noise, what it costs, and how wide the answer will be.
 
@@ -134,6 +137,8 @@ class Plan:
     units; None for the table, and for quantiles."""
     currency: str = "pure"
     """What the session counts its budget in."""
+    noise_unit: float = 1.0
+    """For a sum or a mean, what one unit of the recipe's noise is worth in the column's own scale."""
     ends_theorem: bool = False
     """Whether no theorem bounds what it tells, so that later intervals on the table are wider; `advice` says so."""
 
@@ -281,6 +286,8 @@ class Plan:
     def __str__(self) -> str:
         return self.explanation
 
+    __repr__ = __str__
+
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """In the terminal of IPython."""
         printer.text(str(self))
@@ -295,11 +302,14 @@ class Plan:
         if self.statistic.running or self.statistic.ranks:
             size = size**0.5 / FINENESS
             return f"discrete Gaussian noise of standard deviation {size:.4g} to a square root of the running sums"
+        scale = (size**0.5 if self.mechanism == "gaussian" else size) * self.noise_unit
+        large = f"{scale:,.0f}" if scale >= 1000 else f"{scale:.4g}"
+        to = " to the sum" if self.statistic.kind in ADDED_UP else ""
         return {
-            "gaussian": f"discrete Gaussian noise of standard deviation {size**0.5:.4g}",
-            "laplace": f"discrete Laplace noise of scale {size:.4g}",
-            "logistic": f"discrete logistic noise of scale {size:.4g}",
-            "subsampled-laplace": f"discrete Laplace noise of scale {size:.4g} to the sample",
+            "gaussian": f"discrete Gaussian noise of standard deviation {large}{to}",
+            "laplace": f"discrete Laplace noise of scale {large}{to}",
+            "logistic": f"discrete logistic noise of scale {large}{to}",
+            "subsampled-laplace": f"discrete Laplace noise of scale {large} to the sample",
             "votes": f"a coin to each vote, which flips it with probability {self.recipe.flip}",
             "exponential": f"three private selections of epsilon {size:.4g} each",
             "smoothed": f"three private selections, smoothed, of epsilon {size:.4g} each",

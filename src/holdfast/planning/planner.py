@@ -17,7 +17,7 @@ from holdfast.planning.mean import aims, when_it_holds
 from holdfast.planning.mechanism_choice import is_plain, mechanisms_for
 from holdfast.planning.meter import places_left
 from holdfast.planning.plain_answer import plain_recipe, spare_units, told_each, told_until
-from holdfast.planning.plan import SELECTED, Alternative, Plan, Recipe
+from holdfast.planning.plan import ADDED_UP, SELECTED, Alternative, Plan, Recipe
 from holdfast.planning.plan_line import could_be
 from holdfast.planning.promise import (
     Promise,
@@ -240,7 +240,8 @@ def finish(
 
     InputError, before anything is charged, if its noise is larger than can be drawn.
     """
-    for own, span in zip(of_each(totals, recipe), spans(totals), strict=True):
+    spanned = spans(totals)
+    for own, span in zip(of_each(totals, recipe), spanned, strict=True):
         refuse_undrawable(recipe.mechanism, own.of_span(span))
     event = event_of(totals, recipe, terms.rows)
     if terms.rows_per_unit > 1:
@@ -280,6 +281,9 @@ def finish(
         within=within,
         qualifying=qualifying,
         on_the_rows=table_reaches(totals, recipe, promise, terms) if on_the_rows else None,
+        noise_unit=totals.unit * (spanned[0] if recipe.per_span else 1)
+        if totals.statistic.kind in ADDED_UP
+        else 1.0,
     )
 
 

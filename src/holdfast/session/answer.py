@@ -34,7 +34,7 @@ Width = float | datetime.timedelta | NDArray[Any]
 """A number, or a time between dates; an array of them for a vector answer."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer:
     """What was released. Everything in it is public.
 
@@ -231,6 +231,8 @@ class Answer:
 
     def __str__(self) -> str:
         return display.answer_text(self)
+
+    __repr__ = __str__
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """In the terminal of IPython."""

@@ -19,7 +19,7 @@ SHOWN = 20
 """Answers that a report prints, the latest; `answers` has all."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """A session's budget and history. Print it, or let a notebook show it: the latest answers, under a summary."""
 
@@ -60,6 +60,8 @@ class Report:
 
     def __str__(self) -> str:
         return "\n".join([*self.summary, *map(display.answer_text, self._shown)])
+
+    __repr__ = __str__
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """In the terminal of IPython."""
