@@ -94,10 +94,9 @@ def test_what_a_session_tells_reads_the_same_at_a_prompt_and_in_print(table: hf.
 
 @pytest.mark.parametrize("budget", [{}, {"rho": 1e-3}])
 def test_noise_is_told_in_the_scale_of_the_column(budget: dict[str, float]) -> None:
-    rows = {"cost": np.full(1000, 5.0)}
-
     def told(most: float) -> float:
-        session = hf.open(rows, hf.Schema(cost=hf.Real(0, most))).session(epsilon=1, delta=1e-6, queries=5)
+        table = hf.open({"cost": np.full(1000, most * 0.4)}, hf.Schema(cost=hf.Real(0, most)))
+        session = table.session(epsilon=1, delta=1e-6, queries=5)
         said = session.estimate.sum("cost", **budget).explain()
         return float(said.partition("standard deviation ")[2].partition(" to the sum")[0].replace(",", ""))
 
