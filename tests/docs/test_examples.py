@@ -37,7 +37,7 @@ def test_the_hospital(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_flights(capsys: pytest.CaptureFixture[str]) -> None:
     module = example("flights")
-    late, _, carriers, _, _, foggy, modern, large = module.main(20_000)
+    late, _, carriers, _, _, foggy, modern, large, dests = module.main(20_000)
     frame = module.flights(20_000)
     aircraft = frame["tailnum"].nunique()
     assert f"{aircraft:,} aircraft" in capsys.readouterr().out
@@ -45,6 +45,8 @@ def test_the_flights(capsys: pytest.CaptureFixture[str]) -> None:
     allowed = 0.15 * kept + 3 * float(np.max(carriers.noise)) * len(carriers.labels)
     assert abs(carriers.value.sum() - kept) < allowed
     assert late.low <= float((frame["dep_delay"] > 15).mean()) + 0.05
+    # Destinations are discovered: none is made up, and those of many aircraft are there.
+    assert {"ATL", "ORD"} <= set(dests.labels) <= set(frame["dest"])
     # What is looked up is what pandas merges.
     planes = pd.read_csv(module.folder() / "planes.csv", usecols=["tailnum", "year"])
     years = frame[["tailnum"]].drop_duplicates().merge(planes, how="left")

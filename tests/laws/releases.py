@@ -511,6 +511,11 @@ OTHERS: dict[str, Other] = {
         ("zcdp",),
         {"lookups": LOOKUPS, "base": ALIKE},
     ),
+    "sum of what a question brings": (
+        lambda s: s.looking_up(LOOKUPS).sum("kinds.weight + x", rho=60.0),
+        ("zcdp",),
+        {"base": ALIKE},
+    ),
     "histogram of what is looked up": (
         lambda s: s.histogram("kinds.h", rho=60.0),
         ("zcdp",),

@@ -90,7 +90,7 @@ def heard(caplog: pytest.LogCaptureFixture, capfd: Any) -> tuple[set[str], set[i
             key = f"t{place}"
             given: dict[str, Any] = {"unit": "person", "rows_per_unit": BOUNDS, "ledger": MemoryLedger()}
             hf.open(bad_hospital(), SCHEMAS, **given).save(root / f"{key}.hf").close()
-            replies = [register(here, key)]
+            replies = [register(here, key), *(wrong_registrations(here) if damage is None else [])]
             if damage is not None:
                 damage(root / f"{key}.hf")
                 here.started.gateway.tables.table(key).close()
@@ -119,6 +119,28 @@ def register(here: Site, key: str, path: str | None = None) -> Any:
     reply = here.call("POST", "/datasets", body, token=owner)
     here.call("PUT", f"/datasets/{key}/analysts/{analyst}", PLENTY, token=owner)
     return reply
+
+
+def wrong_registrations(here: Site) -> list[Any]:
+    """A public table with a key twice, no bound, a file that is not UTF-8, and one that is not there."""
+    root = here.started.settings.roots[0]
+    (root / "twice.csv").write_text(f"ward,note\nheart,{CANARY}\nheart,{CANARY}\n")
+    (root / "broken.csv").write_bytes(b"person,drug\n" + CANARY.encode() + b",\xff\xfe\n")
+    given: dict[str, Any] = {"unit": "person", "rows_per_unit": BOUNDS, "ledger": MemoryLedger()}
+    hf.open(bad_hospital(), SCHEMAS, **given).save(root / "wrong.hf").close()
+    text = {"columns": [{"name": "drug", "type": "text", "max_length": 8}]}
+    wrong: list[dict[str, Any]] = [
+        {"path": "wrong.hf", "lookups": {"wards": {"path": "twice.csv", "key": "ward"}}},
+        {"path": "wrong.hf", "rows_per_unit": 0},
+        {"path": "broken.csv", "schema": text},
+        {"path": f"{CANARY[::-1]}.hf"},
+    ]
+    body = {"id": "wrong", "schema": None, "budget": PLENTY, "target": "table"}
+    replies = [here.call("POST", "/datasets", body | each, token=here.started.owner) for each in wrong]
+    for name in ("twice.csv", "broken.csv"):
+        (root / name).unlink()  # what was given holds it; nothing else may
+    assert all(reply.status_code in (422, 503) for reply in replies), [reply.text for reply in replies]
+    return replies
 
 
 def test_nothing_that_is_wrong_with_units_is_heard(caplog: pytest.LogCaptureFixture, capfd: Any) -> None:

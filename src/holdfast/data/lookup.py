@@ -116,6 +116,21 @@ def with_lookups(source: Source, lookups: Mapping[str, Lookup] | None) -> Source
     return LookupSource(source, tables) if tables else source
 
 
+def more_lookups(source: Source, old: Mapping[str, Lookup], new: Mapping[str, Lookup]) -> Source:
+    """The same rows with public tables beside those that stand there. InputError for what does not fit."""
+    if not isinstance(new, Mapping) or not new:
+        raise InputError(
+            'expected public tables, got none; write {"carriers": hf.Lookup(carriers, "carrier")}'
+        )
+    twice = next((name for name in new if name in old), None)
+    if twice is not None:
+        raise InputError(
+            f"expected another name than that of a table which stands, got {twice!r}; rename yours"
+        )
+    bare: Source = source.base if isinstance(source, LookupSource | LookupUnits) else source
+    return with_lookups(bare, {**old, **new})
+
+
 def _units(source: UnitSource, lookups: Mapping[str, Lookup]) -> UnitSource:
     schema = source.schema
     own = Schema.from_mapping(schema.own) if schema.own else None

@@ -32,6 +32,8 @@ class Terms:
     """Which units of the table it is about: all of them ("whole"), those that are set aside ("aside"), the "rest"."""
     places: Places | None = None
     """What was fixed for the leave-out theorem; None where it cannot cover the session's answers."""
+    opened: Schema | None = None
+    """The schema that the session was opened with, where its questions bring public tables of their own."""
     information: int = UNCOVERED
     """The most that the session may tell, if it is a share of the meter, in the ledger's units."""
     table_information: int = UNCOVERED
@@ -41,7 +43,8 @@ class Terms:
     def promised(self) -> str:
         """What the ledger keeps of a session's promise, and of the rows it is about: neither can change when the
         session is reopened."""
-        schema = hashlib.sha256(json.dumps(self.schema.to_json()).encode()).hexdigest()[:16]
+        opened = self.schema if self.opened is None else self.opened
+        schema = hashlib.sha256(json.dumps(opened.to_json()).encode()).hexdigest()[:16]
         promised = {"confidence": self.confidence, "queries": self.queries, "target": self.target}
         promised |= {"within": self.within}
         places = None if self.places is None else self.places.to_json()

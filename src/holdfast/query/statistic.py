@@ -97,6 +97,8 @@ class Statistic(_Spelt):
     """Of two columns whose independence is asked about, the groups of both."""
     distinct: Values | None = None
     """Of what the different values are counted."""
+    brought: str = ""
+    """What tells the contents of the public tables that the question brings, and are no table's."""
 
     def __str__(self) -> str:
         try:
@@ -189,6 +191,7 @@ class Statistic(_Spelt):
         """A text that is equal exactly when the questions are."""
         token = "" if self.function is None else self.function.token
         token += "" if self.expect is None else f"expect {self.expect}"
+        token += f" with {self.brought}" if self.brought else ""
         groups = (self.by, self.bins, self.cells, *(() if self.distinct is None else (self.distinct,)))
         return f"{self} {token} {[None if each is None else each.bounds for each in groups]}"
 

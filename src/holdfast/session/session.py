@@ -50,6 +50,7 @@ from holdfast.session.closing import Closing
 from holdfast.session.estimate import Estimate, Known
 from holdfast.session.kept_plans import KeptPlans
 from holdfast.session.keys import Keys, discovered, known_keys, shared_keys, text_column, with_keys
+from holdfast.session.looking_up import LookingUp, Widen, told_apart
 from holdfast.session.price import priced, tells_of
 from holdfast.session.private_choice import Candidate, Selection, select
 from holdfast.session.questions import Questions
@@ -76,7 +77,7 @@ _SHORT = 500
 """Longer conditions are not kept: who writes them is anybody."""
 
 
-class Session(Questions[Answer], Closing):
+class Session(Questions[Answer], Closing, LookingUp):
     """Ask, and be charged; see `Questions` for what can be asked.
 
     Guarantee: all answers of the session together satisfy its budget, however the questions were chosen
@@ -89,11 +90,11 @@ class Session(Questions[Answer], Closing):
     """
 
     def __init__(
-        self, source: Source, ledger: Ledger, budget: Budget, terms: Terms, name: str | None
+        self, source: Source, ledger: Ledger, budget: Budget, terms: Terms, name: str | None, widen: Widen
     ) -> None:
         self.name = name or uuid.uuid4().hex
         self._desk = Desk(source, ledger, self.name)
-        self._ledger, self._budget, self._terms = ledger, budget, terms
+        self._ledger, self._budget, self._terms, self._widen = ledger, budget, terms, widen
         self._lock = RLock()
         self._plans = KeptPlans(self._lock)
         self._vectors: dict[str, AboveThreshold] = {}
@@ -199,13 +200,13 @@ class Session(Questions[Answer], Closing):
     def _read_by(self, asked: Interval, *, discover: bool) -> Read:
         """A question by keys that are public now, also if another session discovered them; or by fresh ones."""
         try:
-            return asked.read(self.schema)
+            return told_apart(asked.read(self.schema), self._terms)
         except UndiscoveredError as error:
             column, _ = text_column(self.schema, error.column)
             if error.tried or not (discover or shared_keys(self, column) is not None):
                 raise
             self.keys(column)
-            return asked.read(self.schema)
+            return told_apart(asked.read(self.schema), self._terms)
 
     def opened(self, kind: str, name: str) -> bool:
         """Whether a sparse vector ("sparse vector") or weights ("weights") of this name were paid for."""

@@ -106,6 +106,13 @@ class Table:
         self._whole, self._lookups = with_lookups(self._whole, lookups), lookups
         self._source = part_of(self._whole, self._ledger, self._part)
 
+    def _widened(self, lookups: Mapping[str, Lookup]) -> Source:
+        """The same rows with more public tables beside them."""
+        from holdfast.data.lookup import more_lookups
+
+        both = more_lookups(self._whole, self._lookups or {}, lookups)
+        return part_of(both, self._ledger, self._part)
+
     def close(self) -> None:
         """Let go of the rows and the ledger. Sessions on the table end."""
         self._source.close()
@@ -273,7 +280,7 @@ class Table:
             information=information,
             table_information=table_information,
         )
-        return Session(self._source, self._ledger, own, terms, name)
+        return Session(self._source, self._ledger, own, terms, name, self._widened)
 
     def _room(self, share: float | None) -> Room:
         """What the shares that stand leave of the meter to another session."""
