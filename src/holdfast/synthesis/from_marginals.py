@@ -269,7 +269,7 @@ def _affordable(planned: MarginalPlan, told: dict[str, Any], shape: tuple[int, .
         if tree.holder(axes) is None:
             grown = junction_tree(shape, [*measured, axes])
             small = all(len(clique) <= len(axes) for clique in grown.cliques)
-            if not planned.affords([*measured, axes], shape) or (
+            if not planned.affords([*measured, axes], grown) or (
                 grown.memory([*measured, axes]) > room and not small
             ):
                 continue

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from holdfast.check import positive, whole
@@ -21,7 +22,7 @@ from holdfast.synthesis.smoothed_choice import SENSITIVITY
 from holdfast.validity.leave_out_charges import groups_radius_squared
 from holdfast.validity.told import gaussian_told, smoothed_choice_told
 from holdfast.weights.column_bins import CLEAR
-from holdfast.weights.junction_tree import junction_tree
+from holdfast.weights.junction_tree import JunctionTree, junction_tree
 from holdfast.weights.marginals import Axes
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class MarginalPlan:
     amount: float
     bins: int
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """The most bins that each column can have."""
         return tuple(
@@ -105,10 +106,14 @@ class MarginalPlan:
         assert self.noise is not None
         return _NOISE_COUNTS * math.sqrt(2 / math.pi) * deviation(self.noise) * cells
 
-    def affords(self, sets: list[Axes], shape: tuple[int, ...]) -> bool:
+    def affords(self, sets: list[Axes], tree: JunctionTree) -> bool:
         """Whether a model with these marginals keeps within the memory, and its cliques within 2^26 cells."""
-        tree = junction_tree(shape, sets)
         return tree.memory(sets) <= self.memory and tree.largest <= MOST_CELLS
+
+    def holds(self, axes: Axes) -> bool:
+        """Whether a model of these columns alone keeps within it."""
+        alone = tuple(range(len(axes)))
+        return self.affords([alone], junction_tree([self.shape[axis] for axis in axes], [alone]))
 
     def __str__(self) -> str:
         low, high = min(map(deviation, self.columns)), max(map(deviation, self.columns))
@@ -168,9 +173,11 @@ def plan_marginals(
     )
     if named:
         _refuse_large(draft)
-    candidates = {axes: weight for axes, weight in candidates.items() if draft.affords([axes], draft.shape)}
+    candidates = {axes: weight for axes, weight in candidates.items() if draft.holds(axes)}
     count = min(wanted, len(candidates))
-    everything = count == len(candidates) and draft.affords(list(candidates), draft.shape)
+    everything = count == len(candidates) and draft.affords(
+        list(candidates), junction_tree(draft.shape, candidates)
+    )
     if not everything and session.currency == "gdp":
         raise MechanismError(
             "a choice is not Gaussian noise, and this session is Gaussian-only; open another, or take fewer columns"
@@ -217,11 +224,11 @@ def ordered(universe: Universe, axis: int) -> bool:
 def _refuse_large(plan: MarginalPlan) -> None:
     """A marginal that alone is beyond the memory is refused, with the largest part of it that is not."""
     for axes in plan.candidates:
-        if plan.affords([axes], plan.shape):
+        if plan.holds(axes):
             continue
         names = [plan.universe.axes[axis].column for axis in axes]
         kept = list(axes)
-        while len(kept) > 1 and not plan.affords([tuple(kept)], plan.shape):
+        while len(kept) > 1 and not plan.holds(tuple(kept)):
             kept.remove(max(kept, key=lambda axis: plan.shape[axis]))
         fits = ", ".join(plan.universe.axes[axis].column for axis in kept)
         cells = math.prod(plan.shape[axis] for axis in axes)

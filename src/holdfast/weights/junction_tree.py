@@ -70,13 +70,12 @@ def junction_tree(shape: Sequence[int], sets: Iterable[Axes]) -> JunctionTree:
     function of its arguments. Cost: about d^3 steps for d columns.
     """
     sizes = tuple(shape)
-    cliques = _maximal(_eliminated(sizes, sets))
-    order, above = _spanning(cliques)
+    order, above = _spanning(_maximal(_eliminated(sizes, sets)))
     shared = [
-        tuple(sorted(set(clique) & set(order[parent]))) if parent >= 0 else ()
-        for clique, parent in zip(order, above, strict=True)
+        clique & order[parent] if parent >= 0 else 0 for clique, parent in zip(order, above, strict=True)
     ]
-    return JunctionTree(sizes, tuple(order), tuple(above), tuple(shared))
+    cliques, separators = (tuple(tuple(_members(bits)) for bits in some) for some in (order, shared))
+    return JunctionTree(sizes, cliques, tuple(above), separators)
 
 
 def _eliminated(shape: tuple[int, ...], sets: Iterable[Axes]) -> Iterator[int]:
@@ -117,25 +116,27 @@ def _members(mask: int) -> Iterator[int]:
         mask ^= low
 
 
-def _maximal(found: Iterable[int]) -> list[Axes]:
+def _maximal(found: Iterable[int]) -> list[int]:
     kept: list[int] = []
     for bits in sorted(set(found), key=lambda one: (-one.bit_count(), one)):
         if not any(bits & other == bits for other in kept):
             kept.append(bits)
-    return [tuple(_members(bits)) for bits in kept]
+    return kept
 
 
-def _spanning(cliques: list[Axes]) -> tuple[list[Axes], list[int]]:
+def _spanning(cliques: list[int]) -> tuple[list[int], list[int]]:
     """A maximum spanning tree by the number of shared columns: the cliques, each after its parent, and the parents'
     places. Parts that share nothing hang together by nothing."""
     order, parents = [cliques[0]], [-1]
-    best = {clique: (len(set(clique) & set(cliques[0])), 0) for clique in cliques[1:]}
-    while best:
-        clique = max(best, key=lambda one: (best[one][0], one))
-        parents.append(best.pop(clique)[1])
+    left = cliques[1:]
+    shared, best = [(one & cliques[0]).bit_count() for one in left], [0] * len(left)
+    while left:
+        at = max(range(len(left)), key=shared.__getitem__) if any(shared) else 0
+        clique = left.pop(at)
+        shared.pop(at)
+        parents.append(best.pop(at))
         order.append(clique)
-        for other in best:
-            shared = len(set(other) & set(clique))
-            if shared > best[other][0]:
-                best[other] = (shared, len(order) - 1)
+        for i, other in enumerate(left):
+            if other & clique and (other & clique).bit_count() > shared[i]:
+                shared[i], best[i] = (other & clique).bit_count(), len(order) - 1
     return order, parents
