@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import holdfast as hf
+from holdfast.desk import RowAccess
 from holdfast.errors import BudgetError, InputError, MechanismError
 from holdfast.ledger import UNCOVERED, MemoryLedger
 from holdfast.noise._replay import replayed
@@ -54,6 +55,7 @@ def test_the_default_learns_all_pairs_of_a_table_without_cells_for_it() -> None:
     assert made.universe.columns == tuple(SCHEMA)
     assert made.universe.size > 2**26
     assert float(session.spent) == pytest.approx(0.9, rel=1e-4)
+    assert "(pure)" not in made.explanation
     assert float(session.spent) <= 0.9
     pairs = [(i, j) for i in range(8) for j in range(i + 1, 8)]
     truth, found = truths(session, made, pairs), made.weights.marginals(pairs)
@@ -353,3 +355,12 @@ def test_an_unknown_device_is_refused_before_the_charge() -> None:
     with pytest.raises(InputError, match="device"):
         session.synthesize(["work", "rich"], rho=0.3, device="abacus")
     assert float(session.spent) == 0
+
+
+def test_the_rows_are_read_twice_however_many_rounds_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Block by block, so that 10^7 rows are never held: once for the columns, once for all candidates."""
+    session, read = opened(), []
+    scan = RowAccess.scan
+    monkeypatch.setattr(RowAccess, "scan", lambda self, *given: read.append(given) or scan(self, *given))
+    session.synthesize(["work", "married", "hours", "rich"], rho=0.1, rounds=4)
+    assert len(read) == 2
