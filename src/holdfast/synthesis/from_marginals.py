@@ -112,7 +112,9 @@ def from_marginals(
     told = json.loads(text)
     model, binned = _modelled(planned, told, _LAST_STEPS, None, arrays)
     left_out = [column for column in session.schema if column not in made.columns]
-    words = f"{planned}. Every step is a composition under zCDP" + (" (pure)" if isinstance(planned.columns[0], Laplace) else "")
+    words = f"{planned}. Every step is a composition under zCDP" + (
+        " (pure)" if isinstance(planned.columns[0], Laplace) else ""
+    )
     if columns is None and left_out:
         words += f". Left out, as texts: {', '.join(left_out)}"
     weights = BinnedModel(made, model.model, binned)
