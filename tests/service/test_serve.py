@@ -9,10 +9,12 @@ import re
 import shlex
 import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -134,6 +136,49 @@ def test_another_ledger_in_its_place_is_refused(tmp_path: Path) -> None:
     for file in store.glob("ledger.sqlite*"):
         file.unlink()
     assert "not the one that was registered" in refused(folder)
+
+
+def _begun(folder: Path) -> subprocess.Popen[str]:
+    """A gateway to which every chain is a long one."""
+    program = (
+        "from holdfast.service import serve; serve.WALKED_FIRST = 0; from holdfast.cli import main; main()"
+    )
+    command = [sys.executable, "-c", program, "serve", "--folder", str(folder), "--port", "0"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def _walks(process: int) -> bool:
+    """Whether a process has one of its own that `multiprocessing` began."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return any(b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes() for child in children)
+
+
+def test_a_long_chain_is_walked_after_the_start_and_a_changed_one_ends_the_gateway(tmp_path: Path) -> None:
+    folder = tmp_path / "server"
+    store = table_in(folder)
+    with served(folder) as server:
+        ann = register(server, token_of(server))
+        assert ask(server, ann, "age > 40")[0] == 200
+    sound = _begun(folder)
+    assert sound.stdout is not None
+    assert "Holdfast gateway at" in sound.stdout.readline()
+    assert "the chains of people are walked" in sound.stdout.readline()
+    for there in (True, False):  # the walk begins, and ends
+        while _walks(sound.pid) != there:
+            time.sleep(0.02)
+    assert sound.poll() is None
+    sound.terminate()
+    assert "changed" not in sound.communicate()[0]
+    with closing(sqlite3.connect(store / "ledger.sqlite")) as file:
+        file.execute("DROP TRIGGER entries_stay")
+        file.execute("UPDATE entries SET session_units = 0")
+        file.commit()
+    said = refused(folder)
+    assert "changed" in said, "a short chain is walked first"
+    changed = _begun(folder)
+    told = changed.communicate(timeout=120)[0]
+    assert "Holdfast gateway at" in told and said.splitlines()[-1] in told
+    assert changed.returncode != 0
 
 
 def test_it_refuses_seeds_taken_ports_and_bad_settings(tmp_path: Path) -> None:

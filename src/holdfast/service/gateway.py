@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -56,8 +57,9 @@ class Gateway:
         self.sign_on = SingleSignOn(settings, self.catalog)
         self.tables, self.boards = Tables(self.catalog, settings), Boards(self.catalog, settings)
 
-    def check(self) -> None:
-        """Refuse to start on a ledger that was changed, or that is older than its anchor: LedgerError says why.
+    def check(self, most: float = math.inf) -> list[str]:
+        """Refuse to start on a ledger that was changed, or that is older than its anchor: LedgerError says why. Chains
+        of more than `most` entries are not walked (`walk`); their tables are returned.
 
         A store that is not there at all has no rows to ask either, and is left alone.
         """
@@ -65,9 +67,19 @@ class Gateway:
         for _ in self.catalog.deeds.all():
             pass  # it raises where the chain does not fit
         self.tables.resume()
-        for dataset in self.tables.all():
-            if not dataset.store or Path(dataset.path).exists() or self.settings.database is not None:
-                verify(self.tables.ledger(dataset.id))
+        there = [
+            dataset.id
+            for dataset in self.tables.all()
+            if not dataset.store or Path(dataset.path).exists() or self.settings.database is not None
+        ]
+        long = [key for key in there if self.tables.ledger(key).totals().entries > most]
+        self.walk([key for key in there if key not in long])
+        return long
+
+    def walk(self, keys: list[str]) -> None:
+        """Walk the chains of these tables' ledgers: LedgerError if one was changed."""
+        for key in keys:
+            verify(self.tables.ledger(key))
 
     # Who
 

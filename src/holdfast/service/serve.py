@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 from dataclasses import fields
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,9 @@ from holdfast.errors import InputError
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _GRACE_SECONDS = 30
 _BACKLOG = 2048
+WALKED_FIRST = 20_000
+"""Chains of so many entries are walked before the start, in about a second. Others are walked while it answers."""
+_GIVES_WAY = 10
 
 
 @click.command()
@@ -74,7 +79,7 @@ def serve(
     refuse_seeds()
     settings = from_environment(**flags | {name: flags[name] or None for name in ("data", "proxies")})
     os.umask(0o077)
-    token = _prepare(settings, demo, new_token, restored_catalog)
+    token, long = _prepare(settings, demo, new_token, restored_catalog)
     listener = _listener(host, port)
     url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
     click.echo(f"Holdfast gateway at {url}  (its files are in {settings.folder}; Ctrl-C stops it)")
@@ -83,6 +88,11 @@ def serve(
     if host not in _LOOPBACK:
         click.echo("Tokens must not cross a network in the clear: put a proxy with TLS before it.")
     _hand_down(settings)
+    if long:
+        click.echo(
+            f"Meanwhile the chains of {', '.join(long)} are walked; if one was changed, the gateway stops."
+        )
+        get_context("spawn").Process(target=_walk, args=(settings, long, os.getpid()), daemon=True).start()
     config = uvicorn.Config(
         "holdfast.service.app:create_app", factory=True, workers=settings.workers, access_log=False,
         log_config=_logging(log), timeout_graceful_shutdown=_GRACE_SECONDS, server_header=False,
@@ -90,14 +100,31 @@ def serve(
     )  # fmt: skip
     if settings.workers == 1:
         uvicorn.Server(config).run([listener])
-        return
-    from uvicorn.supervisors import Multiprocess
+    else:
+        from uvicorn.supervisors import Multiprocess
 
-    Multiprocess(config, sockets=[listener]).run()
+        Multiprocess(config, sockets=[listener]).run()
 
 
-def _prepare(settings: Any, demo: bool, new_token: bool, restored_catalog: bool = False) -> str | None:
-    """Refuse what must not start, make the first owner, and register the example; the owner's token if new."""
+def _walk(settings: Any, keys: list[str], started_by: int) -> None:
+    """In a process of its own, which gives way to others: end the gateway if a ledger was changed."""
+    from holdfast.errors import LedgerError
+    from holdfast.service.gateway import Gateway
+
+    os.nice(_GIVES_WAY)
+    try:
+        Gateway(settings).walk(keys)
+    except LedgerError as error:
+        click.echo(f"Error: {error}", err=True)
+        if os.getppid() == started_by:  # it may have ended before
+            os.kill(started_by, signal.SIGTERM)
+
+
+def _prepare(
+    settings: Any, demo: bool, new_token: bool, restored_catalog: bool = False
+) -> tuple[str | None, list[str]]:
+    """Refuse what must not start, make the first owner, and register the example; the owner's token if new, and the
+    tables whose chains are yet to be walked."""
     from holdfast.service import auth
     from holdfast.service.gateway import Gateway
     from holdfast.service.metrics import Metrics
@@ -106,7 +133,7 @@ def _prepare(settings: Any, demo: bool, new_token: bool, restored_catalog: bool 
     try:
         if restored_catalog:
             gateway.catalog.restored()
-        gateway.check()
+        long = gateway.check(WALKED_FIRST)
         Metrics(settings.folder / "metrics").clear()
         token = gateway.first_owner()
         if (new_token or restored_catalog) and token is None:
@@ -120,7 +147,7 @@ def _prepare(settings: Any, demo: bool, new_token: bool, restored_catalog: bool 
             register_example(gateway)
     finally:
         gateway.close()
-    return token
+    return token, long
 
 
 def _listener(host: str, port: int) -> socket.socket:
