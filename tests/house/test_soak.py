@@ -97,3 +97,22 @@ def test_a_gateway_that_leaks_is_caught_and_ours_keeps_no_handle(soak: Any, tmp_
     for measure, times in (("handles", 8), ("own MB", 4)):
         assert grew["leaky"][measure] > times * abs(grew["ours"][measure])
     assert grew["leaky"]["handles"] > 100
+
+
+def test_a_ledger_is_filled_by_many_and_what_grows_too_much_is_told(tmp_path: Path, soak: Any) -> None:
+    from evidence.large_ledger import Measured, fill
+    from holdfast.ledger import SqliteLedger, verify
+
+    soak.prepare(tmp_path / "server")
+    for entries in (70, 100):
+        fill(tmp_path / "server", entries)
+    found = SqliteLedger(tmp_path / "server/data/people.hf/ledger.sqlite", tmp_path / "server/anchors")
+    assert verify(found).answered == 100 and {found.totals(one.name).entries for one in found.accounts()} <= {
+        4,
+        5,
+    }
+    found.close()
+    small = Measured(100, *([1.0] * 9))
+    assert Measured(1000, 2.0, 2.0, 2.0, 15.0, 1.5, 15.0, 1.5, 15.0, 1.5).problems(small) == []
+    slow = Measured(1000, 2.1, 1.0, 1.0, 15.1, 1.0, 1.0, 1.6, 1.0, 1.0).problems(small)
+    assert [one.split(" grew")[0] for one in slow] == ["start_s", "answers_s", "verify_mb"]
