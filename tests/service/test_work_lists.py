@@ -13,7 +13,7 @@ from gateway import SHARE, people
 
 from holdfast.desk import steps as desk_steps
 from holdfast.errors import LedgerError
-from holdfast.ledger import Precondition, chained, verify
+from holdfast.ledger import Precondition, Record, chained, verify
 from holdfast.ledger.reader import Reader
 from holdfast.ledger.writer import Writer
 from holdfast.service import work as service_work
@@ -85,6 +85,23 @@ def in_a_list(here: Site, persons: dict[str, Any], asked: list[Asked]) -> list[A
     return [code(one) for one in told]
 
 
+def in_two_lists(here: Site, persons: dict[str, Any], asked: list[Asked]) -> list[Any]:
+    """The same where answers are recorded at public times: all that are ready then, in a list of their own."""
+    ready = [asking(here, persons, one) for one in asked]
+    places = [place for place, one in enumerate(ready) if isinstance(one, tuple)]
+    told: list[Any] = list(ready)
+    taking = [(*ready[place][:2], False) for place in places]
+    while taking:
+        for place, one in zip(places, _all_taken(taking, here.ledger()), strict=True):
+            told[place] = desk_steps.advance(ready[place][0], None) if one == REPLIES else one
+        places = [place for place in places if isinstance(told[place], Record)]
+        assert (
+            here.totals().answers and all(entry.answer is None for entry in here.ledger().entries())
+        ) or not places
+        taking = [(ready[place][0], told[place], False) for place in places]
+    return [code(one) for one in told]
+
+
 def alone(here: Site, persons: dict[str, Any], asked: list[Asked]) -> list[Any]:
     """The same, one after the other."""
     found = []
@@ -132,6 +149,16 @@ def test_a_list_comes_to_what_each_comes_to_alone() -> None:
     assert kinds(single).count("answered") == 12 and len(set(kinds(single))) > 3
     for told in (listed, single):  # whoever asks the same gets the same
         assert told[0] == told[1] == told[5] and told[15] == told[16] and told[4] == told[10]
+
+
+def test_answers_that_wait_for_their_time_are_one_for_each_question() -> None:
+    """A question that is asked again before its answer is recorded is computed twice, and told once."""
+    *_, single, charges = both(SOME)
+    with three() as (here, persons):
+        listed = in_two_lists(here, persons, SOME)
+        assert kinds(listed) == kinds(single) and charged(here, persons) == charges
+        assert listed[0] == listed[1] == listed[5] and listed[15] == listed[16] and listed[4] == listed[10]
+        assert in_a_list(here, persons, SOME[:3]) == listed[:3]
 
 
 def test_ten_lists_of_many_at_once_charge_nobody_more_or_less_than_their_share() -> None:
