@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "evidence" / "large_ledger.md"
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
-TIMES, AT_ONCE = 200, 64
+TIMES, AT_ONCE, LARGE = 200, 64, 1_000_000
 _COOKIE = re.compile(r"holdfast=([0-9a-f]+)")
 
 
@@ -199,7 +199,7 @@ def main(arguments: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--small", type=int, default=100_000)
-    parser.add_argument("--large", type=int, default=1_000_000)
+    parser.add_argument("--large", type=int, default=LARGE)
     parser.add_argument("--folder", type=Path, help="where the gateway's folder is made")
     parser.add_argument("--output", type=Path, default=RECORD)
     options = parser.parse_args(arguments)
@@ -212,10 +212,12 @@ def main(arguments: list[str] | None = None) -> int:
             measured.append(measure(folder, owner, people[0]))
             print(f"{time.process_time() - begun:.0f} s of processor time: {measured[-1]}", flush=True)
     wrong = measured[-1].problems(measured[0])
+    sizes = "" if options.large == LARGE else f" --small {options.small} --large {options.large}"
+    command = f"python evidence/large_ledger.py{sizes}"
     text = f"""
 ## {options.large:,} answers in one ledger
 
-Written by `python evidence/large_ledger.py`. One gateway over one folder, SQLite with full sync; 24 analysts ask a
+Written by `{command}`. One gateway over one folder, SQLite with full sync; 24 analysts ask a
 table through its lists. In processor time: from the start of `holdfast serve` to its first answer; the page of the last
 answers and the budget (each of {TIMES}); `GET …/answers` of one analyst, whole; `holdfast ledger verify` and `export`;
 and the most memory that each had. Allowed: starts and pages twice as long; what reads all, half as much again as there

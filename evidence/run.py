@@ -24,6 +24,7 @@ ATTACKS = ROOT / "evidence" / "attacks.md"
 LEARNERS = ROOT / "evidence" / "learners.md"
 METRICS = ROOT / "evidence" / "metrics.md"
 SOAK = ROOT / "evidence" / "soak.md"
+LARGE_LEDGER = ROOT / "evidence" / "large_ledger.md"
 UNITS = tuple(ROOT / "evidence" / f"unit_{name}.md" for name in ("keys", "times"))
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
@@ -52,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     killed, crashes_failed = _crashes(options)
     attacked, gateway_failed = _gateway(options)
     page = f"{tables.document(summaries, audit, command).rstrip()}\n\n{killed.rstrip()}\n{attacked}"
-    for record in (SOAK, WIDTHS, ATTACKS, METRICS, LEARNERS, MUTANTS, *UNITS):
+    for record in (SOAK, LARGE_LEDGER, WIDTHS, ATTACKS, METRICS, LEARNERS, MUTANTS, *UNITS):
         if record.exists():
             page = f"{page.rstrip()}\n\n{record.read_text()}"
     (options.output / "evidence.md").write_text(page)
