@@ -72,7 +72,8 @@ class Gateway:
             for dataset in self.tables.all()
             if not dataset.store or Path(dataset.path).exists() or self.settings.database is not None
         ]
-        long = [key for key in there if self.tables.ledger(key).totals().entries > most]
+        ledgers = ((key, self.tables.ledger(key)) for key in there)
+        long = [key for key, ledger in ledgers if ledger.totals().entries > most]
         self.walk([key for key in there if key not in long])
         return long
 
