@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from holdfast.data.open import suggest_toml
@@ -58,29 +57,13 @@ class Gateway:
         self.tables, self.boards = Tables(self.catalog, settings), Boards(self.catalog, settings)
 
     def check(self, most: float = math.inf) -> list[str]:
-        """Refuse to start on a ledger that was changed, or that is older than its anchor: LedgerError says why. Chains
-        of more than `most` entries are not walked (`walk`); their tables are returned.
-
-        A store that is not there at all has no rows to ask either, and is left alone.
-        """
+        """Refuse to start on records or a ledger that were changed, or that are older than their anchors: LedgerError
+        says why. Ledgers of more than `most` entries are left to `Tables.walk`; their tables are returned."""
         self.catalog.deeds.refuse_older()
         for _ in self.catalog.deeds.all():
             pass  # it raises where the chain does not fit
         self.tables.resume()
-        there = [
-            dataset.id
-            for dataset in self.tables.all()
-            if not dataset.store or Path(dataset.path).exists() or self.settings.database is not None
-        ]
-        ledgers = ((key, self.tables.ledger(key)) for key in there)
-        long = [key for key, ledger in ledgers if ledger.totals().entries > most]
-        self.walk([key for key in there if key not in long])
-        return long
-
-    def walk(self, keys: list[str]) -> None:
-        """Walk the chains of these tables' ledgers: LedgerError if one was changed."""
-        for key in keys:
-            verify(self.tables.ledger(key))
+        return self.tables.walk(most)
 
     # Who
 

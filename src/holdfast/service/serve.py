@@ -92,7 +92,7 @@ def serve(
         click.echo(
             f"Meanwhile the chains of {', '.join(long)} are walked; if one was changed, the gateway stops."
         )
-        get_context("spawn").Process(target=_walk, args=(settings, long, os.getpid()), daemon=True).start()
+        get_context("spawn").Process(target=_walk, args=(settings, os.getpid()), daemon=True).start()
     config = uvicorn.Config(
         "holdfast.service.app:create_app", factory=True, workers=settings.workers, access_log=False,
         log_config=_logging(log), timeout_graceful_shutdown=_GRACE_SECONDS, server_header=False,
@@ -106,14 +106,14 @@ def serve(
         Multiprocess(config, sockets=[listener]).run()
 
 
-def _walk(settings: Any, keys: list[str], started_by: int) -> None:
+def _walk(settings: Any, started_by: int) -> None:
     """In a process of its own, which gives way to others: end the gateway if a ledger was changed."""
     from holdfast.errors import LedgerError
     from holdfast.service.gateway import Gateway
 
     os.nice(_GIVES_WAY)
     try:
-        Gateway(settings).walk(keys)
+        Gateway(settings).tables.walk()
     except LedgerError as error:
         click.echo(f"Error: {error}", err=True)
         if os.getppid() == started_by:  # it may have ended before

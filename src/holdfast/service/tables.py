@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from holdfast.data.deferred import DeferredSource, look
 from holdfast.data.identity import marks
 from holdfast.data.lookup import Lookup
 from holdfast.errors import DataError, HoldfastError, InputError, LedgerError
-from holdfast.ledger import LEDGER_FILE, Account, Ledger, SqliteLedger, move_ledger
+from holdfast.ledger import LEDGER_FILE, Account, Ledger, SqliteLedger, move_ledger, verify
 from holdfast.ledger.chained import ChainedLedger
 from holdfast.planning.budget import Budget, budget
 from holdfast.query.lookup_json import lookups_from_json, lookups_to_json
@@ -194,6 +195,22 @@ class Tables:
             if dataset.ledger is None:
                 with suppress(HoldfastError):
                     self._open_once(dataset.id)
+
+    def walk(self, most: float = math.inf) -> list[str]:
+        """Walk the chain of every ledger: LedgerError if one was changed. Those of more than `most` entries are not
+        walked, and their tables returned.
+
+        A store that is not there at all has no rows to ask either, and is left alone.
+        """
+        long = []
+        for dataset in self.all():
+            if not dataset.store or Path(dataset.path).exists() or self._settings.database is not None:
+                ledger = self.ledger(dataset.id)
+                if ledger.totals().entries > most:
+                    long.append(dataset.id)
+                else:
+                    verify(ledger)
+        return long
 
     def all(self) -> list[Dataset]:
         """Every registered table."""
