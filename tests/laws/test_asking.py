@@ -14,6 +14,7 @@ import holdfast as hf
 from holdfast.session.answer import Answer
 from holdfast.session.asking import Asking
 from holdfast.session.estimate import Estimate
+from holdfast.session.history import Release, history_of
 from holdfast.session.session import Session
 
 Call = tuple[str, tuple[Any, ...], dict[str, Any]]
@@ -169,6 +170,19 @@ def an_account_adds_up(asker: Asking, beside: Asking) -> None:
     assert f"{len(answers)}" in str(asker.report())
 
 
+def what_was_released_is_in_the_history(asker: Asking, beside: Asking) -> None:
+    told = asker.fraction("age > 40", within=0.1)
+    voted = asker.sample("age > 3", key="first")
+    chosen = asker.select(["age > 90", "age > 10"], epsilon=0.2)
+    asker.sparse_vector(0.5, 1, rho=0.01, name="watch").above("age > 3")
+    first, *others = asker.history
+    assert first.to_json() == told.to_json()
+    assert [other.kind for other in others[:3]] == ["sample", "select", "sparse vector"]
+    assert [other.told for other in others[:3]] == [voted, chosen.index, None]  # a threshold is secret
+    assert told.rho + sum(other.cost for other in others) == pytest.approx(asker.spent, abs=1e-8)
+    assert all(other.question in str(asker.report()) for other in others)
+
+
 def a_closed_session_answers_nothing_new(asker: Asking, beside: Asking) -> None:
     told, spent = asker.fraction("age > 40", within=0.1), asker.spent
     assert not asker.closed
@@ -184,7 +198,8 @@ def a_closed_session_answers_nothing_new(asker: Asking, beside: Asking) -> None:
 LAWS: tuple[Law, ...] = (
     a_question_is_answered_as_in_process, an_estimate_is_free_and_the_same, a_repeated_question_is_free,
     a_mistake_is_refused_in_the_same_words, a_key_is_paid_once, a_choice_is_made_once, a_sparse_vector_halts,
-    weights_answer_many, an_account_adds_up, a_closed_session_answers_nothing_new,
+    weights_answer_many, an_account_adds_up, what_was_released_is_in_the_history,
+    a_closed_session_answers_nothing_new,
 )  # fmt: skip
 
 
@@ -291,6 +306,22 @@ class HidesTheLast(Twin):
         return self._session.history[:-1]
 
 
+class TellsAnswersOnly(Twin):
+    @property
+    def history(self) -> list[Answer | Release]:
+        return [each for each in self._session.history if isinstance(each, Answer)]
+
+
+class TellsSecrets(Twin):
+    @property
+    def history(self) -> list[Answer | Release]:
+        return list(
+            history_of(
+                (replace(each, secret=False) for each in self._session._ledger.entries(self.name)), "zcdp"
+            )
+        )
+
+
 class StaysOpen(Twin):
     def close(self) -> None: ...
 
@@ -300,7 +331,8 @@ TWINS: tuple[tuple[type[Twin], Law], ...] = (
     (AsksAnew, a_repeated_question_is_free), (DropsWhatItDoesNotKnow, a_mistake_is_refused_in_the_same_words),
     (SaysItOtherwise, a_mistake_is_refused_in_the_same_words), (ForgetsKeys, a_key_is_paid_once),
     (ChoosesAnew, a_choice_is_made_once), (OpensAnew, a_sparse_vector_halts), (WeighsNothing, weights_answer_many),
-    (HidesTheLast, an_account_adds_up), (StaysOpen, a_closed_session_answers_nothing_new),
+    (HidesTheLast, an_account_adds_up), (TellsAnswersOnly, what_was_released_is_in_the_history),
+    (TellsSecrets, what_was_released_is_in_the_history), (StaysOpen, a_closed_session_answers_nothing_new),
 )  # fmt: skip
 
 

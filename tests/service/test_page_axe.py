@@ -86,7 +86,7 @@ def here() -> Iterator[Running]:
 
 def _place(here: Running, path: str) -> str:
     """An address of PAGES, with what is known only now."""
-    (last, *_), _ = here.gateway.last_answers(here.person(here.analyst), "people", 1)
+    (last, *_), _ = here.gateway.last_released(here.person(here.analyst), "people", 1)
     return path.replace("/me", f"/{here.person(here.owner).id}").replace("/last", f"/{answer_mark(last)}")
 
 

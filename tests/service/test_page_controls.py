@@ -125,6 +125,13 @@ def test_a_holdout_is_looked_at_checked_and_compared(here: Site) -> None:
     compared = look({}, files | {"against": ("theirs.csv", wrong)})
     (value,) = re.findall(r'class="told">([-\d.]+)', compared)
     assert float(value) > 0.5
+    half = "\n".join("1" if place % 2 else "0" for place in range(len(labels("held")))).encode()
+    mixed = "\n".join(
+        str(label if place % 2 else 1 - label) for place, label in enumerate(labels("held"))
+    ).encode()
+    weighed = look({"most_weight": "1"}, {"predictions": ("m.csv", mixed), "sample_weight": ("w.csv", half)})
+    (value,) = re.findall(r'class="told">([-\d.]+)', weighed)
+    assert float(value) > 0.7  # a half without weights
     refused = window.send("/holdouts/held/scores", **window.own("/holdouts/held"), guess="x")
     assert refused.status_code == 422 and 'value="x"' in refused.text
 

@@ -106,6 +106,18 @@ def test_noise_is_told_in_the_scale_of_the_column(budget: dict[str, float]) -> N
         assert wide == pytest.approx(1000 / (2 * 1e-3) ** 0.5, rel=1e-3)
 
 
+def test_a_report_tells_everything_that_was_charged(table: hf.Table) -> None:
+    session = table.session(epsilon=1, delta=1e-6, queries=10)
+    session.fraction("age > 40")
+    session.select(["age > 40", "age > 90"], rho=1e-4)
+    report, screen = session.report(), io.StringIO()
+    Console(file=screen, width=120).print(report)
+    for shown in (str(report), screen.getvalue(), report._repr_html_()):
+        assert "1 answer so far, and 1 other release" in shown
+        assert "select among 2 candidates" in shown and "rho 0.0001" in shown
+    assert len(report.answers) == 1 and len(report.history) == 2
+
+
 def test_a_long_report_prints_its_latest_answers(table: hf.Table) -> None:
     session = table.session(epsilon=1, delta=1e-6, queries=100)
     asked = [session.fraction(f"age > {age}").question for age in range(30, 60)]

@@ -45,6 +45,9 @@ def test_every_charge_that_is_replayed_says_so(action: str) -> None:
     ledger = asked.session._ledger
     assert verify(ledger).replayed == len(plans)
     assert f"{len(plans)} charges REPLAYED, which are not private" in str(verify(ledger))
+    assert sum(
+        each.replayed and "REPLAYED, not private" in str(each) for each in asked.session.history
+    ) == len(plans)
     lines = list(export(ledger))
     assert str(verify_export(lines)) == str(verify(ledger))
     assert sum('"{\\"replayed\\": true' in line for line in lines) == len(plans)
@@ -81,14 +84,15 @@ def test_replayed_answers_say_so_in_history_and_in_print() -> None:
     session = Asked().session
     with replayed(ReplayedBits(3)):
         answer = session.count("age > 12", rho=0.01)
-    assert [a.replayed for a in session.history] == [False, True]
-    for shown in (answer, session.history[1], session.count("age > 12", rho=0.01)):
+    told = [each for each in session.history if isinstance(each, hf.Answer)]
+    assert [each.replayed for each in told] == [False, True]
+    for shown in (answer, told[1], session.count("age > 12", rho=0.01)):
         assert shown.replayed
         assert "REPLAYED, not private" in str(shown)
         assert "REPLAYED, not private" in shown._repr_html_()
     with replayed(ReplayedBits(3)):  # an older answer stays what it was
         assert not session.count("age > 50", rho=0.01).replayed
-    assert not hf.Answer.from_json(session.history[0].to_json()).replayed
+    assert not hf.Answer.from_json(told[0].to_json()).replayed
 
 
 @pytest.mark.parametrize("mode", ["gaussian", "votes", "thresholdout"])

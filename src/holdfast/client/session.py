@@ -35,6 +35,7 @@ from holdfast.query.universe import universe
 from holdfast.session import Answer
 from holdfast.session.above_threshold import check_terms
 from holdfast.session.answer_table import AnswerTable
+from holdfast.session.history import Release
 from holdfast.session.keys import Keys, text_column, with_keys
 from holdfast.session.price import Price
 from holdfast.session.private_choice import Candidate, Selection, choice_of, conditions_of
@@ -120,9 +121,10 @@ class RemoteSession(RemoteQuestions[Answer]):
         return amount_of(self._account()["remaining"])
 
     @property
-    def history(self) -> list[Answer]:
-        """Every answer that was given, oldest first."""
-        return [answer_of(parts) for parts in self._wire.get(f"{self._path}/answers")]
+    def history(self) -> list[Answer | Release]:
+        """Everything that was released, oldest first: answers, and what else was charged."""
+        told = self._wire.get(f"{self._path}/answers")
+        return [Release.from_parts(parts) if "released" in parts else answer_of(parts) for parts in told]
 
     def report(self) -> Report:
         """Budget and history, ready to print."""

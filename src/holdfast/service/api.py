@@ -223,7 +223,7 @@ def retire(guard: Guard, asker: Asker, dataset: Id) -> None:
 
 @router.get("/datasets/{dataset}/answers")
 def answers(guard: Guard, asker: Asker, dataset: Id) -> Response:
-    """Every answer that you were given."""
+    """Everything that was released to you: answers, and what else was charged."""
     return StreamingResponse(guard.answers(asker, dataset), media_type="application/json")
 
 

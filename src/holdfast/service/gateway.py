@@ -28,7 +28,6 @@ from holdfast.service.replies import (
     amount,
     answers_in,
     answers_of,
-    asked_in,
     json_array,
     json_of,
     mark_of,
@@ -40,6 +39,7 @@ from holdfast.service.single_sign_on import SingleSignOn
 from holdfast.service.tables import Admitted, Dataset, Tables
 from holdfast.service.work import LEDGER, REPLIES
 from holdfast.session import Answer, Session
+from holdfast.session.history import Release, asked_in, history_of, history_texts
 
 
 class Gateway:
@@ -309,9 +309,9 @@ class Gateway:
         return all_steps()
 
     def answers(self, asker: Person, key: str) -> Iterator[str]:
-        """Every answer that somebody was given on a table, oldest first, as a JSON array in pieces."""
+        """Everything that was released to somebody on a table, oldest first, as a JSON array in pieces."""
         session = self.tables.session(key, asker)
-        return json_array(answers_in(self.tables.ledger(key).entries(session.name)))
+        return json_array(history_texts(self.tables.ledger(key).entries(session.name), session.currency))
 
     def budget(self, asker: Person, key: str) -> dict[str, Any]:
         """What somebody has spent and has left on a table, and the table as a whole."""
@@ -332,11 +332,11 @@ class Gateway:
         left = None if (meter := session.meter) is None else asdict(meter) | {"line": str(meter)}
         return {"queries": session.queries, "plan": session.plan, "meter": left, "closed": session.closed}
 
-    def last_answers(self, asker: Person, key: str, last: int) -> tuple[list[Answer], bool]:
-        """The answers among somebody's last charges, newest first, and whether there were more charges before."""
-        ledger, name = self.tables.ledger(key), self.tables.session(key, asker).name
-        given = [Answer.from_json(text) for text in answers_in(ledger.entries(name, last=last))]
-        return given[::-1], ledger.totals(name).entries > last
+    def last_released(self, asker: Person, key: str, last: int) -> tuple[list[Answer | Release], bool]:
+        """What somebody's last charges released, newest first, and whether there were more charges before."""
+        ledger, session = self.tables.ledger(key), self.tables.session(key, asker)
+        given = list(history_of(ledger.entries(session.name, last=last), session.currency))
+        return given[::-1], ledger.totals(session.name).entries > last
 
     def answer_marked(self, asker: Person, key: str, mark: str, last: int = 10_000) -> Answer | None:
         """The answer of this name among somebody's last charges: their own, and nobody else's."""

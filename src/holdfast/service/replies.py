@@ -120,13 +120,3 @@ def json_of(released: Released) -> str:
     texts = ",".join(answer.to_json() for answer in answers)
     head = json.dumps({name: part for name, part in released.items() if name != "answers"})
     return f'{head[:-1]}, "answers": [{texts}]}}' if "answers" in released else head
-
-
-def asked_in(plan: str) -> str:
-    """What a plan of the ledger is about: its question, or its kind."""
-    try:
-        known = json.loads(plan)
-    except ValueError:
-        return plan[:80]
-    said = known.get("question") or known.get("kind") if isinstance(known, dict) else None
-    return str(said or "a release")

@@ -10,6 +10,7 @@ from holdfast.planning.keywords import Choice, Many, Threshold
 from holdfast.planning.meter import Meter
 from holdfast.session.above_threshold import Comparison
 from holdfast.session.answer import Answer
+from holdfast.session.history import Release
 from holdfast.session.price import Price
 from holdfast.session.private_choice import Candidate, Selection
 from holdfast.session.questions import Questions, Result
@@ -78,7 +79,7 @@ class Asking(Questions[Answer], Protocol):
     @property
     def meter(self) -> Meter | None: ...
     @property
-    def history(self) -> list[Answer]: ...
+    def history(self) -> list[Answer | Release]: ...
     @property
     def estimate(self) -> Estimating[Any]: ...
     @property

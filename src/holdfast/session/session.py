@@ -20,7 +20,7 @@ from holdfast.planning.affordable import refuse_overspending
 from holdfast.planning.budget import Amount, Budget
 from holdfast.planning.keywords import Choice, Descent, ManyFrom, Synthesis, Threshold
 from holdfast.planning.meter import Meter, meter
-from holdfast.planning.plan import STATISTIC, Plan, recipe_from_text
+from holdfast.planning.plan import Plan, recipe_from_text
 from holdfast.planning.plan_line import plan_line
 from holdfast.planning.planner import finish, holds, plan
 from holdfast.planning.promise import (
@@ -48,6 +48,7 @@ from holdfast.session.answer_table import arranged
 from holdfast.session.certain import certain_answer, certain_plan, is_certain
 from holdfast.session.closing import Closing
 from holdfast.session.estimate import Estimate, Known
+from holdfast.session.history import Release, history_of
 from holdfast.session.kept_plans import KeptPlans
 from holdfast.session.keys import Keys, discovered, known_keys, shared_keys, text_column, with_keys
 from holdfast.session.looking_up import LookingUp, Widen, told_apart
@@ -159,12 +160,9 @@ class Session(Questions[Answer], Closing, LookingUp):
         return self._left(moment) / UNITS
 
     @property
-    def history(self) -> list[Answer]:
-        """Every answer that was given, oldest first."""
-        entries = self._ledger.entries(self.name)
-        return [
-            Answer.from_json(entry.answer) for entry in entries if entry.answer and entry.kind == STATISTIC
-        ]
+    def history(self) -> list[Answer | Release]:
+        """Everything that was released, oldest first: answers, and what else was charged."""
+        return list(history_of(self._ledger.entries(self.name), self.currency))
 
     @fitting
     def sample(self, where: str, *, key: str | None = None) -> bool:

@@ -59,7 +59,8 @@ def as_arrow(visitor: Signed, key: Id, mark: Mark) -> Response:
 def compare(request: Request, visitor: Signed, key: Id, first: str = "", second: str = "") -> Response:
     """Two answers side by side."""
     table = visitor.guard.dataset(visitor.person, key)
-    answers, _ = visitor.guard.last_answers(visitor.person, key, LAST)
+    released, _ = visitor.guard.last_released(visitor.person, key, LAST)
+    answers = [each for each in released if isinstance(each, Answer)]
     known: dict[str, Any] = {"table": table, "answers": answers, "first": None, "second": None, "pairs": None}
     known |= {
         name: _found(visitor, key, mark) for name, mark in (("first", first), ("second", second)) if mark

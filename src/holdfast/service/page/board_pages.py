@@ -85,11 +85,13 @@ async def score(request: Request, visitor: Signed, form: Posted, key: Id) -> Res
     """Score a file of predictions, check a training score, or compare with another file."""
     known, status = _unscored() | {"typed": _LOOK | typed_in(form)}, 200
     try:
-        texts = [await forms.uploaded(form, "predictions")]
-        if _was_sent(form, "against"):
-            texts.append(await forms.uploaded(form, "against"))
+        texts = {"predictions": await forms.uploaded(form, "predictions")}
+        for name in ("against", "sample_weight"):
+            if _was_sent(form, name):
+                texts[name] = await forms.uploaded(form, name)
         asked = _scored(form)
-        call = call_of(form, auth.digest(f"{asked} {[auth.digest(text) for text in texts]}"))
+        digests = {name: auth.digest(text) for name, text in texts.items()}
+        call = call_of(form, auth.digest(f"{asked} {asked.most_weight} {digests}"))
         known["body"] = json.loads(await charged(request, lambda: _looked(visitor, key, texts, asked, call)))
         known["scored"] = Answer.from_json(json.dumps(known["body"]["answers"][0]))
     except REFUSALS as error:
@@ -119,19 +121,21 @@ def _submitted(visitor: Visitor, key: str, text: str, call: str) -> str:
     return visitor.guard.submit(visitor.person, key, forms.predictions(text, rows), call)
 
 
-def _looked(visitor: Visitor, key: str, texts: list[str], asked: Scored, call: str) -> str:
+def _looked(visitor: Visitor, key: str, texts: dict[str, str], asked: Scored, call: str) -> str:
     rows = visitor.guard.boards.board(key, "holdout").rows
-    said, *other = [forms.predictions(text, rows) for text in texts]
-    return visitor.guard.score(visitor.person, key, said, other[0] if other else None, asked, call)
+    sent = {name: forms.predictions(text, rows) for name, text in texts.items()}
+    against, weights = sent.get("against"), sent.get("sample_weight")
+    return visitor.guard.score(visitor.person, key, sent["predictions"], against, asked, call, weights)
 
 
 def _scored(form: FormData) -> Scored:
     """What is asked besides the predictions, checked as the API checks it."""
+    most = number(form, "most_weight")
     checked = declared(
         Scoring, predictions=[0.0], train_score=number(form, "train_score"), metric=field(form, "metric"),
-        guess=number(form, "guess"), expect=number(form, "expect"),
+        guess=number(form, "guess"), expect=number(form, "expect"), most_weight=1.0 if most is None else most,
     )  # fmt: skip
-    return Scored(checked.train_score, checked.metric, checked.guess, checked.expect)
+    return Scored(checked.train_score, checked.metric, checked.guess, checked.expect, checked.most_weight)
 
 
 def _was_sent(form: FormData, name: str) -> bool:
@@ -139,7 +143,7 @@ def _was_sent(form: FormData, name: str) -> bool:
     return isinstance(file, UploadFile) and bool(file.filename)
 
 
-_LOOK = {"train_score": "", "metric": "", "guess": "", "expect": ""}
+_LOOK = {"train_score": "", "metric": "", "guess": "", "expect": "", "most_weight": ""}
 
 
 def _unscored() -> dict[str, Any]:

@@ -95,9 +95,9 @@ def history(request: Request, visitor: Signed, key: Id) -> Response:
     known = _table(visitor, key)
     if not known["member"]:
         return page(request, "history.html", visitor, **known)
-    answers, more = visitor.guard.last_answers(visitor.person, key, LAST)
+    released, more = visitor.guard.last_released(visitor.person, key, LAST)
     burn = json.dumps(visitor.guard.burn(visitor.person, key))
-    return page(request, "history.html", visitor, answers=answers, more=more, burn=burn, **known)
+    return page(request, "history.html", visitor, released=released, more=more, burn=burn, **known)
 
 
 @router.post("/tables/{key}/close")
@@ -109,7 +109,7 @@ def close(visitor: Signed, form: Posted, key: Id) -> Response:
 
 @router.get("/tables/{key}/answers.json")
 def answers(visitor: Signed, key: Id) -> Response:
-    """All of one's answers, to keep."""
+    """All that was released to one, to keep."""
     pieces, name = visitor.guard.answers(visitor.person, key), f"{key}-answers.json"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingResponse(pieces, media_type="application/json", headers=headers)
