@@ -141,8 +141,10 @@ def test_a_holdout(house: Running) -> None:
         assert held.score(chances, metric="brier").value < 0.1
         weights = np.arange(len(chances)) % 2 + 1.0
         assert held.score(labels("held"), sample_weight=weights, most_weight=2.0).high > 0.8
-        with pytest.raises(hf.InputError, match="metric"):
-            held.score(labels("held"), metric="nonsense")
+        assert held.score(labels("held"), metric="f1(0)").low > 0.5
+        for wrong in ("nonsense", "f1(spam)"):
+            with pytest.raises(hf.InputError, match="metric"):
+                held.score(labels("held"), metric=wrong)
 
 
 def test_every_code_of_the_gateway_is_an_error_of_ours() -> None:

@@ -198,7 +198,7 @@ def _exactly(kind: Metric, said: Array, labels: Array, weights: Array | None) ->
     from sklearn import metrics
 
     if kind.table is not None:
-        if kind.name == "calibration-error":
+        if kind.name.startswith("calibration-error"):
             bins = np.minimum((said * 5).astype(int), 4)
             return float(sum(abs(np.sum((labels - said)[bins == b])) for b in range(5)) / len(said))
         if kind.name == "auc":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,23 @@ from holdfast.errors import InputError
 from holdfast.holdout import ReusableHoldout
 from holdfast.holdout.fingerprint import fingerprint, labels_array
 from holdfast.holdout.labels import Labels
-from holdfast.holdout.metric import GRID, METRICS, Metric, log_loss, metric_named, on_grid, squared_error
+from holdfast.holdout.metric import (
+    GRID,
+    METRICS,
+    Metric,
+    auc,
+    calibration_error,
+    f1,
+    log_loss,
+    metric_named,
+    ndcg,
+    on_grid,
+    precision,
+    recall,
+    rmse,
+    squared_error,
+    top_k,
+)
 from holdfast.holdout.predictions import row_values
 
 LABELS = np.array([1, 0, 1, 1, 0])
@@ -124,3 +141,57 @@ def test_a_submission_of_no_numbers_does_not_lead() -> None:
     labels = np.zeros(20_000, dtype=int)
     with ReusableHoldout(labels, metric="value", queries=5) as holdout:
         assert holdout.score(none_after_two(20_000)).value < 0.2
+
+
+@pytest.mark.parametrize(
+    ("said", "metric"),
+    [
+        ("top_k(3)", top_k(3)), ("f1('spam')", f1("spam")), ('recall("no")', recall("no")), ("f1(pos_label=2)", f1(2)),
+        ("auc(20, low=-1, high=1)", auc(20, low=-1, high=1)), ("rmse(10.0)", rmse(10)), ("log-loss(2)", log_loss(2)),
+        ("calibration_error(5)", calibration_error(5)), ("ndcg(5)", ndcg(5)),
+    ],
+)  # fmt: skip
+def test_parameters_are_given_as_text(said: str, metric: Metric) -> None:
+    named = metric_named(said)
+    assert (named.terms, named.table, named.label, named.wants) == (
+        metric.terms, metric.table, metric.label, metric.wants
+    )  # fmt: skip
+    said_again = metric_named(named.name) if "(" in named.name else named
+    assert said_again.terms == named.terms
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "top_k()", "top_k(3", "top_k(__import__('os').getpid())", "f1(spam)", "f1('a')('b')", "rmse(x=1)",
+        "rmse(1); 1", "top_k(1, 2)", "eval('1')", "f1(*'a')", "f1(**{})", "rmse(-1)", "top_k(0)", "rmse(" + "(" * 500,
+    ],
+)  # fmt: skip
+def test_what_is_no_metric_with_parameters_is_refused(said: str) -> None:
+    with pytest.raises(InputError, match="expected"):
+        metric_named(said)
+
+
+def test_metrics_of_other_parameters_have_other_terms() -> None:
+    """Else a look that repeats a key would be told of another class."""
+    different = [
+        f1(),
+        f1("a"),
+        f1("b"),
+        precision("a"),
+        recall("a"),
+        auc(),
+        auc(20),
+        auc(low=-1.0),
+        rmse(1),
+        rmse(2),
+    ]
+    assert len({metric.terms for metric in different}) == len(different)
+
+
+def test_a_holdout_comes_back_to_a_metric_with_parameters(tmp_path: Path) -> None:
+    labels = np.arange(60) % 3
+    chances = np.full((60, 3), 0.1) + np.eye(3)[labels]
+    for wanted in ({"metric": "top_k(2)", "queries": 5}, {}):
+        with ReusableHoldout(labels, ledger=tmp_path / "looks", **wanted) as holdout:
+            assert holdout.score(chances).question.startswith("top-2")

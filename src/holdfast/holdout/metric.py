@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import math
 import operator
 from collections.abc import Callable
@@ -12,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.check import integer, one_of, positive
+from holdfast.check import integer, one_of, positive, shown
 from holdfast.errors import InputError
 from holdfast.holdout.table_metric import (
     TABLE_LOOKS,
@@ -230,34 +232,46 @@ def rmse(most: float) -> Metric:
     return replace(squared_error(squared), name="rmse", power=0.5)
 
 
+def _of_class(name: str, pos_label: object) -> str:
+    """Metrics of other classes have other names: what is told by one is not told by another."""
+    return name if pos_label == 1 else f"{name}({pos_label!r})"
+
+
 def precision(pos_label: object = 1) -> Metric:
     """The share of rows of a class among those predicted as one."""
     parts = partial(_both, pos_label, (True, True)), partial(_both, pos_label, (True, False))
-    return Metric("precision", None, exact=True, wants="labels", parts=parts, label=pos_label)
+    return Metric(
+        _of_class("precision", pos_label), None, exact=True, wants="labels", parts=parts, label=pos_label
+    )
 
 
 def recall(pos_label: object = 1) -> Metric:
     """The share of the rows of a class that are predicted as one."""
     parts = partial(_both, pos_label, (True, True)), partial(_both, pos_label, (False, True))
-    return Metric("recall", None, exact=True, wants="labels", parts=parts, label=pos_label)
+    return Metric(
+        _of_class("recall", pos_label), None, exact=True, wants="labels", parts=parts, label=pos_label
+    )
 
 
 def f1(pos_label: object = 1) -> Metric:
     """2TP/(2TP + FP + FN) of a class."""
     parts = partial(_both, pos_label, (True, True)), partial(_half_where_one, pos_label)
-    return Metric("f1", None, exact=True, wants="labels", parts=parts, label=pos_label)
+    return Metric(_of_class("f1", pos_label), None, exact=True, wants="labels", parts=parts, label=pos_label)
 
 
 def auc(bins: int = 10, *, low: float = 0.0, high: float = 1.0) -> Metric:
     """The area under the ROC curve of scores declared to be from low to high; four looks, gaussian noise only."""
     table = AreaUnderCurve(bins_of(bins, 1000), *score_range(low, high))
-    return Metric("auc", None, wants="scores", table=table)
+    plain = (table.bins, table.low, table.high) == (10, 0.0, 1.0)
+    name = "auc" if plain else f"auc({table.bins}, low={table.low!r}, high={table.high!r})"
+    return Metric(name, None, wants="scores", table=table)
 
 
 def calibration_error(bins: int = 10) -> Metric:
     """The expected calibration error of the chance of label 1; four looks, gaussian noise only."""
     table = CalibrationError(bins_of(bins, 100))
-    return Metric("calibration-error", None, greater_is_better=False, wants="chances", table=table)
+    name = "calibration-error" if table.bins == 10 else f"calibration-error({table.bins})"
+    return Metric(name, None, greater_is_better=False, wants="chances", table=table)
 
 
 def top_k(k: int) -> Metric:
@@ -301,10 +315,39 @@ METRICS: dict[str, Metric] = {
 }  # fmt: skip
 
 
+_MAKERS: dict[str, Callable[..., Metric]] = {
+    make.__name__: make
+    for make in (
+        log_loss, squared_error, absolute_error, rmse, precision, recall, f1, auc, calibration_error, top_k, ndcg
+    )
+}  # fmt: skip
+_LONGEST = 200
+
+
 def metric_named(metric: str | Metric | RowValues) -> Metric:
-    """The metric itself, one of METRICS by name, or a function as a row loss."""
+    """The metric itself, one of METRICS by name, one with its parameters as text ("top_k(3)", "f1('spam')"), or a
+    function as a row loss."""
     if isinstance(metric, Metric):
         return metric
     if isinstance(metric, str):
+        name, bracket, rest = metric.partition("(")
+        if bracket and len(metric) <= _LONGEST:
+            return _made(
+                _MAKERS[one_of("metric", name.strip().replace("-", "_"), _MAKERS)], metric, f"f({rest}"
+            )
         return METRICS[one_of("metric", metric, METRICS)]
     return row_loss(metric, getattr(metric, "__name__", "loss"))
+
+
+def _made(make: Callable[..., Metric], said: str, text: str) -> Metric:
+    """A metric by the call in a text, whose arguments are literals; nothing is evaluated."""
+    try:
+        call = ast.parse(text, mode="eval").body
+        assert isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+        given = [ast.literal_eval(each) for each in call.args]
+        named = {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
+        inspect.signature(make).bind(*given, **named)
+    except (SyntaxError, ValueError, TypeError, AssertionError, MemoryError, RecursionError):
+        example = "give its parameters as numbers or quoted words: top_k(3), f1('spam'), auc(20, low=-1)"
+        raise InputError(f"expected a metric with its parameters, got {shown(said)}; {example}") from None
+    return make(*given, **named)

@@ -76,7 +76,7 @@ def weighted(values: Rows, weights: ArrayLike, most: float, rows: int) -> list[R
 
 def refuse_labels(metric: Metric, labels: Labels) -> None:
     """InputError for labels that the metric makes no sense of. Public: it depends on their kind and classes only."""
-    name = metric.name
+    name = metric.name.partition("(")[0]
     if metric.wants == "numbers" and labels.text:
         raise InputError(f"expected labels that are numbers for {name}, got text; use accuracy or error")
     if metric.wants == "rankings" and not labels.columns:

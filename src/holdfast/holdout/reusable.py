@@ -128,7 +128,13 @@ class ReusableHoldout:
             )  # fmt: skip
         self.looks = Looks(self._labels, ledger, anchors)
         try:
-            name = first.name if METRICS.get(first.name) == first else None
+            name = (
+                metric
+                if isinstance(metric, str)
+                else first.name
+                if METRICS.get(first.name) == first
+                else None
+            )
             terms = None if asked is None else _terms(asked)
             found = self.looks.agree("holdout", terms, _first_state, metric=name)
             self.design = _design(found)
