@@ -86,7 +86,7 @@ PAGES = {
     ),
     "docs/leave-out.md": Page(1, ("n =    10,000, k =   100: 0.0537", "517326 questions")),
     "docs/local.md": Page(3, ("epsilon 0.2007", "50 items together", "is missing")),
-    "docs/lookups.md": Page(2, ("carriers.name", "American", "covers the table")),
+    "docs/lookups.md": Page(3, ("carriers.name", "American", "covers the table")),
     "docs/refusals.md": Page(
         2, ("did you mean age", "single quotes", "can be", "promised for 2 queries", "True")
     ),

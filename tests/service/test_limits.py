@@ -124,7 +124,7 @@ def test_a_large_body_is_not_read_for_strangers_nor_beyond_the_rows(
     read: list[int] = []
     parse = api._read
     monkeypatch.setattr(api, "_read", lambda text, model: (read.append(len(text)), parse(text, model))[1])
-    long = json.dumps({"predictions": [1.25] * 400_000})
+    long = json.dumps({"predictions": [1.25] * 400_000}) + " " * 20_000_000
     path, form = "/v1/leaderboards/rows/submissions", {"Content-Type": "application/json"}
     stranger = here.client.post(path, content=long, headers=form | {"Authorization": "Bearer nobody"})
     assert stranger.status_code == 401

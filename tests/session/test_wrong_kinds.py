@@ -71,6 +71,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "sum": {"column": "age", "where": "sick", "by": "group", "edges": None, "cumulative": False} | ACCURACY,
     "mean": {"column": "age", "where": "sick", "by": "group", "edges": None} | ACCURACY,
     "distinct": {"column": "age", "where": "sick", "by": "group", "edges": None} | ACCURACY,
+    "median": {"column": "age", "where": "sick", "by": "group", "edges": None} | ACCURACY,
     "min": {"column": "age", "where": "sick", "by": "group", "edges": None} | ACCURACY,
     "max": {"column": "age", "where": "sick", "by": "group", "edges": None} | ACCURACY,
     "histogram": {"column": "age", "edges": [0, 50, 99], "where": "sick"} | ACCURACY,
@@ -99,14 +100,16 @@ CALLS: dict[str, dict[str, Any]] = {
         "nulls": None, "name": "made",
     } | BUDGET,
 }  # fmt: skip
-HOUSE = {"pay", "promise", "opened", "left", "report", "put", "close"}
+HOUSE = {"pay", "promise", "opened", "left", "report", "put", "close", "looking_up"}
 """Doors for mechanisms that run beside the rows, and what takes nothing."""
 NEVER_NONE = {
     "column", "divisor", "features", "k", "sample", "rank", "function", "columns", "text", "candidates",
     "threshold", "hits", "version", "name", "queries", "loss", "method", "runs", "device", "delta",
 }  # fmt: skip
 """Elsewhere None means that nothing was given."""
-OF_SMALL_DATABASES = {"synthesize": {"within", "size", "search", "candidates", "bins", "memory", "progress"}}
+OF_SMALL_DATABASES = {
+    "synthesize": {"within", "size", "search", "candidates", "bins", "memory", "progress", "device"}
+}
 """Keywords of the other methods; see tests/synthesis."""
 NOT_ESTIMATED = {
     "select": {"sensitivity"},
@@ -188,6 +191,14 @@ def unrefused(questions: Any, method: str, given: dict[str, Any]) -> dict[tuple[
         if name in given
     }
     return {case: said for case, said in outcomes.items() if said != "refused"}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_public_tables_of_a_wrong_kind_are_refused(kind: str) -> None:
+    session = session_of()
+    assert outcome(session.looking_up, lookups=WRONG[kind]) == "refused"
+    assert outcome(session.looking_up, lookups={"groups": WRONG[kind]}) == "refused"
+    assert session._ledger.totals().entries == 0
 
 
 @pytest.mark.parametrize("method", CALLS)

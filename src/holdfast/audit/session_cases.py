@@ -80,7 +80,7 @@ def sessions() -> list[Case]:
             "difference of means", lambda s: interval(s.difference("a", "NOT a", of="x", epsilon=3.0)), pure
         ),
         case("histogram", lambda s: s.histogram("g", epsilon=2.0).value, pure),
-        case("quantile", lambda s: interval(s.quantile("x", epsilon=3.0)), pure, rest=(LOW, MIDDLE)),
+        case("median, quantile", lambda s: interval(s.median("x", epsilon=3.0)), pure, rest=(LOW, MIDDLE)),
         case(
             "quantile, smoothed",
             lambda s: interval(s.quantile("x", epsilon=3.0, mechanism="smoothed")),

@@ -339,6 +339,11 @@ def metric_named(metric: str | Metric | RowValues) -> Metric:
     return row_loss(metric, getattr(metric, "__name__", "loss"))
 
 
+def known_name(metric: Metric) -> str | None:
+    """The name by which `metric_named` finds it again; None of others."""
+    return metric.name if METRICS.get(metric.name) == metric else None
+
+
 def _made(make: Callable[..., Metric], said: str, text: str) -> Metric:
     """A metric by the call in a text, whose arguments are literals; nothing is evaluated."""
     try:

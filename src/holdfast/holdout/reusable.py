@@ -22,7 +22,7 @@ from holdfast.holdout.look_meter import Means, Meter
 from holdfast.holdout.look_meter import Place as Seat
 from holdfast.holdout.looks import Looks, Place, place_of
 from holdfast.holdout.measured import Reading
-from holdfast.holdout.metric import METRICS, Metric, RowValues, metric_named
+from holdfast.holdout.metric import Metric, RowValues, known_name, metric_named
 from holdfast.holdout.outcome import Outcome
 from holdfast.holdout.paired_difference import Comparison, compared
 from holdfast.holdout.predictions import (
@@ -128,13 +128,7 @@ class ReusableHoldout:
             )  # fmt: skip
         self.looks = Looks(self._labels, ledger, anchors)
         try:
-            name = (
-                metric
-                if isinstance(metric, str)
-                else first.name
-                if METRICS.get(first.name) == first
-                else None
-            )
+            name = metric if isinstance(metric, str) else known_name(first)
             terms = None if asked is None else _terms(asked)
             found = self.looks.agree("holdout", terms, _first_state, metric=name)
             self.design = _design(found)

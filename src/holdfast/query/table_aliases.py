@@ -18,6 +18,8 @@ _BEHIND = frozenset(
     ["where", "group by", "having", "order by", "limit", "offset", "on", "using", "join", ")"]
 ) | frozenset(["inner", "left", "right", "full", "cross", "natural", "outer", "positional"])
 """What may stand behind the name of a table."""
+_SCHEMAS = (["main"], ["public"])
+"""How databases call the place of their tables."""
 _Edit = tuple[int, int, str]
 """From where to where a text is replaced, and by what."""
 _NO_PIECE = Piece(None, "", 0)
@@ -33,13 +35,16 @@ def without_aliases(text: str, *, alone: bool = False) -> str:
     selects = _selects(pieces)
     called: dict[tuple[int, ...], dict[str, Piece]] = {}
     edits: list[_Edit] = []
-    for place, piece in enumerate(pieces):
-        if piece.sign not in _TABLES:
+    for place in range(len(pieces)):
+        if not _before_table(pieces, place):
             continue
         first = place + 1
-        while alone and [each.sign for each in pieces[first + 1 : first + 2]] == [
-            "."
-        ]:  # the schema of a database
+        schema = pieces[first : first + 2]
+        if (
+            alone
+            and [each.word for each in schema[:1]] in _SCHEMAS
+            and [each.sign for each in schema[1:]] == ["."]
+        ):
             first += 2
         table, *behind = [*pieces[first : first + 4], *[_NO_PIECE] * 4][:4]
         if not _is_name(table) or behind[0].sign == ".":
@@ -54,7 +59,11 @@ def without_aliases(text: str, *, alone: bool = False) -> str:
     if not called:
         return text
     for place, (piece, dot) in enumerate(pairwise(pieces)):
-        if dot.sign != "." or piece.quote == "'" or (place and pieces[place - 1].sign in (*_TABLES, ".")):
+        if (
+            dot.sign != "."
+            or piece.quote == "'"
+            or (place and (pieces[place - 1].sign == "." or _before_table(pieces, place - 1)))
+        ):
             continue
         around = (called.get(selects[place][:depth], {}) for depth in range(len(selects[place]), -1, -1))
         table = next((names[piece.word] for names in around if piece.word in names), _NO_PIECE)
@@ -74,6 +83,12 @@ def _selects(pieces: Sequence[Piece]) -> list[tuple[int, ...]]:
         if piece.sign == "(":
             around = (*around, place)
     return found
+
+
+def _before_table(pieces: Sequence[Piece], place: int) -> bool:
+    """Whether it is a FROM or a JOIN, and not that of extract(year FROM visit)."""
+    inside = [each.word for each in pieces[max(0, place - 3) : max(0, place - 1)]] == ["extract", "("]
+    return pieces[place].sign in _TABLES and not inside
 
 
 def _is_name(piece: Piece) -> bool:

@@ -74,12 +74,8 @@ class Release:
 
 def asked_in(plan: str) -> str:
     """What a plan of the ledger is about: its question, or its kind."""
-    try:
-        known = json.loads(plan)
-    except ValueError:
-        return plan[:80]
-    said = known.get("question") or known.get("kind") if isinstance(known, dict) else None
-    return str(said or "a release")
+    known = json.loads(plan)
+    return str(known.get("question") or known.get("kind") or "a release")
 
 
 def history_of(entries: Iterable[Entry], currency: str) -> Iterator[Answer | Release]:
