@@ -116,6 +116,10 @@ def test_a_report_tells_everything_that_was_charged(table: hf.Table) -> None:
         assert "1 answer so far, and 1 other release" in shown
         assert "select among 2 candidates" in shown and "rho 0.0001" in shown
     assert len(report.answers) == 1 and len(report.history) == 2
+    made = session.synthesize(["smoker"], rho=1e-3)
+    assert repr(made).startswith("<synthetic table of smoker: rho 0.001")
+    line = str(session.history[-1])
+    assert len(line) < 500 and line.endswith("(rho 0.001)")
 
 
 def test_a_long_report_prints_its_latest_answers(table: hf.Table) -> None:

@@ -16,6 +16,7 @@ from holdfast.session.answer import Answer
 
 _LONG = 4096
 """Outcomes of more letters (a synthetic table) are not told again here."""
+_LINE = 80
 _UNITS = {"pure": "epsilon", "zcdp": "rho", "gdp": "mu squared"}
 
 
@@ -44,12 +45,13 @@ class Release:
 
     @property
     def said(self) -> str:
-        """What was told, in words; nothing where it stands elsewhere."""
+        """What was told, in a line; nothing where it stands elsewhere."""
         if self.told is None:
             return ""
-        return (
-            f"candidate {self.told}" if self.kind == "select" else json.dumps(self.told, ensure_ascii=False)
-        )
+        if self.kind == "select":
+            return f"candidate {self.told}"
+        line = json.dumps(self.told, ensure_ascii=False)
+        return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
 
     def to_json(self) -> str:
         """For the wire; `released` tells it from an answer."""

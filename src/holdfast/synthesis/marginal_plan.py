@@ -117,10 +117,8 @@ class MarginalPlan:
 
     def __str__(self) -> str:
         low, high = min(map(deviation, self.columns)), max(map(deviation, self.columns))
-        words = (
-            f"{len(self.columns)} columns of {self.rows:,} rows: the counts of each column with noise of {low:.3g} to "
-            f"{high:.3g} rows"
-        )
+        noise = f"{low:.3g}" if f"{low:.3g}" == f"{high:.3g}" else f"{low:.3g} to {high:.3g}"
+        words = f"{len(self.columns)} columns of {self.rows:,} rows: counts of each column with noise of {noise} rows"
         if self.noise is not None:
             how = "all" if self.choosing is None else f"{self.rounds} chosen privately out of"
             words += (

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SyntheticTable:
     """What was released. Everything in it is public; using it costs nothing.
 
@@ -55,6 +55,11 @@ class SyntheticTable:
     def rows(self, count: int, *, bits: Bits | None = None) -> dict[str, list[object]]:
         """Synthetic rows, as lists of values by column."""
         return sample(self.weights, count, bits)
+
+    def __repr__(self) -> str:
+        return (
+            f"<synthetic table of {', '.join(self.universe.columns)}: rho {self.rho:.3g}; {self.explanation}>"
+        )
 
     def to_pandas(self, count: int) -> pandas.DataFrame:
         """Synthetic rows as a pandas DataFrame."""
