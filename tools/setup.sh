@@ -32,5 +32,12 @@ if [ "$1" = ".[dev]" ]; then
     ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || debian postgresql
     command -v java >/dev/null || debian default-jre-headless
     command -v haproxy >/dev/null || ls /usr/sbin/haproxy >/dev/null 2>&1 || debian haproxy
+    # Of Prometheus its reader of rules alone: the package would start a server.
+    command -v promtool >/dev/null || [ -x .venv/bin/promtool ] || (
+        cd .venv
+        apt-get download -qq prometheus 2>/dev/null || { apt-get update -qq; apt-get download -qq prometheus; }
+        dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x --strip-components=3 -C bin ./usr/bin/promtool
+        rm prometheus_*.deb
+    )
     command -v chromium >/dev/null || debian chromium fonts-dejavu-core
 fi

@@ -164,12 +164,20 @@ def test_parameters_are_given_as_text(said: str, metric: Metric) -> None:
     "said",
     [
         "top_k()", "top_k(3", "top_k(__import__('os').getpid())", "f1(spam)", "f1('a')('b')", "rmse(x=1)",
-        "rmse(1); 1", "top_k(1, 2)", "eval('1')", "f1(*'a')", "f1(**{})", "rmse(-1)", "top_k(0)", "rmse(" + "(" * 500,
+        "rmse(1); 1", "top_k(1, 2)", "eval('1')", "f1(*'a')", "f1(**{})",
+        "f1([1, 2, 3])", "f1((1,))", "f1(None)", "recall({})", "precision(b'a')", "rmse(-1)", "top_k(0)",
+        "rmse(" + "(" * 500,
     ],
 )  # fmt: skip
 def test_what_is_no_metric_with_parameters_is_refused(said: str) -> None:
     with pytest.raises(InputError, match="expected"):
         metric_named(said)
+
+
+def test_a_class_is_the_same_as_a_number_of_numpy() -> None:
+    assert (f1(np.int64(2)).terms, f1(np.str_("a")).label) == (f1(2).terms, "a")
+    with pytest.raises(InputError, match="pos_label"):
+        f1(np.array([1, 2]))
 
 
 def test_metrics_of_other_parameters_have_other_terms() -> None:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.check import integer, one_of, positive, shown
+from holdfast.check import integer, one_of, positive, refusal, shown
 from holdfast.errors import InputError
 from holdfast.holdout.table_metric import (
     TABLE_LOOKS,
@@ -232,31 +232,34 @@ def rmse(most: float) -> Metric:
     return replace(squared_error(squared), name="rmse", power=0.5)
 
 
-def _of_class(name: str, pos_label: object) -> str:
-    """Metrics of other classes have other names: what is told by one is not told by another."""
-    return name if pos_label == 1 else f"{name}({pos_label!r})"
+def _of_class(name: str, pos_label: object, parts: Callable[[object], tuple[RowValues, ...]]) -> Metric:
+    """A ratio about a class. Those of other classes have other names, so that the repeat of a look's key is never told
+    the score of another class."""
+    label = pos_label.item() if isinstance(pos_label, np.generic) else pos_label
+    if not isinstance(label, str | int | float):
+        raise refusal("a class, a word or a number,", "pos_label", label)
+    called = name if label == 1 else f"{name}({label!r})"
+    return Metric(called, None, exact=True, wants="labels", parts=parts(label), label=label)
 
 
 def precision(pos_label: object = 1) -> Metric:
     """The share of rows of a class among those predicted as one."""
-    parts = partial(_both, pos_label, (True, True)), partial(_both, pos_label, (True, False))
-    return Metric(
-        _of_class("precision", pos_label), None, exact=True, wants="labels", parts=parts, label=pos_label
+    both, only = (True, True), (True, False)
+    return _of_class(
+        "precision", pos_label, lambda one: (partial(_both, one, both), partial(_both, one, only))
     )
 
 
 def recall(pos_label: object = 1) -> Metric:
     """The share of the rows of a class that are predicted as one."""
-    parts = partial(_both, pos_label, (True, True)), partial(_both, pos_label, (False, True))
-    return Metric(
-        _of_class("recall", pos_label), None, exact=True, wants="labels", parts=parts, label=pos_label
-    )
+    both, only = (True, True), (False, True)
+    return _of_class("recall", pos_label, lambda one: (partial(_both, one, both), partial(_both, one, only)))
 
 
 def f1(pos_label: object = 1) -> Metric:
     """2TP/(2TP + FP + FN) of a class."""
-    parts = partial(_both, pos_label, (True, True)), partial(_half_where_one, pos_label)
-    return Metric(_of_class("f1", pos_label), None, exact=True, wants="labels", parts=parts, label=pos_label)
+    both = (True, True)
+    return _of_class("f1", pos_label, lambda one: (partial(_both, one, both), partial(_half_where_one, one)))
 
 
 def auc(bins: int = 10, *, low: float = 0.0, high: float = 1.0) -> Metric:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from holdfast.session.session import Session
 
 
-class _Beside(Questions[Result]):
-    """Questions that a session is not asked."""
+class Beside(Questions[Result]):
+    """Questions beside those that a session is asked."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -45,7 +45,7 @@ class _Beside(Questions[Result]):
         return self._session._read_by(asked, discover=False)
 
 
-class Estimate(_Beside[Plan]):
+class Estimate(Beside[Plan]):
     """The same questions, planned only: no data is read and nothing is charged."""
 
     def put(self, asked: Read) -> list[Plan]:
@@ -107,7 +107,7 @@ class Estimate(_Beside[Plan]):
         return planned
 
 
-class Known(_Beside[bool]):
+class Known(Beside[bool]):
     """The same questions: were they asked before, so that the stored answer costs nothing?"""
 
     def put(self, asked: Read) -> list[bool]:

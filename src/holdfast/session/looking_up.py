@@ -14,15 +14,13 @@ from holdfast.query.schema import Schema
 from holdfast.query.statistic import Statistic, workload
 from holdfast.query.unit_schema import UnitSchema
 from holdfast.session.answer import Answer
-from holdfast.session.questions import Questions
+from holdfast.session.estimate import Beside, Estimate
 
 if TYPE_CHECKING:
     from holdfast.data.lookup import Lookup
     from holdfast.data.source import Source
     from holdfast.ledger import Ledger
     from holdfast.planning.budget import Budget
-    from holdfast.session.estimate import Estimate
-    from holdfast.session.session import Session
 
 Widen = Callable[[Mapping[str, "Lookup"]], "Source"]
 """The same rows with more public tables beside them."""
@@ -54,16 +52,8 @@ class LookingUp:
         return WithTables(Session(source, self._ledger, self._budget, terms, self.name, self._widen))
 
 
-class WithTables(Questions[Answer]):
+class WithTables(Beside[Answer]):
     """See `Session.looking_up`."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    @property
-    def schema(self) -> Schema:
-        """The columns that may be asked about."""
-        return self._session.schema
 
     @property
     def estimate(self) -> Estimate:
