@@ -100,6 +100,7 @@ def history_texts(entries: Iterable[Entry], currency: str) -> Iterator[str]:
 
 def _release(entry: Entry, currency: str) -> Release:
     public = entry.answer if not entry.secret and entry.answer and len(entry.answer) <= _LONG else None
-    told = None if public is None else json.loads(public)
+    # JSON has no infinity.
+    told = None if public is None else json.loads(public, parse_constant=lambda _: None)
     cost, replayed = entry.charge.session / UNITS, is_replayed(entry.plan)
     return Release(entry.kind, asked_in(entry.plan), cost, currency, told, replayed)
