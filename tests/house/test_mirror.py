@@ -24,6 +24,7 @@ LAWS = {
     "noise/choice_tree": "the walker that computes the law of whatever draws",
     "noise/fork": "whatever draws, in a forked child",
     "noise/laws": "every sampler",
+    "privacy/range": "whatever has a loss in a range: its worst laws against what mu squared counts",
     "privacy/rule_formulas": "every rule against its formula in sixty digits",
     "session/bad_input": "every question: refused before anything is charged",
     "session/extremes": "every question, however large or small its numbers are",

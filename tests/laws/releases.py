@@ -114,6 +114,11 @@ class Question:
     kinds: tuple[Row, ...] = KINDS
     slack: float = 1.1
     because: str = "what rounding, subsampling and votes leave"
+    parts: int = 1
+    """What mu squared may be charged more for several parts, of which each has its square: as one, or each as the most.
+
+    The others are tried at budgets where their losses add up as they are, and a move that is too small is not squared.
+    """
 
 
 _RANKS = {
@@ -140,40 +145,48 @@ QUESTIONS: dict[str, Question] = {
     "sum of an expression": Question(lambda s, **how: s.sum("2 * x - 1", "g <> 'c'", **how), 55.0, ALIKE),
     "mean": Question(lambda s, **how: s.mean("x", **how), 4.5, MANY, **_TWO_PARTS),
     "mean of a real": Question(lambda s, **how: s.mean("y", **how), 2.9, MANY, **_TWO_PARTS),
-    "mean by": Question(lambda s, **how: s.mean("x", by="g", **how), 4.5, MANY),
+    "mean by": Question(lambda s, **how: s.mean("x", by="g", **how), 4.5, MANY, parts=2),
     "share": Question(lambda s, **how: s.fraction("x > 0", given="x <> 0", **how), 0.9, MANY, **_TWO_PARTS),
     "share by": Question(lambda s, **how: s.fraction("x > 0", given="x <> 0", by="g", **how), 0.9, MANY),
     "share of what is known": Question(lambda s, **how: s.mean("t", **how), 0.9, MANY, **_TWO_PARTS),
     "ratio": Question(lambda s, **how: s.ratio("x", "y", **how), 0.9, MANY, **_SEVERAL),
     "ratio by": Question(lambda s, **how: s.ratio("x", "y", by="g", **how), 0.9, MANY, **_SEVERAL),
-    "variance": Question(lambda s, **how: s.variance("x", **how), 6.0, MANY, **_SEVERAL),
+    "variance": Question(lambda s, **how: s.variance("x", **how), 6.0, MANY, **_SEVERAL, parts=2),
     "variance by": Question(
-        lambda s, **how: s.variance("y", by="g", sample=True, **how), 2.0, MANY, **_SEVERAL
+        lambda s, **how: s.variance("y", by="g", sample=True, **how), 2.0, MANY, **_SEVERAL, parts=2
     ),
     "std": Question(lambda s, **how: s.std("y", **how), 1.4, MANY, **_SEVERAL),
     "covariance": Question(lambda s, **how: s.covariance("x", "y", **how), 7.4, MANY, **_SEVERAL),
-    "correlation": Question(lambda s, **how: s.correlation("x", "y", **how), 1.9, MANY, **_SEVERAL),
+    "correlation": Question(lambda s, **how: s.correlation("x", "y", **how), 1.9, MANY, **_SEVERAL, parts=2),
     "contrast": Question(
-        lambda s, **how: s.difference("g = 'a'", "g = 'b'", of="x", **how), 9.9, MANY, **_SEVERAL
+        lambda s, **how: s.difference("g = 'a'", "g = 'b'", of="x", **how), 9.9, MANY, **_SEVERAL, parts=2
     ),
-    "regression": Question(lambda s, **how: s.regression("y", ["x"], **how), 1.9, MANY, **_SEVERAL),
+    "regression": Question(lambda s, **how: s.regression("y", ["x"], **how), 1.9, MANY, **_SEVERAL, parts=2),
     "slope": Question(
-        lambda s, **how: s.sql_one("SELECT regr_slope(y, x) FROM t", **how), 1.9, MANY, **_SEVERAL
+        lambda s, **how: s.sql_one("SELECT regr_slope(y, x) FROM t", **how), 1.9, MANY, **_SEVERAL, parts=2
     ),
     "intercept": Question(
-        lambda s, **how: s.sql_one("SELECT regr_intercept(y, x) FROM t", **how), 1.9, MANY, **_SEVERAL
+        lambda s, **how: s.sql_one("SELECT regr_intercept(y, x) FROM t", **how),
+        1.9,
+        MANY,
+        **_SEVERAL,
+        parts=2,
     ),
     "r2 by groups": Question(
-        lambda s, **how: s.sql_one("SELECT g, regr_r2(y, x) FROM t GROUP BY g", **how), 1.9, MANY, **_SEVERAL
+        lambda s, **how: s.sql_one("SELECT g, regr_r2(y, x) FROM t GROUP BY g", **how),
+        1.9,
+        MANY,
+        **_SEVERAL,
+        parts=3,
     ),
     "histogram of the top": Question(lambda s, **how: s.top("g", 2, **how), 5.4),
     "contrast of shares": Question(
-        lambda s, **how: s.difference("x < 3", "x > -2", of="t", **how), 1.9, MANY, **_SEVERAL
+        lambda s, **how: s.difference("x < 3", "x > -2", of="t", **how), 1.9, MANY, **_SEVERAL, parts=3
     ),
     "histogram": Question(lambda s, **how: s.histogram("g", **how), 5.4),
     "histogram by edges": Question(lambda s, **how: s.histogram("x", [-2, 0, 3], **how), 5.4),
     "quantile": Question(
-        lambda s, **how: s.median("x", edges=[-2, -1, 0, 1, 2, 3], **how), 0.9, MIDDLE, MIDDLE
+        lambda s, **how: s.median("x", edges=[-2, -1, 0, 1, 2, 3], **how), 0.9, MIDDLE, MIDDLE, parts=9
     ),
     "quantile by": Question(
         lambda s, **how: s.quantile("x", 0.1, by="g", edges=[-2, -1, 0, 1, 2, 3], **how),
@@ -181,6 +194,7 @@ QUESTIONS: dict[str, Question] = {
         GROUPS,
         ((-2, 0.0, "b", False), (3, 0.0, "a", False), (3, 0.0, "c", False)),
         **_RANKS,
+        parts=3,
     ),
     "quantiles": Question(
         lambda s, **how: s.quantile("x", [0.2, 0.5], edges=[-2, -1, 0, 1, 2, 3], **how), 0.9, BASE
@@ -244,7 +258,7 @@ def _put(name: str, currency: str, question: Question, how: dict[str, Any], **mo
         TABLE | {"queries": 3 if "several" in name else 1},
         question.base,
         question.kinds,
-        slack=question.slack,
+        slack=question.slack if currency != "gdp" else question.slack**2 * question.parts,
         because=question.because,
         **more,
     )

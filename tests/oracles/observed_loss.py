@@ -77,8 +77,13 @@ def _losses(first: Played, second: Played) -> Iterator[Loss]:
 
 
 def from_pure(epsilon: float) -> Loss:
-    """epsilon-DP is epsilon tanh(epsilon/2)-zCDP."""
-    return Loss(epsilon, epsilon * math.tanh(epsilon / 2), 0.0 if epsilon == 0 else math.inf)
+    """epsilon-DP is epsilon tanh(epsilon/2)-zCDP; its loss lies between -epsilon and epsilon."""
+    return Loss(epsilon, epsilon * math.tanh(epsilon / 2), ranged(2 * epsilon))
+
+
+def ranged(spread: float) -> float:
+    """mu squared of a loss that lies in an interval so long: both ends equally likely, where mu is spread/2 slopes."""
+    return math.pi / 2 * (spread / 2) ** 2
 
 
 def _laplace(here: Step, there: Step) -> Loss:
@@ -112,8 +117,7 @@ def _choice(here: Step, there: Step) -> Loss:
     """Proportional to exp(rate*score): the range of ln(p/q) is rate times the range of the moves; range^2/8 in zCDP."""
     moves = here.secret - there.secret
     spread = float(here.public[1] * int(moves.max() - moves.min()))
-    found = from_pure(spread)
-    return Loss(spread, min(spread**2 / 8, found.zcdp), found.gdp)
+    return Loss(spread, min(spread**2 / 8, from_pure(spread).zcdp), ranged(spread))
 
 
 def _permute_and_flip(here: Step, there: Step) -> Loss:
@@ -140,8 +144,7 @@ def _smoothed(here: Step, there: Step) -> Loss:
         logs.append(-np.logaddexp(0.0, np.logaddexp(x, y)))
     moves = logs[0] - logs[1]
     spread = float(moves.max() - moves.min())
-    found = from_pure(spread)
-    return Loss(spread, min(spread**2 / 8, found.zcdp), found.gdp)
+    return Loss(spread, min(spread**2 / 8, from_pure(spread).zcdp), ranged(spread))
 
 
 _ALONE = {
@@ -193,7 +196,7 @@ def _vote_chances(played: Played, drawn: int, places: range) -> list[Fraction]:
 
 
 def _times(loss: Loss, times: int) -> Loss:
-    return Loss(loss.pure * times, loss.zcdp * times, 0.0 if loss.pure == 0 else math.inf)
+    return Loss(loss.pure * times, loss.zcdp * times, loss.gdp * times)
 
 
 @cache
@@ -208,7 +211,7 @@ def _coin(p: float, q: float) -> Loss:
         exponents = _ORDERS[:, None] * mine + (1 - _ORDERS[:, None]) * other
         divergences = np.logaddexp(exponents[:, 0], exponents[:, 1]) / (_ORDERS - 1)
         rho = max(rho, float((divergences / _ORDERS).max()))
-    return Loss(worst, rho)
+    return Loss(worst, rho, ranged(float(np.ptp(logs[0] - logs[1]))))
 
 
 def _sum_law(played: Played, place: int, law: str, count: int) -> dict[int, float]:

@@ -68,13 +68,37 @@ def test_a_pure_session_uses_pure_mechanisms_only(table: hf.Table) -> None:
     assert answer.epsilon <= 0.25
 
 
-def test_a_gaussian_session_uses_gaussian_noise_only(table: hf.Table) -> None:
+def test_a_session_that_counts_mu_squared_takes_every_kind_at_its_price(table: hf.Table) -> None:
+    """Gaussian noise costs twice its rho and a little; what lies in a range of eta (pi/2)(eta/2)^2: Theorem 290."""
     session = table.session(target="table", epsilon=1.0, delta=1e-6, only="gaussian")
-    assert session.count("age > 40", within=500).mechanism == "gaussian"
-    with pytest.raises(hf.MechanismError, match="Gaussian-only"):
-        session.quantile("age", 0.5, within=0.1)
-    with pytest.raises(hf.MechanismError, match="Gaussian-only"):
-        session.count("age > 41", epsilon=0.1)
+    assert session.currency == "gdp"
+    answer = session.count("age > 40", within=500)
+    assert answer.mechanism == "gaussian"
+    before = float(session.spent)
+    assert before == pytest.approx(2 * answer.rho, rel=1e-3) and before > 2 * answer.rho
+    assert session.count("age > 41", epsilon=0.1).mechanism == "laplace"
+    assert float(session.spent) - before == pytest.approx(np.pi / 2 * 0.1**2, rel=1e-3)
+    before = float(session.spent)
+    session.select(["age > 40", "age < 41"], epsilon=0.1)
+    assert float(session.spent) - before == pytest.approx(np.pi / 2 * 0.05**2, rel=1e-3)
+    assert session.quantile("age", 0.5, rho=0.001).rho <= 0.001
+    with pytest.raises(hf.BudgetError):
+        session.count("age > 42", epsilon=0.2)
+
+
+def test_a_plan_that_the_budget_keeps_wide_is_counted_in_mu_squared(
+    make_table: Callable[..., hf.Table],
+) -> None:
+    """And no other: where rho suffices for the narrowest plan nothing is gained. A named budget is what it says."""
+    wide = make_table().session(epsilon=0.1, delta=1e-6, queries=2000)
+    exact = make_table().session(epsilon=0.1, delta=1e-6, queries=2000, only="gaussian")
+    assert wide.currency == exact.currency == "gdp" and wide.plan == exact.plan
+    kept = wide.limit
+    assert kept.epsilon is not None and kept.epsilon <= 0.1 * (1 + 1e-9)
+    assert make_table().session(epsilon=10.0, delta=1e-6, queries=10).currency == "zcdp"
+    assert make_table().session(epsilon=0.1, delta=1e-6).currency == "zcdp"
+    assert make_table().session(rho=0.0003, queries=2000).currency == "zcdp"
+    assert make_table().session(epsilon=0.1, queries=2000).currency == "pure"
 
 
 def test_rows_per_unit_charges_group_privacy(make_table: Callable[..., hf.Table]) -> None:

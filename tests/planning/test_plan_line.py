@@ -13,6 +13,7 @@ from session.numbers import open_rows
 
 import holdfast as hf
 from holdfast.ledger import MemoryLedger
+from holdfast.planning import session_plan
 
 GRID = [(n, k) for n in (10, 100, 1_000, 10_000) for k in (1, 10, 300)]
 _NEAR = 1.011
@@ -45,9 +46,13 @@ def test_no_private_session_of_the_same_budget_is_narrower_but_what_the_plan_say
     assert unsaid(widths, widths.plain) == []
 
 
-def test_the_check_notices_a_plan_that_says_nothing_and_one_that_is_too_wide(widths: ModuleType) -> None:
-    """Twins: without the words; and 5% wider."""
-    assert (1_000, 300) in unsaid(widths, lambda rows, queries: (widths.plain(rows, queries)[0], ""))
+def test_the_check_notices_a_plan_in_the_wrong_currency_and_one_that_is_too_wide(
+    widths: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twins: rho where mu squared is narrower; and 5% wider."""
+    with monkeypatch.context() as patched:
+        patched.setattr(session_plan, "is_narrower", lambda made, places: False)
+        assert (1_000, 300) in unsaid(widths, widths.plain)
     assert len(unsaid(widths, lambda rows, queries: (1.05 * widths.plain(rows, queries)[0], ""))) > 7
 
 
@@ -69,11 +74,6 @@ def test_the_plain_path_is_as_narrow_as_the_theorem_at_any_budget_where_the_budg
     ("rows", "how", "words"),
     [
         (10, {"epsilon": 1, "delta": 1e-6, "queries": 1}, "; without delta= (pure epsilon) within 0.558"),
-        (
-            1_000,
-            {"epsilon": 1, "delta": 1e-6, "queries": 300},
-            '; by Gaussian answers alone (only="gaussian") within',
-        ),
     ],
 )
 def test_what_the_line_says_can_be_had(
@@ -82,8 +82,7 @@ def test_what_the_line_says_can_be_had(
     session = open_rows(np.arange(rows)).session(**how)
     assert words in session.plan
     said = widths.offered(session.plan)
-    more = {"only": "gaussian"} if "only=" in words else {"delta": None}
-    other = open_rows(np.arange(rows)).session(**{**how, **more})
+    other = open_rows(np.arange(rows)).session(**{**how, "delta": None})
     assert other._terms.places is not None
     assert other._terms.places.width == pytest.approx(said, rel=0.005)
     if other._terms.places.width < 1 and session.meter is not None and session.meter.answers:

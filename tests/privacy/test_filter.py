@@ -184,8 +184,8 @@ def test_deltas_are_counted_apart() -> None:
     ("state", "event"),
     [
         (Filter.pure(1), events.Gaussian(1, 100)),
-        (Filter.gdp(1), events.Laplace(1, 100)),
-        (Filter.gdp(1), events.Votes(100, 1, Fraction(1, 4))),
+        (Filter.gdp(1), events.ConcentratedMechanism(Fraction(1, 100))),
+        (Filter.gdp(1), events.Subsampled(events.Gaussian(1, 100), 1, 2)),
         (Filter.gdp(1), events.Gaussian(1, 3)),
         (Filter.zcdp(1), events.SubsampledWithReplacement(events.Gaussian(1, 100), 1, 2)),
     ],

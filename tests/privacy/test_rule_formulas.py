@@ -38,6 +38,18 @@ def votes_as_zcdp(event: events.Votes) -> mp.mpf:
     return event.votes * min(eta**2 / 8, as_zcdp(a_vote(event)))
 
 
+def ranged(eta: mp.mpf) -> mp.mpf:
+    """355/226 is just above pi/2: Theorem 290."""
+    return mp.mpf(355) / 226 * eta**2 / 4
+
+
+def votes_as_gdp(event: events.Votes) -> mp.mpf:
+    flip = exact(event.flip)
+    moved = (1 - 2 * flip) / event.rows
+    eta = mp.log((flip + moved) * (1 - flip) / (flip * (1 - flip - moved)))
+    return event.votes * ranged(min(eta, 2 * a_vote(event)))
+
+
 def amplified(event: events.Subsampled) -> mp.mpf:
     inner = truth(event.event, "pure")
     return min(inner, mp.log(1 + (mp.mpf(event.rows) / event.of) * (mp.exp(inner) - 1)))
@@ -87,6 +99,11 @@ FORMULAS: dict[tuple[type, Notion], Formula] = {
     ),
     (events.Gaussian, "zcdp"): lambda e: exact(e.sensitivity_squared) / (2 * exact(e.variance)),
     (events.Gaussian, "gdp"): lambda e: exact(e.sensitivity_squared) / (exact(e.variance) - 4),
+    (events.Votes, "gdp"): votes_as_gdp,
+    (events.BoundedRange, "gdp"): lambda e: ranged(exact(e.epsilon)),
+    (events.ApproxMechanism, "gdp"): lambda e: ranged(2 * exact(e.epsilon)),
+    (events.KeysByGaussian, "gdp"): lambda e: 2 * exact((e.rows * e.scale) ** 2) / (exact(e.variance) - 4),
+    (events.KeysByLogistic, "gdp"): lambda e: 2 * max(e.keys, e.rows**2) * ranged(exact(e.rate)),
     (events.Votes, "pure"): lambda e: e.votes * a_vote(e),
     (events.Votes, "squares"): lambda e: e.votes * a_vote(e) ** 2,
     (events.Votes, "zcdp"): votes_as_zcdp,
@@ -117,6 +134,8 @@ def truth(event: Event, notion: Notion) -> mp.mpf:
         return mp.mpf(0)
     if notion == "squares" and kind in PURE:
         return truth(event, "pure") ** 2
+    if notion == "gdp" and kind in PURE:
+        return ranged(2 * truth(event, "pure"))
     if notion == "zcdp" and kind in (events.Laplace, events.PureMechanism, events.SubsampledWithReplacement):
         return as_zcdp(truth(event, "pure"))
     if notion == "zcdp" and kind in (events.Subsampled, events.Group):

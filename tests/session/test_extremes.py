@@ -162,10 +162,10 @@ def test_a_quantile_of_a_rate_whose_square_is_no_number(amount: dict[str, float]
     assert is_sound(opened("a small budget", "population"), KINDS["quantiles"], amount)
 
 
-def test_a_gaussian_only_session_says_what_it_can_do() -> None:
+def test_a_session_that_counts_mu_squared_says_what_it_can_do() -> None:
     session = opened("gdp")
     with pytest.raises(hf.InputError, match=r"about within=\S+ can be"):
-        session.fraction("x > 3", within=1e-20)
+        session.fraction("x > 3", within=1e-20, mechanism="gaussian")
     with pytest.raises(hf.InputError, match="give less"):
         session.fraction("x > 3", rho=1e9)
     assert session.spent == 0
@@ -199,4 +199,4 @@ def test_broken_twins_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         is_sound(opened("zcdp"), KINDS["quantile"], {"epsilon": 1e-307})
     monkeypatch.setattr(recipe_search, "is_counted", lambda *noise: True)
     with pytest.raises(hf.NoRuleError):
-        opened("gdp").fraction("x > 3", within=1e-20)
+        opened("gdp").fraction("x > 3", within=1e-20, mechanism="gaussian")

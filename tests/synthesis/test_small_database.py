@@ -14,7 +14,7 @@ import pytest
 from oracles.statistics import FALSE_ALARM, chi_square
 
 import holdfast as hf
-from holdfast.errors import InputError, MechanismError
+from holdfast.errors import InputError
 from holdfast.noise._replay import replayed
 from holdfast.noise.bits import ReplayedBits
 from holdfast.query.universe import universe
@@ -197,12 +197,7 @@ def test_bad_parameters_are_refused(bad: dict[str, Any]) -> None:
     assert float(session.spent) == 0
 
 
-def test_a_gaussian_session_refuses() -> None:
-    with pytest.raises(MechanismError):
-        small_database(
-            table_of(ROWS).session(rho=1.0, only="gaussian", target="table"),
-            ["a", "b"],
-            QUERIES,
-            epsilon=1.0,
-            size=1,
-        )
+def test_in_mu_squared_it_costs_its_range() -> None:
+    session = table_of(ROWS).session(rho=1.0, only="gaussian", target="table")
+    small_database(session, ["a", "b"], QUERIES, epsilon=1.0, size=1)
+    assert float(session.spent) == pytest.approx(np.pi / 8, rel=1e-6)

@@ -27,6 +27,7 @@ from holdfast.planning.promise import Promise, answered, next_promises, total_rh
 from holdfast.planning.recipe_information import units_told
 from holdfast.privacy.event import BoundedRange, Event, Gaussian, Group, Repeat, Sequence, Votes
 from holdfast.privacy.filter import UNITS
+from holdfast.privacy.rule import range_of_gdp
 from holdfast.session.footing import Footing, footing, is_fresh
 from holdfast.validity.search import most
 from holdfast.validity.told import gaussian_told, selection_told, votes_told
@@ -88,7 +89,9 @@ class Search:
         if self.runs > 1:
             share_of = Fraction(units, UNITS) * _SELECTING
             # epsilon^2/8 is the zCDP of a selection; in pure sessions epsilon itself is counted.
-            rate = float(share_of) if self.session.currency == "pure" else math.sqrt(8 * float(share_of))
+            currency = self.session.currency
+            rate = float(share_of) if currency == "pure" else math.sqrt(8 * float(share_of))
+            rate = range_of_gdp(share_of) if currency == "gdp" else rate
             selecting = round_down(rate / self.terms.rows_per_unit)
             units -= math.ceil(units * _SELECTING)
         found = [

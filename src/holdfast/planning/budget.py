@@ -50,10 +50,9 @@ class Budget:
         rho = value if self.currency == "zcdp" else value / 2
         if self.delta is None or units <= 0:
             return Amount(value, rho=rho, epsilon=None if units > 0 else 0.0, delta=self.delta)
-        if self.currency == "zcdp":
-            rest = self.delta - self.filter.delta_limit_units / DELTA_UNITS
-            return Amount(value, rho=rho, epsilon=zcdp_to_approx(value, rest), delta=self.delta)
-        return Amount(value, rho=rho, epsilon=gdp_epsilon(value**0.5, self.delta), delta=self.delta)
+        rest = self.delta - self.filter.delta_limit_units / DELTA_UNITS
+        epsilon = zcdp_to_approx(value, rest) if self.currency == "zcdp" else gdp_epsilon(value**0.5, rest)
+        return Amount(value, rho=rho, epsilon=epsilon, delta=self.delta)
 
     def __str__(self) -> str:
         limit = self.amount(self.filter.limit_units)
@@ -89,12 +88,12 @@ def budget(
     only: str | None = None,
     keys_delta: float | None = None,
 ) -> Budget:
-    """The budget meant by (epsilon), (epsilon, delta), (rho) or (rho, delta), perhaps Gaussian-only.
+    """The budget meant by (epsilon), (epsilon, delta), (rho) or (rho, delta).
 
     epsilon alone is pure DP. (epsilon, delta) is the largest zCDP budget that converts to it (Canonne, Kamath,
-    Steinke 2020), or with only="gaussian" the largest mu^2 by the exact Gaussian profile; both end on the
-    private side. `keys_delta` of delta is kept for the discovery of keys, which has a delta of its own: the sum is then
-    read at the rest of it (Bun and Steinke 2016: approximate zCDP adds up in both numbers).
+    Steinke 2020), or with only="gaussian" the largest mu^2 by the exact Gaussian profile, in which Theorem 290 counts
+    other noise; both end on the private side. `keys_delta` of delta is kept for the discovery of keys, which has a
+    delta of its own: the sum is then read at the rest of it (Bun and Steinke 2016: approximate zCDP adds up in both).
     """
     if only is not None:
         one_of("only", only, ("gaussian",))
@@ -103,13 +102,11 @@ def budget(
     if delta is not None:
         delta = probability("delta", delta)
     kept = 0.0 if keys_delta in (None, 0) else probability("keys_delta", keys_delta)
-    if kept and (delta is None or kept >= delta or only is not None):
-        raise InputError(
-            "expected keys_delta= below the delta= of a session that counts rho, got another; give more delta"
-        )
+    if kept and (delta is None or kept >= delta):
+        raise InputError("expected keys_delta= below the delta= of the session, got another; give more delta")
     if rho is not None:
         rho = positive("rho", rho)
-        return Budget(Filter.zcdp(rho, kept) if only is None else Filter.gdp(2 * rho), delta)
+        return Budget(Filter.zcdp(rho, kept) if only is None else Filter.gdp(2 * rho, kept), delta)
     epsilon = positive("epsilon", epsilon)
     if delta is None:
         if only is not None:
@@ -117,10 +114,10 @@ def budget(
                 "expected delta= beside epsilon= for a Gaussian-only session, got none; give delta= or rho="
             )
         return Budget(Filter.pure(epsilon), None)
+    rest = down(delta - kept) if kept else delta
     if only is None:
-        rest = down(delta - kept) if kept else delta
         return Budget(Filter.zcdp(approx_to_zcdp(epsilon, rest), kept), delta)
-    return Budget(Filter.gdp(approx_to_gdp(epsilon, delta) ** 2), delta)
+    return Budget(Filter.gdp(approx_to_gdp(epsilon, rest) ** 2, kept), delta)
 
 
 def budget_of(account: Account) -> Budget:
@@ -133,4 +130,4 @@ def budget_of(account: Account) -> Budget:
     if account.currency == "pure":
         return Budget(Filter.pure(limit), None)
     kept = Fraction(account.delta, DELTA_UNITS)
-    return Budget(Filter.zcdp(limit, kept) if account.currency == "zcdp" else Filter.gdp(limit), None)
+    return Budget(Filter.zcdp(limit, kept) if account.currency == "zcdp" else Filter.gdp(limit, kept), None)

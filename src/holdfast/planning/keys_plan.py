@@ -37,14 +37,15 @@ def keys_event(terms: Terms, column: str, rho: object, delta: object) -> KeysByG
 
     Of events a unit has as many keys as it may have rows, and at most MOST_KEYS of them count.
     """
-    if terms.session.currency != "zcdp" or not terms.session.delta_limit_units:
+    if terms.session.currency == "pure" or not terms.session.delta_limit_units:
         raise MechanismError(
             "expected a session that keeps a part of its delta for keys, got one without; open it with epsilon= and "
-            "delta= (or rho= and delta=), not with epsilon= alone, keys_delta=0 or only="
+            "delta= (or rho= and delta=), not with epsilon= alone or keys_delta=0"
         )
     population = terms.target == "population" and terms.rows_per_unit == 1
     part = POPULATION_SHARE if population else TABLE_SHARE
-    cost = Fraction(terms.session.limit_units, UNITS * part) if rho is None else exact_positive("rho", rho)
+    spare = Fraction(terms.session.limit_units, UNITS * part * (2 if terms.session.currency == "gdp" else 1))
+    cost = spare if rho is None else exact_positive("rho", rho)
     chance = Fraction(terms.session.delta_limit_units, DELTA_UNITS * len(terms.schema.texts))
     if delta is not None:
         chance = exact_positive("delta", delta)

@@ -24,11 +24,6 @@ def mechanisms_for(totals: Workload, request: Request, moment: Moment, terms: Te
     allowed: tuple[str, ...]
     default: tuple[str, ...]
     if kind == "quantile":
-        if currency == "gdp":
-            raise MechanismError(
-                "a quantile is a selection, and this session is Gaussian-only; open it without only= "
-                "or ask for a histogram"
-            )
         allowed = SELECTED
         covered = terms.on_the_meter and moment.table.information < UNCOVERED
         default = ("smoothed",) if terms.target == "population" and covered else ("exponential",)
@@ -56,11 +51,12 @@ def mechanisms_for(totals: Workload, request: Request, moment: Moment, terms: Te
                 default = (terms.places.mechanism,)
     if request.mechanism is not None:
         default = (request.mechanism,)
+    reason = "that mechanism does not answer this statistic"
+    if currency == "pure":
+        reason = "this session is pure (it was opened without delta), so only pure mechanisms answer"
     for mechanism in default:
         if mechanism not in allowed:
-            raise MechanismError(
-                f"{mechanism!r} cannot be used here: {_reason(currency)}; use {' or '.join(allowed)}"
-            )
+            raise MechanismError(f"{mechanism!r} cannot be used here: {reason}; use {' or '.join(allowed)}")
     return default
 
 
@@ -70,11 +66,3 @@ def answers(mechanism: str, totals: Workload) -> bool:
     if totals.sums is not None:
         return mechanism == "gaussian"
     return mechanism in ADDED or (totals.statistic.by is None and totals.statistic.distinct is None)
-
-
-def _reason(currency: str) -> str:
-    return {
-        "pure": "this session is pure (it was opened without delta), so only pure mechanisms answer",
-        "gdp": "this session is Gaussian-only",
-        "zcdp": "that mechanism does not answer this statistic",
-    }[currency]

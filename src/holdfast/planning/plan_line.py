@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import lru_cache
 
@@ -10,19 +11,15 @@ from holdfast.planning.answers_left import several
 from holdfast.planning.budget import AMOUNT, Budget, budget
 from holdfast.planning.plain_answer import QUANTILE, cost_in_all
 from holdfast.planning.promise import LEFT_OUT
-from holdfast.planning.session_plan import MANY, possible, session_plan
+from holdfast.planning.session_plan import MANY, NARROWER, is_dear, possible, session_plan
 from holdfast.planning.terms import Terms
 from holdfast.privacy.filter import UNITS
 from holdfast.privacy.rounding import miss, sure
 from holdfast.validity.places import Places
 from holdfast.validity.rare_events import AT, rare_width
 
-_NARROWER = 0.99
-"""Another currency is worth a word where answers would be so much narrower."""
 _DOUBLED = 40
 """How often a budget is doubled in search of one that is enough for an answer."""
-_MUCH = 0.5
-"""A plan that costs less of its budget is not kept wide by it."""
 
 
 def plan_line(terms: Terms, own: Budget, moment: Moment) -> str:
@@ -37,7 +34,7 @@ def plan_line(terms: Terms, own: Budget, moment: Moment) -> str:
         return f"Nothing can be said of the population{could_be(terms, moment)}."
     if places is None or not places.epochs:
         return "No common half-width is planned: each answer says for itself how exact it is to be."
-    near, but = "", "" if own.currency == "gdp" else f"; a quantile counts as {QUANTILE}"
+    near, but = "", f"; a quantile counts as {QUANTILE}"
     if places.rare:
         near = f" ({rare_width(places, miss(terms.confidence) * LEFT_OUT, AT):.3g} near {AT:.0%}, if all are)"
     each = f"{several(terms.queries or 0)}, each within {places.width:.3g}{near} of the population"
@@ -81,37 +78,26 @@ def could_be(terms: Terms, moment: Moment) -> str:
 
 
 def elsewhere(terms: Terms, given: Budget, moment: Moment) -> str:
-    """How near answers could be in a session with the same epsilon and delta that is counted in another way, in words;
-    nothing where they would not be narrower, and once the session has answered.
+    """How near answers could be in a session with the same epsilon and no delta, in words; nothing where they would not
+    be narrower, and once the session has answered.
 
-    Gaussian answers alone are accounted for exactly; without delta= they would be by logistic noise, which costs least
-    where few rows are asked little. A session that takes every kind of question counts rho.
+    They would be by logistic noise, which costs least where few rows are asked little.
     """
-    whole, places, limit = given.amount(terms.session.limit_units), terms.places, terms.session.limit_units
+    whole, places = given.amount(terms.session.limit_units), terms.places
     if places is None or terms.queries is None or moment.session.entries or terms.information < UNCOVERED:
         return ""
     if given.delta is None or whole.epsilon is None or not whole.epsilon > 0:
         return ""
-    if places.epochs and cost_in_all(places, terms.session) < _MUCH * limit:
-        return ""  # it is not the budget that keeps them wide
+    if not is_dear(places, terms):
+        return ""
     own = places.width if places.epochs else 1.0
-    found = _widths(replace(terms, places=None), moment.table, moment.cap, whole.epsilon, given.delta)
-    width, words = min(found, default=(own, ""))
-    return f"; {words} within {width:.3g}" if width < _NARROWER * own else ""
+    width = _pure_width(replace(terms, places=None), moment.table, moment.cap, whole.epsilon)
+    return f"; without delta= (pure epsilon) within {width:.3g}" if width < NARROWER * own else ""
 
 
 @lru_cache(maxsize=64)
-def _widths(
-    terms: Terms, told: Totals, cap: Account | None, epsilon: float, delta: float
-) -> tuple[tuple[float, str], ...]:
-    """The common half-width in each other currency, and its words."""
-    exact, pure = budget(epsilon=epsilon, delta=delta, only="gaussian"), budget(epsilon=epsilon)
-    found = []
-    ways = ((exact, 'by Gaussian answers alone (only="gaussian")'), (pure, "without delta= (pure epsilon)"))
-    for own, words in ways:
-        if own.currency == terms.session.currency:
-            continue
-        made = session_plan(replace(terms, session=own.filter), Moment(Totals(), told, cap))
-        if made is not None and made.epochs:
-            found.append((made.width, words))
-    return tuple(found)
+def _pure_width(terms: Terms, told: Totals, cap: Account | None, epsilon: float) -> float:
+    """The common half-width by pure epsilon; inf if there is none."""
+    pure = replace(terms, session=budget(epsilon=epsilon).filter)
+    made = session_plan(pure, Moment(Totals(), told, cap))
+    return made.width if made is not None and made.epochs else math.inf

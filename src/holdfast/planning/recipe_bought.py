@@ -16,6 +16,7 @@ from holdfast.planning.recipe_search import LEAST_NOISE, LEAST_SCALE, LEAST_VARI
 from holdfast.planning.request import Request
 from holdfast.planning.terms import Terms
 from holdfast.privacy.filter import UNITS
+from holdfast.privacy.rule import range_of_gdp
 from holdfast.query.statistic import Workload
 
 
@@ -49,18 +50,22 @@ def recipe_bought(mechanism: str, totals: Workload, amount: float, currency: str
         variance = round_up(squared / exact) + 4 if currency == "gdp" else round_up(squared / (2 * exact))
         if not is_counted(mechanism, variance, terms):
             raise InputError(
-                f"cannot plan: so much budget leaves noise of variance at most {LEAST_VARIANCE}, which a Gaussian-only "
-                "budget cannot count; give less"
+                f"cannot plan: so much budget leaves noise of variance at most {LEAST_VARIANCE}, which a session that "
+                "counts mu squared cannot count; give less"
             )
         # So little noise moves nothing; less would only leave the floats.
         return Recipe(mechanism, max(variance, LEAST_NOISE), rows)
-    if mechanism == "logistic" and currency != "pure":
+    if mechanism == "logistic" and currency == "zcdp":
         # As Gaussian noise of variance 2 scale^2, or by the pure epsilon, whichever is less noise.
         smooth = math.sqrt(sensitivity.l2_squared * unit**2 / exact) / 2 * (1 + 2.0**-40)
         pure = sensitivity.l1 * unit / round_down(epsilon_of_rho(amount))
         return Recipe(mechanism, max(round_up(min(Fraction(smooth), pure)), LEAST_SCALE), rows)
     if currency == "pure":
         epsilon = exact
+    elif currency == "gdp":
+        # Each lies in a range: of epsilon for a selection, of twice as much for the others (Theorem 290).
+        many, ranged = (selections(totals), 1) if mechanism in SELECTED else (1, 2)
+        epsilon = round_down(range_of_gdp(exact / many) / ranged) * many
     elif mechanism in SELECTED:
         epsilon = round_down(2 * math.sqrt(2 * (amount / selections(totals)))) * selections(totals)
     else:

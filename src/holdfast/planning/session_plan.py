@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
 from holdfast.errors import BudgetError, InputError
 from holdfast.ledger import UNCOVERED, Moment, Totals
+from holdfast.planning.budget import Budget
 from holdfast.planning.plain_answer import cost_in_all, told_before
 from holdfast.planning.promise import LEFT_OUT, rounded
 from holdfast.planning.recipe_information import told_by, units_told
@@ -24,6 +25,10 @@ from holdfast.validity.rare_events import AT, as_rare, rare_noise
 _NEARLY = 1.02
 """Among plans that are at most so much wider, the one that reads the fewest rows is taken."""
 _TRIES = 8
+_MUCH = 0.5
+"""A plan that costs less of its budget is not kept wide by it."""
+NARROWER = 0.99
+"""Another currency is worth it where answers are so much narrower."""
 _AS_RARE = 1.025
 """Answers are read as rare events where none is then more than so much wider; with all that is rounded the plain path
 stays within 3% of the least of ours (docs/theorems.md, Theorem 38)."""
@@ -81,6 +86,44 @@ def _shared(terms: Terms, moment: Moment, most_rows: int | None, room: Room, own
         return None
     most = min(room.most - room.begun, units_told(own, terms.rows))
     return _planned(terms, moment, most_rows, replace(room, begun=begun, most=begun + most))
+
+
+def plan_counted(
+    ways: Sequence[Budget],
+    terms: Terms,
+    moment: Moment,
+    most_rows: int | None = None,
+    room: Room | None = None,
+    *,
+    rare: bool = False,
+) -> tuple[Budget, Places | None]:
+    """The budget to count in, of several `ways` to keep one promise, and the plan in it: the first, unless its plan is
+    dear and another's is narrower."""
+    plans = ((own, replace(terms, session=own.filter)) for own in ways)
+    own, counted = next(plans)
+    places = session_plan(counted, moment, most_rows, room, rare=rare)
+    if is_dear(places, counted):
+        for other, exact in plans:
+            made = session_plan(exact, moment, most_rows, room, rare=rare)
+            if is_narrower(made, places):
+                own, places = other, made
+    return own, places
+
+
+def is_dear(places: Places | None, terms: Terms) -> bool:
+    """Whether it is the budget that keeps the answers of a session's plan wide, or that leaves it without one."""
+    if places is None or terms.queries is None:
+        return False
+    return not places.epochs or cost_in_all(places, terms.session) >= _MUCH * terms.session.limit_units
+
+
+def is_narrower(made: Places | None, places: Places | None) -> bool:
+    """Whether another plan is worth more than this one: answers by votes are allowed to be wider by `_NEARLY`."""
+    if made is None or not made.epochs:
+        return False
+    if places is None or not places.epochs:
+        return True
+    return made.width * (_NEARLY if places.by_votes else 1.0) < NARROWER * places.width
 
 
 def share_of(places: Places | None, terms: Terms, room: Room) -> tuple[int, int]:

@@ -64,8 +64,6 @@ class Terms:
     @property
     def mechanisms(self) -> tuple[str, ...]:
         """The mechanisms for totals that the session's currency can count, the preferred one first."""
-        return {
-            "pure": ("laplace", "logistic", "subsampled-laplace", "votes"),
-            "zcdp": ("gaussian", "laplace", "logistic", "votes", "subsampled-laplace"),
-            "gdp": ("gaussian",),
-        }[self.session.currency]
+        if self.session.currency == "pure":
+            return ("laplace", "logistic", "subsampled-laplace", "votes")
+        return ("gaussian", "laplace", "logistic", "votes", "subsampled-laplace")

@@ -71,10 +71,11 @@ def _zcdp_epsilon(event: Event, delta: float) -> float | None:
 
 
 def _gdp_epsilon(event: Event, delta: float) -> float | None:
-    mu_squared = attempt(event, "gdp")
-    if mu_squared is None:
+    mu_squared, failure = attempt(event, "gdp"), attempt(event, "failure")
+    if mu_squared is None or failure is None or not failure < Fraction(delta):
         return None
-    return gdp_epsilon(up(math.sqrt(float_up(mu_squared))), delta) if mu_squared else 0.0
+    rest = float_down(Fraction(delta) - failure)
+    return gdp_epsilon(up(math.sqrt(float_up(mu_squared))), rest) if mu_squared else 0.0
 
 
 def _amplified_epsilon(event: Event, delta: float) -> float | None:

@@ -45,7 +45,8 @@ class Filter:
     Limits are rounded down, costs up; a charge that touches rows costs at least one unit. A float limit is
     read as the decimal it prints as, so that ten charges of 1/10 fit a limit of 1.0.
     Reference: pure: Rogers et al. 2016. (epsilon, delta) and zCDP (sums of rho and of delta within their
-    limits): Whitehouse et al. 2023. GDP: Smith and Thakurta 2022; Koskela et al. 2023.
+    limits): Whitehouse et al. 2023. GDP: Smith and Thakurta 2022; Koskela et al. 2023; with other kinds of noise
+    docs/theorems.md, Theorem 290.
     Cost: a charge is O(1), the thousandth as the first.
     """
 
@@ -89,13 +90,15 @@ class Filter:
         return Filter("approx", promise, limit_units, delta_units)
 
     @staticmethod
-    def gdp(mu_squared: Number) -> Filter:
-        """Charges of Gaussian noise only, by mu squared; the transcript is mu-GDP, the exact profile holds.
+    def gdp(mu_squared: Number, delta: Number = 0.0) -> Filter:
+        """Charges of mu squared; the transcript is mu-GDP but for an event of chance delta, the exact profile holds.
 
-        Requires: the session is Gaussian-only from its first release to its last (docs/theorems.md, Lemma 7).
+        Gaussian noise costs its own (docs/theorems.md, Lemma 7); what has another law, as much as the Gaussian noise
+        that shows at least as much (Theorem 290).
         """
-        limit = _limit("mu_squared", mu_squared)
-        return Filter("gdp", Gdp(_printed(mu_squared)), math.floor(limit * UNITS))
+        limit, delta_limit = _limit("mu_squared", mu_squared), _failure("delta", delta)
+        promise = Gdp(_printed(mu_squared))
+        return Filter("gdp", promise, math.floor(limit * UNITS), math.floor(delta_limit * DELTA_UNITS))
 
     def cost(self, event: Event) -> int:
         """What the event costs here, in units, rounded up. NoRuleError if it has no loss in this currency."""
@@ -103,7 +106,7 @@ class Filter:
 
     def delta_cost(self, event: Event) -> int:
         """The event's own delta, in units of 1e-18, rounded up; 0 for nearly every mechanism."""
-        if self.currency in ("pure", "gdp"):
+        if self.currency == "pure":
             return 0
         return units_up(value(event, "failure"), DELTA_UNITS)
 

@@ -24,13 +24,14 @@ from holdfast.privacy import key_losses
 from holdfast.privacy.conversion import pure_to_zcdp
 from holdfast.privacy.event import Event
 from holdfast.privacy.loss import Gdp, Pure, Zcdp
-from holdfast.privacy.rounding import float_up, from_grains, grains, up
+from holdfast.privacy.rounding import down, float_up, from_grains, grains, up
 from holdfast.privacy.subsampling import subsampled, subsampled_with_replacement
 
 Notion = Literal["pure", "zcdp", "gdp", "squares", "failure"]
 Rule = Callable[[Any], Fraction | float]
 
 _ZERO = Fraction(0)
+_HALF_PI = Fraction(355, 226)  # just above
 _RULES: dict[tuple[type, Notion], Rule] = {}
 
 
@@ -85,7 +86,12 @@ def zcdp(event: Event) -> Zcdp:
 
 
 def gdp(event: Event) -> Gdp:
-    """The event's Gaussian loss: Gaussian noise only, and groups, sequences and repetitions of it."""
+    """The event's Gaussian loss: of Gaussian noise its own, of other mechanisms by the range of their loss.
+
+    NoRuleError for what has a delta of its own.
+    """
+    if value(event, "failure"):
+        raise NoRuleError("expected an event without a delta, got one with; see `approx`")
     return Gdp(number(event, "gdp"))
 
 
@@ -155,10 +161,20 @@ def _votes_zcdp(event: events.Votes) -> Fraction:
 
     The ratio is 1 + B/(a(1-a-B)); with a = p/q both parts are whole numbers, so nothing cancels.
     """
-    p, q, n = event.flip.numerator, event.flip.denominator, event.rows
-    eta = _log_one_plus(q * (q - 2 * p), p * ((q - p) * n - (q - 2 * p)))
-    epsilon = _vote(event)
+    eta, epsilon = _vote_range(event), _vote(event)
     return event.votes * Fraction(up(min(eta * eta / 8, epsilon * math.tanh(epsilon / 2))))
+
+
+@theorem(events.Votes, "gdp")
+def _votes_gdp(event: events.Votes) -> Fraction:
+    """docs/theorems.md, Theorems 16 and 290: each vote is eta-bounded-range, and epsilon-DP."""
+    return event.votes * _range_to_gdp(min(Fraction(_vote_range(event)), 2 * Fraction(_vote(event))))
+
+
+def _vote_range(event: events.Votes) -> float:
+    """eta, rounded up."""
+    p, q, n = event.flip.numerator, event.flip.denominator, event.rows
+    return _log_one_plus(q * (q - 2 * p), p * ((q - p) * n - (q - 2 * p)))
 
 
 def _vote(event: events.Votes) -> float:
@@ -185,6 +201,38 @@ def _declared_pure(event: events.BoundedRange | events.PureMechanism) -> Fractio
 def _bounded_range_zcdp(event: events.BoundedRange) -> Fraction:
     """Cesar and Rogers 2021: bounded range implies epsilon^2/8-zCDP; past epsilon = 8 pure DP is better."""
     return _range_to_zcdp(event.epsilon)
+
+
+@theorem(events.BoundedRange, "gdp")
+def _bounded_range_gdp(event: events.BoundedRange) -> Fraction:
+    """docs/theorems.md, Theorem 290."""
+    return _range_to_gdp(event.epsilon)
+
+
+@theorem(events.Laplace, "gdp")
+@theorem(events.Logistic, "gdp")
+@theorem(events.PureMechanism, "gdp")
+@theorem(events.Subsampled, "gdp")
+@theorem(events.SubsampledWithReplacement, "gdp")
+def _pure_gdp(event: Event) -> Fraction:
+    """docs/theorems.md, Theorem 290: the loss lies between -epsilon and epsilon."""
+    return _range_to_gdp(2 * value(event, "pure"))
+
+
+@theorem(events.ApproxMechanism, "gdp")
+def _approximate_gdp(event: events.ApproxMechanism) -> Fraction:
+    """As `_approximate_zcdp`: but for an event of chance delta, the loss lies between -epsilon and epsilon."""
+    return _range_to_gdp(2 * event.epsilon)
+
+
+def _range_to_gdp(eta: Fraction) -> Fraction:
+    """mu^2 = (pi/2) (eta/2)^2: what lies in a range of eta tells two tables apart no better (Theorem 290)."""
+    return _HALF_PI * eta**2 / 4
+
+
+def range_of_gdp(mu_squared: Fraction) -> float:
+    """The widest range that costs no more than this: `_range_to_gdp` the other way, rounded down."""
+    return down(2 * math.sqrt(mu_squared / _HALF_PI))
 
 
 def _range_to_zcdp(eta: Fraction) -> Fraction:
@@ -241,6 +289,18 @@ def _logistic_keys(event: events.KeysByLogistic) -> Fraction:
 def _logistic_keys_failure(event: events.KeysByLogistic) -> float:
     """`key_losses.logistic_keys_delta`."""
     return key_losses.logistic_keys_delta(event)
+
+
+@theorem(events.KeysByGaussian, "gdp")
+def _gaussian_keys_gdp(event: events.KeysByGaussian) -> Fraction:
+    """As `key_losses.gaussian_keys_rho`: given that no key of one unit alone is shown, Gaussian noise."""
+    return value(events.Gaussian(2 * (event.rows * event.scale) ** 2, event.variance), "gdp")
+
+
+@theorem(events.KeysByLogistic, "gdp")
+def _logistic_keys_gdp(event: events.KeysByLogistic) -> Fraction:
+    """As `key_losses.logistic_keys_rho`, whose ranges cost eta^2/8 each in zCDP."""
+    return 8 * _range_to_gdp(Fraction(1)) * key_losses.logistic_keys_rho(event)
 
 
 @theorem(events.Laplace, "zcdp")

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from holdfast.session.session import Session
 
 
+_MOST = 10**300  # a float has no room for more
+
+
 @dataclass(frozen=True, slots=True)
 class Price:
     """The most that a release can cost, in the session's currency. Known without a row."""
@@ -46,7 +49,7 @@ def cost_of(session: Session, event: Event) -> float:
     terms = session._terms
     if terms.rows_per_unit > 1:
         event = Group(event, terms.rows_per_unit)
-    return terms.session.cost(event) / UNITS
+    return min(terms.session.cost(event), _MOST) / UNITS
 
 
 def priced(terms: Terms, event: Event, queries: int, tells: int | None) -> tuple[str, Charge]:

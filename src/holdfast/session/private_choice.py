@@ -154,10 +154,6 @@ def choice_of(
     wanted = "permute-and-flip" if currency == "pure" else "exponential"
     if mechanism is not None:
         wanted = one_of("mechanism", mechanism, ("exponential", "permute-and-flip"))
-    if currency == "gdp":
-        raise MechanismError(
-            "a choice is not Gaussian noise, and this session is Gaussian-only; open another"
-        )
     return _epsilon(epsilon, rho, wanted), wanted
 
 

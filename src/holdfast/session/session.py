@@ -11,7 +11,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Unpack
 
 from holdfast.desk import Desk, Next, Paid, Steps, run
-from holdfast.errors import InputError, LedgerError, MechanismError, UndiscoveredError
+from holdfast.errors import InputError, LedgerError, UndiscoveredError
 from holdfast.ledger import QUESTION, UNCOVERED, Charge, Ledger, Moment, Precondition, Stale, Survey
 from holdfast.ledger.failpoint import reached
 from holdfast.mechanisms.votes import FLIP, vote
@@ -222,8 +222,6 @@ class Session(Questions[Answer], Closing, LookingUp):
     def _priced_vote(self, where: str) -> tuple[tuple[str, ...], str, Charge]:
         """The columns that one vote reads, its event, and what it costs."""
         terms = self._terms
-        if terms.session.currency == "gdp":
-            raise MechanismError("this session answers by its one mechanism only; open another to sample")
         event: Event = Votes(terms.rows, 1, FLIP)
         if terms.rows_per_unit > 1:
             event = Group(event, terms.rows_per_unit)

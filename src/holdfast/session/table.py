@@ -23,7 +23,7 @@ from holdfast.ledger import (
 )
 from holdfast.planning.budget import Amount, Budget, budget, budget_of
 from holdfast.planning.plan_line import could_be
-from holdfast.planning.session_plan import Room, session_plan, share_of
+from holdfast.planning.session_plan import Room, plan_counted, share_of
 from holdfast.planning.terms import Terms
 from holdfast.planning.width_plan import validity_budget, width_plan
 from holdfast.privacy.filter import Filter
@@ -166,9 +166,11 @@ class Table:
     ) -> Session:
         """Open a session on a share of the table's budget.
 
-        `epsilon` alone means pure DP and pure mechanisms; with `delta`, or as `rho`, the currency is zCDP.
-        `only="gaussian"` admits Gaussian answers only and accounts for them exactly. `confidence` (0.95) holds for
-        all intervals at once, for `queries` answers (None: any number). Intervals cover the `target`: the
+        `epsilon` alone means pure DP and pure mechanisms; with `delta`, or as `rho`, the currency is zCDP. A plan that
+        the budget keeps wide counts mu squared instead: Gaussian answers by their exact profile, others as much as the
+        Gaussian noise that shows what they may (Theorem 290). `only="gaussian"` counts so also without a plan.
+        `confidence` (0.95) holds for all intervals at once, for `queries` answers (None: any number). Intervals cover
+        the `target`: the
         "population" that the rows were drawn from independently, however the questions are chosen, or the
         "table" itself, for an owner whose table is the population (a census).
 
@@ -257,7 +259,10 @@ class Table:
         else:
             moment, room = Moment(Totals(), self._ledger.totals(), cap), self._room(share)
             if within is None:
-                places = session_plan(terms, moment, rows, room, rare=intervals == "rare")
+                ways = [own]
+                if epsilon is not None and delta is not None and only is None:
+                    ways.append(budget(epsilon=epsilon, delta=delta, only="gaussian", keys_delta=kept))
+                own, places = plan_counted(ways, terms, moment, rows, room, rare=intervals == "rare")
                 if intervals == "rare" and (places is None or not places.rare or share is not None):
                     raise InputError(
                         'cannot open: intervals="rare" has no plan here; give a budget with delta= or rho= and no '

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from holdfast.check import positive, whole
-from holdfast.errors import InputError, MechanismError
+from holdfast.errors import InputError
 from holdfast.ledger import UNCOVERED
 from holdfast.mechanisms.values import round_down, round_up
 from holdfast.planning.recipe_information import units_told
@@ -176,10 +176,6 @@ def plan_marginals(
     everything = count == len(candidates) and draft.affords(
         list(candidates), junction_tree(draft.shape, candidates)
     )
-    if not everything and session.currency == "gdp":
-        raise MechanismError(
-            "a choice is not Gaussian noise, and this session is Gaussian-only; open another, or take fewer columns"
-        )
     size = session._terms.rows_per_unit
     weights = [length ** (2 / 3) for length in universe.shape]
     for_columns = _COLUMNS if count else 1.0

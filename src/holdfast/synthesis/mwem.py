@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.check import positive, printable, whole
-from holdfast.errors import InputError, MechanismError
+from holdfast.errors import InputError
 from holdfast.mechanisms.gaussian import add_gaussian
 from holdfast.mechanisms.laplace import add_laplace
 from holdfast.mechanisms.selection import exponential
@@ -164,10 +164,6 @@ def _budget(
     """The choosing epsilon of a round, its measurement, the whole event, and its rho (or epsilon)."""
     if (rho is None) == (epsilon is None):
         raise InputError("expected either rho= or epsilon= (pure differential privacy), got both or neither")
-    if session.currency == "gdp":
-        raise MechanismError(
-            "a choice is not Gaussian noise, and this session is Gaussian-only; open another"
-        )
     size = session._terms.rows_per_unit
     if rho is not None:
         each = positive("rho", rho) / size**2 / rounds / 2 * (1 - 2.0**-40)

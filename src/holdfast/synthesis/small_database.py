@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.check import exact_positive, one_of, positive, printable, whole
-from holdfast.errors import InputError, MechanismError
+from holdfast.errors import InputError
 from holdfast.mechanisms.selection import exponential
 from holdfast.noise.bits import system_bits
 from holdfast.privacy.event import BoundedRange, Event, Repeat
@@ -75,10 +75,6 @@ def small_database(
     rate = exact_positive("epsilon", epsilon)
     m = _size(len(work), within, size)
     one_of("search", search, _SEARCHES)
-    if session.currency == "gdp":
-        raise MechanismError(
-            "a choice is not Gaussian noise, and this session is Gaussian-only; open another"
-        )
     points = made.points
     _refuse_long_lists(search, points, m, len(work), whole("candidates", candidates))
     event: Event = Repeat(BoundedRange(rate / m), m) if search == "greedy" else BoundedRange(rate)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import islice
 from typing import TYPE_CHECKING, Unpack
 
 from holdfast.check import one_of, positive, printable, probability, whole
-from holdfast.errors import BudgetError, InputError, MechanismError
+from holdfast.errors import BudgetError, InputError
 from holdfast.ledger import UNCOVERED
 from holdfast.planning.keywords import Many
 from holdfast.planning.promise import grid_beta, next_promises, noise_beta, refuse_beyond_the_promise
 from holdfast.privacy.conversion import zcdp_to_approx
+from holdfast.privacy.rule import range_of_gdp
 from holdfast.query.universe import universe
 from holdfast.session.price import Price, cost_of
 from holdfast.weights.versions import (
@@ -117,10 +119,6 @@ def plan_weights(
     """
     version = settled_version(session, version)
     delta = None if delta is None else probability("delta", delta)
-    if session.currency == "gdp":
-        raise MechanismError(
-            "the sparse vector is not Gaussian noise, and this session is Gaussian-only; open another"
-        )
     spends = one_of("stop", STOPS[0] if stop is None else stop, STOPS) == "when spent"
     if spends and within is None:
         raise InputError(
@@ -141,7 +139,7 @@ def plan_weights(
         if budget is not None:
             most = positive("epsilon" if pure else "rho", budget)
         else:
-            most = math.inf if spends else session.left(session._moment())
+            most = math.inf if spends else _left(session)
         beta, secret = (part(session._terms, after + 1, queries) for part in (grid_beta, noise_beta))
         told = session._moment().table.information
         width = None if within is None else probability("within", within)
@@ -204,6 +202,12 @@ def price_weights(session: Session, columns: Sequence[str], *, queries: int, **h
             f" They stop when what is left ({float(session.remaining):.4g}) has no room for another."
         )
     return Price(question, "multiplicative-weights", cost, explanation, queries)
+
+
+def _left(session: Session) -> float:
+    """What is left of the session's budget, as the epsilon or rho of runs of at most epsilon 1/2."""
+    left = session.left(session._moment())
+    return 0.97 * float(range_of_gdp(Fraction(left)) ** 2) / 8 if session.currency == "gdp" else left
 
 
 def _failure(session: Session, queries: int, answered: int) -> float:
