@@ -118,12 +118,12 @@ def is_dear(places: Places | None, terms: Terms) -> bool:
 
 
 def is_narrower(made: Places | None, places: Places | None) -> bool:
-    """Whether another plan is worth more than this one: answers by votes are allowed to be wider by `_NEARLY`."""
+    """Whether another plan is worth more than this one: votes, which read fewer rows, may be wider by `_NEARLY`."""
     if made is None or not made.epochs:
         return False
     if places is None or not places.epochs:
         return True
-    return made.width * (_NEARLY if places.by_votes else 1.0) < NARROWER * places.width
+    return made.width * (_NEARLY if places.mechanism == "votes" else 1 / NARROWER) < places.width
 
 
 def share_of(places: Places | None, terms: Terms, room: Room) -> tuple[int, int]:
