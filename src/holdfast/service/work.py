@@ -45,7 +45,7 @@ class Work:
         self._lists: dict[str, Together[_Taking, Step | Done[Any]]] = {}
         self._most = max(1, threads // 2)
         self._turns: dict[tuple[str, int, str], asyncio.Semaphore] = {}
-        self._under_way: set[asyncio.Task[object]] = set()
+        self._under_way: set[asyncio.Future[Any]] = set()
 
     async def charged(self, request: Request, work: Callable[[], Result]) -> Result:
         """Do charged work. It goes on if the one who asked goes away: what was paid for is answered."""
@@ -77,18 +77,44 @@ class Work:
 
         Requires: steps that wait for a database say so.
         """
-        task = asyncio.create_task(self._taken(request, steps, ledger))
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
-        return _told(await asyncio.shield(task))
+        first = advance(steps, None)
+        asked: asyncio.Future[Done[Result] | Exception] = asyncio.get_running_loop().create_future()
+        self._under_way.add(asked)
+        asked.add_done_callback(self._under_way.discard)
+        if (
+            first == LEDGER
+        ):  # as nearly always: one list takes all of it, and nothing has to look after it meanwhile
+            self._list_of(request, ledger).hand(
+                (steps, first, request.state.release.at_any_time), request.state.person.id,
+                lambda step: self._go_on(request, steps, step, ledger, asked),
+            )  # fmt: skip
+        else:
+            self._go_on(request, steps, first, ledger, asked)
+        return _told(await asyncio.shield(asked))
+
+    def _go_on(
+        self,
+        request: Request,
+        steps: Steps[Result],
+        step: Step | Done[Result] | Exception,
+        ledger: PublicTimesLedger,
+        asked: asyncio.Future[Done[Result] | Exception],
+    ) -> None:
+        """Have the rest done, whether or not the one who asked is still there; then `asked` is told."""
+        if isinstance(step, Done | Exception):
+            asked.set_result(step)
+            return
+        task = asyncio.create_task(self._taken(request, steps, step, ledger))
+        task.add_done_callback(
+            lambda done: asked.cancel() if done.cancelled() else asked.set_result(done.result())
+        )
 
     async def _taken(
-        self, request: Request, steps: Steps[Result], ledger: PublicTimesLedger
+        self, request: Request, steps: Steps[Result], step: Step | Done[Result], ledger: PublicTimesLedger
     ) -> Done[Result] | Exception:
         release: Release = request.state.release
         try:
             with release.during():
-                step = advance(steps, None)
                 while not isinstance(step, Done):
                     if isinstance(step, Record):
                         await release.until_record()
@@ -114,15 +140,20 @@ class Work:
         """Take a step that reads or writes the ledger of one table, and those after it, as far as they are quick, in a
         thread. Whatever is asked of that table meanwhile is taken together next: what is charged is committed at once,
         and so is what is answered."""
-        table, release = next(iter(request.path_params.values()), ""), request.state.release
-        together = self._lists.setdefault(
-            table,
-            Together(lambda taking: self._waiting[LEDGER.place].submit(_all_taken, taking, ledger)),
-        )
+        together, release = self._list_of(request, ledger), request.state.release
         taken = await together.put((steps, step, release.at_any_time), request.state.person.id)
         if isinstance(taken, Exception):
             raise taken
         return taken
+
+    def _list_of(self, request: Request, ledger: PublicTimesLedger) -> Together[_Taking, Step | Done[Any]]:
+        table = next(iter(request.path_params.values()), "")
+        known = self._lists.get(table)
+        if known is None:
+            known = self._lists[table] = Together(
+                lambda taking: self._waiting[LEDGER.place].submit(_all_taken, taking, ledger)
+            )
+        return known
 
     async def planned(self, request: Request, work: Callable[[], Result]) -> Result:
         """Do work that reads no rows and charges nothing."""
