@@ -12,7 +12,7 @@ from fastapi import Request
 
 from holdfast.desk.steps import Done, Next, Step, Steps, advance
 from holdfast.errors import LedgerError
-from holdfast.ledger import Outcome, Record, Reserve, Survey
+from holdfast.ledger import Moment, Outcome, Record, Reserve, Survey, Surveyed, Totals
 from holdfast.service.clock import Release
 from holdfast.service.public_times import PublicTimesLedger
 from holdfast.service.together import Together
@@ -168,22 +168,55 @@ class Work:
 
 
 def _all_taken(taking: list[_Taking], ledger: PublicTimesLedger) -> list[Step | Done[Any] | Exception]:
-    """Take steps side by side, each until it is done or has to wait for something else than this ledger."""
+    """Take steps side by side, each until it is done or has to wait for something else than this ledger.
+
+    Who comes again because others were charged first is told where the ledger will stand after those who come again
+    before them. So all of them are charged with the next commit, where one after the other would be, each with a commit
+    of their own: a plan for the population holds while no more is told than it was made for.
+    """
     taken: list[Step | Done[Any] | Exception] = [step for _, step, _ in taking]
-    going = list(range(len(taking)))
+    going, again = list(range(len(taking))), set[int]()
     while going:
-        said = _said([taken[place] for place in going], ledger)
+        said, before = _said([taken[place] for place in going], ledger), _Ahead()
         for place, outcome in zip(going, said, strict=True):
-            steps = taking[place][0]
+            steps, last = taking[place][0], taken[place]
+            if place in again and isinstance(last, Survey) and isinstance(outcome, Surveyed):
+                outcome = before.told(outcome, last.session)
             try:
                 step = advance(steps, outcome)
                 while isinstance(step, Next) and step.work <= QUICK:
                     step = advance(steps, None)
-                taken[place] = step
             except Exception as error:
                 taken[place] = error
+                continue
+            taken[place] = step
+            if isinstance(step, Reserve) and place in again:
+                before.charge(step)
+            elif isinstance(step, Survey) and isinstance(last, Reserve):
+                again.add(place)
         going = [place for place in going if _goes_on(taken[place], at_any_time=taking[place][2])]
     return taken
+
+
+class _Ahead:
+    """Charges that are about to be committed, in their order: where the ledger will stand after them."""
+
+    def __init__(self) -> None:
+        self._all = Totals()
+        self._sessions: dict[str, Totals] = {}
+
+    def charge(self, one: Reserve) -> None:
+        """One more."""
+        self._all = self._all.of_table(one.charge)
+        self._sessions[one.session] = self._sessions.get(one.session, Totals()).of_session(one.charge)
+
+    def told(self, surveyed: Surveyed, session: str) -> Surveyed:
+        """What a ledger said, with these charges."""
+        if not self._all.entries:
+            return surveyed
+        moment = surveyed.moment
+        mine = moment.session.plus(self._sessions.get(session, Totals()))
+        return Surveyed(surveyed.asked, Moment(mine, moment.table.plus(self._all), moment.cap), expected=True)
 
 
 def _said(steps: list[Any], ledger: PublicTimesLedger) -> list[Outcome | None]:
