@@ -34,7 +34,7 @@ def test_rows_are_those_asked_for(store: StoreSource, count: int) -> None:
     for cold in (False, True):
         with pytest.MonkeyPatch.context() as patch:
             if cold:
-                patch.setattr(mapped, "_disk_reads", itertools.count().__next__)
+                patch.setattr(mapped, "disk_reads", itertools.count().__next__)
             found = store.gather(["x", "a"], ids)
         for name, codes in found.items():
             np.testing.assert_array_equal(codes, VALUES[name][np.clip(ids, 0, ROWS - 1)])
@@ -58,14 +58,14 @@ def test_a_cold_store_is_asked_for_all_but_the_first_rows(
     asked: list[int] = []
     # Only the first rows wait: from then on all are there when they are touched.
     waits = iter([0, 1, *[1] * 100])
-    monkeypatch.setattr(mapped, "_disk_reads", lambda: next(waits))
+    monkeypatch.setattr(mapped, "disk_reads", lambda: next(waits))
     monkeypatch.setattr(MappedColumn, "fetch", lambda column, part: asked.extend(part.tolist()))
     store.gather(["a"], ids)
     assert asked == ids[64:].tolist()
 
 
 def test_a_warm_store_is_not_asked(store: StoreSource, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mapped, "_disk_reads", lambda: 7)
+    monkeypatch.setattr(mapped, "disk_reads", lambda: 7)
     monkeypatch.setattr(MappedColumn, "fetch", lambda column, part: pytest.fail("asked"))
     assert len(store.gather(["a", "x"], np.arange(9000))["x"]) == 9000
 

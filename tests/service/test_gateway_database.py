@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -263,6 +265,43 @@ def test_a_memory_that_never_looks_is_noticed(
 ) -> None:
     monkeypatch.setattr(SqliteDatabase, "version", lambda self: 1)
     assert [len(rows) for rows in _told(records)] == [0, 0, 0, 0]
+
+
+def _same_tick(monkeypatch: pytest.MonkeyPatch, later_ns: int) -> None:
+    """As on a disk whose clock stands still: the log looks the same after every change, and was changed a while ago."""
+    then = time.time_ns()
+    log = SimpleNamespace(st_ino=1, st_size=1, st_mtime_ns=then)
+    monkeypatch.setattr(gateway_database.os, "stat", lambda path: log)
+    monkeypatch.setattr(gateway_database.time, "time_ns", lambda: then + later_ns)
+
+
+def test_changes_between_two_ticks_of_a_clock_are_noticed(
+    records: tuple[Remembered, SqliteDatabase], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _same_tick(monkeypatch, later_ns=2 * 10**9)
+    assert [len(rows) for rows in _told(records)] == [0, 1, 2, 3]
+    monkeypatch.setattr(
+        gateway_database, "_SETTLED_NS", 0
+    )  # the broken twin trusts what was changed just now
+    assert [len(rows) for rows in _told(records)] != [4, 5, 6, 7]
+
+
+def test_sqlite_is_asked_only_after_a_change(
+    records: tuple[Remembered, SqliteDatabase], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, other = records
+    now = time.time_ns()
+    monkeypatch.setattr(gateway_database.time, "time_ns", lambda: now + 10**10)
+    assert memory.rows("SELECT number FROM t") == []
+    mine: Any = memory._database
+    watcher, mine._watcher = mine._watcher, None
+    assert memory.rows("SELECT number FROM t") == []
+    with other.write():
+        other.rows("INSERT INTO t VALUES (1)")
+    with pytest.raises(AttributeError):
+        memory.rows("SELECT number FROM t")
+    mine._watcher = watcher
+    assert memory.rows("SELECT number FROM t") == [(1,)]
 
 
 def test_at_once_means_from_memory_or_not_at_all(records: tuple[Remembered, SqliteDatabase]) -> None:

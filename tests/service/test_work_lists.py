@@ -6,14 +6,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from gateway import SHARE, people
 
 from holdfast.desk import steps as desk_steps
-from holdfast.errors import LedgerError
-from holdfast.ledger import Precondition, Record, chained, verify
+from holdfast.errors import BudgetError, LedgerError
+from holdfast.ledger import Precondition, Record, Surveyed, chained, verify
 from holdfast.ledger.reader import Reader
 from holdfast.ledger.writer import Writer
 from holdfast.service import work as service_work
@@ -209,6 +210,49 @@ def test_a_good_list_has_few_commits(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Writer, "sign", lambda self: (commits.append(1), real(self))[1])
         in_a_list(here, persons, SOME)
     assert len(commits) <= 4, "charges, answers, and those that came again"
+
+
+def _of_the_population(monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], int]:
+    """(the answers of one list for the population, by a plan that reads them as rare events; the commits they took)"""
+    commits, real = list[int](), Writer.sign
+    declared = {"queries": 4000, "target": "population"}
+    with site({"people": people(1_000)}, declared=declared) as here:
+        gateway, ann = here.started.gateway, here.started.person(here.started.analyst)
+        assert gateway.tables.session("people", ann).plan  # opened before the commits are counted
+        monkeypatch.setattr(Writer, "sign", lambda self: (commits.append(1), real(self))[1])
+        texts = [json.dumps({"kind": "fraction", "where": f"age > {i}", "confirm": True}) for i in range(20)]
+        ready = [gateway.asking(ann, "people", question_of(text.encode())) for text in texts]
+        taken = _all_taken([(steps, desk_steps.advance(steps, None), True) for steps in ready], here.ledger())
+        assert verify(here.ledger()).answered == 20
+    return [json.loads(one.result)["answers"][0] for one in taken if isinstance(one, desk_steps.Done)], len(
+        commits
+    )
+
+
+def test_answers_about_the_population_are_charged_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each plan holds while no more was told than it was made for, so that it counts those before it in the list."""
+    told, commits = _of_the_population(monkeypatch)
+    assert len(told) == 20 and all(one["low"] <= one["value"] <= one["high"] for one in told)
+    assert commits <= 4, "the first; those that come again; their answers"
+
+
+def test_a_list_that_tells_nobody_of_those_before_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_work._Ahead, "told", lambda self, surveyed, session: surveyed)
+    told, commits = _of_the_population(monkeypatch)
+    assert len(told) == 20 and commits > 20
+
+
+def test_what_is_refused_by_charges_that_are_yet_to_come_is_asked_again() -> None:
+    """Somebody before it in the list may be refused; a refusal counts only by what is committed."""
+    with three() as (here, persons):
+        ready = asking(here, persons, ("cat", "age > 1", 4e-4, None))
+        steps, survey = ready[0], desk_steps.advance(ready[0], None)
+        moment = here.ledger().survey_all([survey])[0].moment
+        spent = replace(moment, session=replace(moment.session, units=10**9, entries=1))
+        again = desk_steps.advance(steps, Surveyed(False, spent, expected=True))
+        assert again == survey
+        with pytest.raises(BudgetError):
+            desk_steps.advance(steps, Surveyed(False, spent))
 
 
 def test_one_that_breaks_after_its_charge_breaks_no_other_and_is_resumed(

@@ -81,7 +81,7 @@ def take_rows(columns: Mapping[str, MappedColumn], ids: NDArray[np.int64], many:
         column.check()
     result = {name: np.empty(len(ids) * many, dtype=column.codes.dtype) for name, column in columns.items()}
     first, length, cold = 0, _FIRST_ROWS, False
-    before = _disk_reads()
+    before = disk_reads()
     while first < len(ids):
         part = ids[first : first + length]
         if cold:
@@ -96,7 +96,7 @@ def take_rows(columns: Mapping[str, MappedColumn], ids: NDArray[np.int64], many:
             else:
                 place[:] = take_runs(column.codes, part, many)
         first += length
-        cold = cold or (first < len(ids) and _disk_reads() > before)
+        cold = cold or (first < len(ids) and disk_reads() > before)
         length = min(length * _GROWTH, _MOST_ROWS)
     return result
 
@@ -108,6 +108,6 @@ def take_runs(codes: Codes, starts: NDArray[np.int64], many: int) -> Codes:
     return runs[np.clip(starts, 0, len(runs) - 1)].view(codes.dtype)
 
 
-def _disk_reads() -> int:
+def disk_reads() -> int:
     """How many pages this thread has had to wait for."""
     return 0 if getrusage is None else getrusage(RUSAGE_THREAD).ru_majflt

@@ -27,9 +27,10 @@ from numpy.typing import NDArray
 
 from holdfast.data.frame import blocks, check_codes
 from holdfast.data.manifest import PACKED_FILE, Manifest, column_file, read_manifest, words_files
-from holdfast.data.mapped import MappedColumn, take_rows
+from holdfast.data.mapped import MappedColumn, disk_reads, take_rows
 from holdfast.data.packed import record
 from holdfast.data.source import (
+    BLOCK_ROWS,
     Block,
     Codes,
     Measurement,
@@ -64,6 +65,8 @@ class StoreSource:
             name: mapped(self._path / column_file(index), schema[name].dtype.newbyteorder("<"), rows, name)
             for index, name in enumerate(schema)
         }
+        self._in_memory = False
+        """Whether the last pass waited for no disk."""
         self._together = frozenset(self.packed)
         if self._together:
             layout = record(self.packed, schema)
@@ -107,14 +110,19 @@ class StoreSource:
     def _blocks(self, names: tuple[str, ...]) -> Iterator[Block]:
         chosen = [self._opened()[name] for name in names]
         codes = {name: column.codes for name, column in zip(names, chosen, strict=True)}
-        ahead = 0
+        ahead, before, small = 0, disk_reads(), self.rows <= BLOCK_ROWS
         for block in blocks(codes, names):
-            # One block ahead, so that the disk works while the block before is added up.
+            # One block ahead, so that the disk works while the block before is added up. What is all in memory needs it
+            # not, which a pass over a small table has seen; a large one may be, and its beginning be gone again.
             length = len(block[names[0]])
             for column in chosen:
-                column.expect(ahead, ahead + 2 * length)
+                if small and self._in_memory:
+                    column.check()
+                else:
+                    column.expect(ahead, ahead + 2 * length)
             ahead += length
             yield block
+        self._in_memory = disk_reads() == before
 
     def gather(self, columns: Sequence[str], ids: NDArray[np.int64]) -> Block:
         opened, names, ids = self._opened(), checked_columns(columns, self.schema), checked_ids(ids)

@@ -53,10 +53,12 @@ class Survey:
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """What a ledger says to a survey."""
+    """What a ledger says to a survey. With `expected` the moment counts charges that others are about to commit, and
+    what is refused by it may be had after all."""
 
     asked: bool
     moment: Moment
+    expected: bool = False
 
 
 Commit = Reserve | Record

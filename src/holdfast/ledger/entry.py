@@ -125,6 +125,16 @@ class Totals:
         )
         return Totals(self.entries + 1, self.answers + charge.queries, self.units + units, told, delta)
 
+    def plus(self, others: Totals) -> Totals:
+        """Both together."""
+        return Totals(
+            self.entries + others.entries,
+            self.answers + others.answers,
+            self.units + others.units,
+            min(self.information + others.information, UNCOVERED),
+            min(self.delta + others.delta, MOST),
+        )
+
     def spared(self, information: int) -> Totals:
         """After an answer that told so much less than was reserved for it. What is uncovered stays so."""
         return self if not information else replace(self, information=self.information - information)

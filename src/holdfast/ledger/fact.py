@@ -78,7 +78,10 @@ def is_hex(text: object) -> bool:
 
 def canonical(fields: Mapping[str, Value]) -> str:
     """JSON in which equal facts have equal text."""
-    return json.dumps(fields, sort_keys=True, separators=(",", ":"), default=repr)
+    return _CANONICAL.encode(fields)
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=repr)
 
 
 _SEAL = 16

@@ -65,7 +65,9 @@ class Recipe:
 
     def stretched(self, times: Fraction | int) -> Fraction:
         """The noise for numbers that are so many times as large."""
-        return self.noise * (times**2 if self.mechanism == "gaussian" else times)
+        return (
+            self.noise if times == 1 else self.noise * (times**2 if self.mechanism == "gaussian" else times)
+        )
 
     def of_span(self, span: int) -> Fraction:
         """The noise of a measurement's total."""

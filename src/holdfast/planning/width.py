@@ -103,7 +103,7 @@ def stated(
 
 def of_each(totals: Workload, recipe: Recipe) -> list[Recipe]:
     """The recipe of each measurement: noise in its own scale, where totals are told together."""
-    if recipe.per_span or recipe.mechanism not in ADDED:
+    if totals.joint is None or recipe.per_span or recipe.mechanism not in ADDED:
         return [recipe] * len(totals.measurements)
     return [replace(recipe, noise=recipe.stretched(scale)) for scale in totals.scales]
 

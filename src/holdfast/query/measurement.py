@@ -111,13 +111,15 @@ class Measurement:
 
     def totals(self, block: Block) -> NDArray[np.int64]:
         """The totals over a block of rows (codes by column), or over the events of a block of units."""
+        if self.value is None and self.by is None:
+            return self._number_of(self._chosen(self.rows(block)))
         return self.added(Shared(self.rows(block)))
 
     def added(self, rows: Shared) -> NDArray[np.int64]:
         """The same over rows, some of which may have been worked out for another measurement."""
         chosen = rows.once(("where", self.where, self.without), lambda: self._chosen(rows.block))
         if self.value is None and self.by is None:
-            return np.array([np.count_nonzero(chosen) * self.weight], dtype=np.int64)
+            return self._number_of(chosen)
         units = None if self.value is None else self._counted(rows, chosen, self.value, self.grid)
         if self.by is None:
             assert units is not None
@@ -129,6 +131,9 @@ class Measurement:
         if self.times is not None:
             units = units * self._counted(rows, chosen, *self.times)
         return _exact_bincount(groups, units, self.size + 1, max(-self.low, self.high))[: self.size]
+
+    def _number_of(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+        return np.array([np.count_nonzero(chosen) * self.weight], dtype=np.int64)
 
     def _counted(
         self, rows: Shared, chosen: NDArray[np.bool_], value: Expression, grid: Grid | None

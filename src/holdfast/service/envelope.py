@@ -71,8 +71,11 @@ class Envelope:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 await release.wait()
-                told = [*_missing(message["headers"]), *message["headers"], (b"x-request-id", name)]
-                message["headers"] = told
+                message["headers"] = [
+                    *_missing(message["headers"]),
+                    *message["headers"],
+                    (b"x-request-id", name),
+                ]
             await send(message)
 
         with self._span(method) as span:
@@ -152,5 +155,5 @@ def _spans() -> Callable[[str], AbstractContextManager[Any]]:
 
 
 def _missing(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    present = {name for name, _ in headers}
-    return [(name, value) for name, value in _HEADERS if name not in present]
+    present = dict(headers)
+    return [header for header in _HEADERS if header[0] not in present]

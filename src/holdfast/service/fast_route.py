@@ -15,7 +15,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import Field, TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from holdfast.planning.any_question import AnyQuestion
@@ -60,15 +59,14 @@ class FastRoute(APIRoute):
         takes_key = "key" in signature(endpoint).parameters
 
         async def handle(request: Request) -> Response:
-            with suppress(
-                ClientDisconnect
-            ):  # it is here: whoever hangs up during the look-up has asked all the same
-                await request.body()
+            sent = await sent_with(
+                request
+            )  # first: whoever hangs up during the look-up has asked all the same
             asker, dataset = await asker_of(request), request.path_params["dataset"]
             if _ID.fullmatch(dataset) is None:
                 raise Problem("invalid", f"path.dataset: String should match pattern '{ID}'")
             key = {"key": key_of(request)} if takes_key else {}
-            body = question_of(await body_of(request))
+            body = question_of(_json_text(request, sent))
             guard = request.app.state.gateway
             return await endpoint(
                 request=request, guard=guard, asker=asker, dataset=dataset, body=body, **key
@@ -117,15 +115,35 @@ def key_of(request: Request) -> str | None:
     return key
 
 
+async def sent_with(request: Request) -> bytes | None:
+    """The bytes of a body; None if it ended before its length."""
+    pieces = []
+    while True:
+        message = await request.receive()
+        if message["type"] != "http.request":
+            return None
+        pieces.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
 async def body_of(request: Request) -> bytes:
     """The bytes of a JSON body."""
+    _refuse_other_media(request)
+    return _json_text(request, await sent_with(request))
+
+
+def _refuse_other_media(request: Request) -> None:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Problem("media")
-    try:
-        return await request.body()
-    except ClientDisconnect:
-        raise Problem("invalid", "the body ended before its length") from None
+
+
+def _json_text(request: Request, sent: bytes | None) -> bytes:
+    _refuse_other_media(request)
+    if sent is None:
+        raise Problem("invalid", "the body ended before its length")
+    return sent
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -164,8 +182,8 @@ class OnceRoute(APIRoute):
 
 def question_of(body: bytes) -> Question:
     """The question that a body states."""
-    with suppress(ValueError, RecursionError):  # told below, with its place
-        read_json(body)
+    with suppress(ValueError, RecursionError):  # told below, with its place; other encodings too
+        _ONCE.decode(body.decode())
     try:
         return _question.validate_json(body)
     except ValidationError as error:

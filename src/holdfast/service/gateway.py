@@ -28,6 +28,7 @@ from holdfast.service.replies import (
     amount,
     answers_in,
     answers_of,
+    fresh_name,
     json_array,
     json_of,
     mark_of,
@@ -284,11 +285,12 @@ class Gateway:
             return share.get("queries")
 
         def all_steps() -> Steps[str]:
+            reply = None
             if call is not None:
                 yield REPLIES
-            reply = Reply(self.catalog, asker, f"table {key}", asked.identity, call)
-            if reply.standing is not None:
-                return reply.standing
+                reply = Reply(self.catalog, asker, f"table {key}", asked.identity, call)
+                if reply.standing is not None:
+                    return reply.standing
             yield LEDGER
             before = answering(asked, session, key)
             steps = before.steps(agree)
@@ -301,10 +303,12 @@ class Gateway:
                     plans, moment = before.plans(), self.tables.ledger(key).moment(session.name)
                     answers, cost = sum(map(answers_of, plans)), sum(plan.cost for plan in plans)
                     self._refuse_unagreed(asked, share, session, moment, answers, cost)
-                told = before.put(reply.name)
-            if call is not None:
-                yield REPLIES
-            return reply.kept(json_of(told))
+                told = before.put(call or fresh_name())
+            text = json_of(told)
+            if reply is None:
+                return text
+            yield REPLIES
+            return reply.kept(text)
 
         return all_steps()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -19,6 +21,8 @@ Result = TypeVar("Result")
 WAIT_SECONDS = 10.0
 """How long somebody waits for a lock, a free connection or a statement before being told to come again."""
 _CONNECTIONS = 8
+_SETTLED_NS = 2_500_000_000
+"""So long after a file was changed its time tells of the next change, however coarse the clock of its disk is."""
 _KEPT = 4096
 _SELECT = "SELECT "
 _REPEATABLE = (_SELECT, "BEGIN")
@@ -50,6 +54,9 @@ class SqliteDatabase:
 
     def __init__(self, path: Path, *, relaxed: bool = False) -> None:
         self._lock, self._watching = RLock(), Lock()
+        self._log = f"{path}-wal"
+        self._seen: tuple[tuple[int, int, int] | None, int] = (None, 0)
+        """The write-ahead log when SQLite was asked for its version, and what it said."""
         self._writing: int | None = None
         self._readers = Readers(path, WAIT_SECONDS)
         try:
@@ -88,11 +95,29 @@ class SqliteDatabase:
             self._lock.release()
 
     def version(self) -> object | None:
+        """SQLite is asked only where the write-ahead log is another file than when it was asked last: every commit is
+        written to it before it counts, and changes its time. One that was changed just now is asked about anew, because
+        what comes after may have the same time."""
         if self._writing == get_ident():
             return None
+        log = self._settled_log()
+        known, version = self._seen
+        if log is not None and log == known:
+            return version
         with self._watching, suppress(sqlite3.Error):
-            return int(self._watcher.execute("PRAGMA data_version").fetchone()[0])
+            version = int(self._watcher.execute("PRAGMA data_version").fetchone()[0])
+            self._seen = log, version
+            return version
         return None
+
+    def _settled_log(self) -> tuple[int, int, int] | None:
+        """What tells the write-ahead log from itself after another commit; None while that cannot be told."""
+        try:
+            log = os.stat(self._log)
+        except OSError:
+            return None
+        settled = time.time_ns() - log.st_mtime_ns > _SETTLED_NS
+        return (log.st_ino, log.st_size, log.st_mtime_ns) if settled else None
 
     def close(self) -> None:
         with self._lock, self._watching:

@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import time
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -62,7 +63,7 @@ class Metrics:
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """One request. `route` is the pattern, not the path, which could hold anything."""
-        edge = next((index for index, edge in enumerate(EDGES) if seconds <= edge), len(EDGES))
+        edge = bisect_left(EDGES, seconds)
         with self._lock:
             self._requests[method, route, str(status)] += 1
             self._seconds[method, route, str(edge)] += 1

@@ -34,7 +34,7 @@ class Reply:
     def __init__(self, catalog: Catalog, asker: Person, place: str, what: str, call: str | None) -> None:
         self._catalog, self._whose, self._call = catalog, (asker.id, place), call
         self._digest = hashlib.sha256(what.encode()).hexdigest()
-        self.name = secrets.token_hex(16) if call is None else call
+        self.name = fresh_name() if call is None else call
         self.standing = None if call is None else self._claimed(call)
 
     def kept(self, body: str) -> str:
@@ -48,6 +48,11 @@ class Reply:
         if digest != self._digest:
             raise Problem("idempotency", "use a new Idempotency-Key for another question")
         return body or None
+
+
+def fresh_name() -> str:
+    """The name of a call that came without one."""
+    return secrets.token_hex(16)
 
 
 def mark_of(said: NDArray[Any]) -> str:

@@ -16,7 +16,6 @@ from holdfast.errors import InputError
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _GRACE_SECONDS = 30
-_BACKLOG = 2048
 WALKED_FIRST = 20_000
 """Chains of so many entries are walked before the start, in about a second. Others are walked while it answers."""
 _GIVES_WAY = 10
@@ -80,8 +79,8 @@ def serve(
     settings = from_environment(**flags | {name: flags[name] or None for name in ("data", "proxies")})
     os.umask(0o077)
     token, long = _prepare(settings, demo, new_token, restored_catalog)
-    listener = _listener(host, port)
-    url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+    listeners = _listeners(host, port, settings.workers)
+    url = f"http://{f'[{host}]' if ':' in host else host}:{listeners[0].getsockname()[1]}"
     click.echo(f"Holdfast gateway at {url}  (its files are in {settings.folder}; Ctrl-C stops it)")
     if token is not None:
         click.echo(f"The owner's token, told only now:\n  {token}")
@@ -99,11 +98,11 @@ def serve(
         http="holdfast.service.admission:Connection", ws="none", proxy_headers=False,
     )  # fmt: skip
     if settings.workers == 1:
-        uvicorn.Server(config).run([listener])
+        uvicorn.Server(config).run(listeners)
     else:
-        from uvicorn.supervisors import Multiprocess
+        from holdfast.service.workers import Workers
 
-        Multiprocess(config, sockets=[listener]).run()
+        Workers(config, listeners).run()
 
 
 def _walk(settings: Any, started_by: int) -> None:
@@ -150,16 +149,12 @@ def _prepare(
     return token, long
 
 
-def _listener(host: str, port: int) -> socket.socket:
-    """A listening socket, taken before anything is promised on the terminal."""
+def _listeners(host: str, port: int, workers: int) -> list[socket.socket]:
+    """What the workers listen at."""
+    from holdfast.service.workers import listening
+
     try:
-        kind = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.socket(kind)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(_BACKLOG)  # who comes before the workers are up waits, and is not turned away
-        listener.set_inheritable(True)
-        return listener
+        return listening(host, port, workers)
     except OSError as error:
         raise InputError(
             f"cannot take port {port} on {host}: {error.strerror}; choose another with --port, or 0"

@@ -100,7 +100,8 @@ class Tables:
     def __init__(self, catalog: Catalog, settings: Settings) -> None:
         self._catalog, self._settings, self._lock = catalog, settings, RLock()
         self._tables: dict[str, tuple[Dataset, Table]] = {}
-        self._sessions: dict[tuple[str, str], tuple[str, Session]] = {}
+        self._sessions: dict[tuple[str, str], tuple[dict[str, Any], Session]] = {}
+        """By table and analyst, with the share for which it was opened."""
 
     def register(
         self,
@@ -237,22 +238,21 @@ class Tables:
             share = at_once(lambda: self._catalog.member(key, person.id))
         except NotRemembered:
             return None
-        return (session[1], share) if share is not None and session[0] == _terms(share) else None
+        return (session[1], share) if session[0] == share else None
 
     def admitted(self, key: str, person: Person, *, anew: bool = False) -> Admitted:
         """The session of an analyst on a table, and their share of it."""
         share = self._catalog.member(key, person.id)
         if share is None:
             raise Problem("not-found")
-        terms = _terms(share)
         # Without the lock first: whoever opens something else holds it long.
         known = self._sessions.get((key, person.id))
-        if not anew and known is not None and known[0] == terms:
+        if not anew and known is not None and known[0] == share:
             return known[1], share
         dataset, table = self._opened(key)
         with self._lock:
             known = self._sessions.get((key, person.id))
-            if anew or known is None or known[0] != terms:
+            if anew or known is None or known[0] != share:
                 promised = _promised(dataset, share, _standing(table, person))
                 terms_of_all: dict[str, Any] = {
                     "confidence": dataset.confidence,
@@ -266,7 +266,7 @@ class Tables:
                         raise
                     # So small a budget has no plan, and what is not planned cannot be widened.
                     session = table.session(**_budget(share), queries=dataset.queries, **terms_of_all)
-                known = self._sessions[key, person.id] = (terms, session)
+                known = self._sessions[key, person.id] = (share, session)
             return known[1], share
 
     def check_share(self, key: str, person: Person, share: dict[str, Any]) -> None:
@@ -438,11 +438,6 @@ def _lookups(declared: Mapping[str, Mapping[str, Any]]) -> dict[str, Lookup]:
 
 def _words(amounts: dict[str, Any]) -> str:
     return ", ".join(f"{name} {amount:g}" for name, amount in amounts.items())
-
-
-def _terms(share: dict[str, Any]) -> str:
-    """Equal for equal shares."""
-    return repr(sorted(share.items()))
 
 
 def _standing(table: Table, person: Person) -> Account | None:

@@ -12,7 +12,7 @@ from fastapi import Request
 
 from holdfast.desk.steps import Done, Next, Step, Steps, advance
 from holdfast.errors import LedgerError
-from holdfast.ledger import Outcome, Record, Reserve, Survey
+from holdfast.ledger import Moment, Outcome, Record, Reserve, Survey, Surveyed, Totals
 from holdfast.service.clock import Release
 from holdfast.service.public_times import PublicTimesLedger
 from holdfast.service.together import Together
@@ -45,7 +45,7 @@ class Work:
         self._lists: dict[str, Together[_Taking, Step | Done[Any]]] = {}
         self._most = max(1, threads // 2)
         self._turns: dict[tuple[str, int, str], asyncio.Semaphore] = {}
-        self._under_way: set[asyncio.Task[object]] = set()
+        self._under_way: set[asyncio.Future[Any]] = set()
 
     async def charged(self, request: Request, work: Callable[[], Result]) -> Result:
         """Do charged work. It goes on if the one who asked goes away: what was paid for is answered."""
@@ -77,18 +77,44 @@ class Work:
 
         Requires: steps that wait for a database say so.
         """
-        task = asyncio.create_task(self._taken(request, steps, ledger))
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
-        return _told(await asyncio.shield(task))
+        first = advance(steps, None)
+        asked: asyncio.Future[Done[Result] | Exception] = asyncio.get_running_loop().create_future()
+        self._under_way.add(asked)
+        asked.add_done_callback(self._under_way.discard)
+        if (
+            first == LEDGER
+        ):  # as nearly always: one list takes all of it, and nothing has to look after it meanwhile
+            self._list_of(request, ledger).hand(
+                (steps, first, request.state.release.at_any_time), request.state.person.id,
+                lambda step: self._go_on(request, steps, step, ledger, asked),
+            )  # fmt: skip
+        else:
+            self._go_on(request, steps, first, ledger, asked)
+        return _told(await asyncio.shield(asked))
+
+    def _go_on(
+        self,
+        request: Request,
+        steps: Steps[Result],
+        step: Step | Done[Result] | Exception,
+        ledger: PublicTimesLedger,
+        asked: asyncio.Future[Done[Result] | Exception],
+    ) -> None:
+        """Have the rest done, whether or not the one who asked is still there; then `asked` is told."""
+        if isinstance(step, Done | Exception):
+            asked.set_result(step)
+            return
+        task = asyncio.create_task(self._taken(request, steps, step, ledger))
+        task.add_done_callback(
+            lambda done: asked.cancel() if done.cancelled() else asked.set_result(done.result())
+        )
 
     async def _taken(
-        self, request: Request, steps: Steps[Result], ledger: PublicTimesLedger
+        self, request: Request, steps: Steps[Result], step: Step | Done[Result], ledger: PublicTimesLedger
     ) -> Done[Result] | Exception:
         release: Release = request.state.release
         try:
             with release.during():
-                step = advance(steps, None)
                 while not isinstance(step, Done):
                     if isinstance(step, Record):
                         await release.until_record()
@@ -114,15 +140,20 @@ class Work:
         """Take a step that reads or writes the ledger of one table, and those after it, as far as they are quick, in a
         thread. Whatever is asked of that table meanwhile is taken together next: what is charged is committed at once,
         and so is what is answered."""
-        table, release = next(iter(request.path_params.values()), ""), request.state.release
-        together = self._lists.setdefault(
-            table,
-            Together(lambda taking: self._waiting[LEDGER.place].submit(_all_taken, taking, ledger)),
-        )
+        together, release = self._list_of(request, ledger), request.state.release
         taken = await together.put((steps, step, release.at_any_time), request.state.person.id)
         if isinstance(taken, Exception):
             raise taken
         return taken
+
+    def _list_of(self, request: Request, ledger: PublicTimesLedger) -> Together[_Taking, Step | Done[Any]]:
+        table = next(iter(request.path_params.values()), "")
+        known = self._lists.get(table)
+        if known is None:
+            known = self._lists[table] = Together(
+                lambda taking: self._waiting[LEDGER.place].submit(_all_taken, taking, ledger)
+            )
+        return known
 
     async def planned(self, request: Request, work: Callable[[], Result]) -> Result:
         """Do work that reads no rows and charges nothing."""
@@ -137,22 +168,55 @@ class Work:
 
 
 def _all_taken(taking: list[_Taking], ledger: PublicTimesLedger) -> list[Step | Done[Any] | Exception]:
-    """Take steps side by side, each until it is done or has to wait for something else than this ledger."""
+    """Take steps side by side, each until it is done or has to wait for something else than this ledger.
+
+    Who comes again because others were charged first is told where the ledger will stand after those who come again
+    before them. So all of them are charged with the next commit, where one after the other would be, each with a commit
+    of their own: a plan for the population holds while no more is told than it was made for.
+    """
     taken: list[Step | Done[Any] | Exception] = [step for _, step, _ in taking]
-    going = list(range(len(taking)))
+    going, again = list(range(len(taking))), set[int]()
     while going:
-        said = _said([taken[place] for place in going], ledger)
+        said, before = _said([taken[place] for place in going], ledger), _Ahead()
         for place, outcome in zip(going, said, strict=True):
-            steps = taking[place][0]
+            steps, last = taking[place][0], taken[place]
+            if place in again and isinstance(last, Survey) and isinstance(outcome, Surveyed):
+                outcome = before.told(outcome, last.session)
             try:
                 step = advance(steps, outcome)
                 while isinstance(step, Next) and step.work <= QUICK:
                     step = advance(steps, None)
-                taken[place] = step
             except Exception as error:
                 taken[place] = error
+                continue
+            taken[place] = step
+            if isinstance(step, Reserve) and place in again:
+                before.charge(step)
+            elif isinstance(step, Survey) and isinstance(last, Reserve):
+                again.add(place)
         going = [place for place in going if _goes_on(taken[place], at_any_time=taking[place][2])]
     return taken
+
+
+class _Ahead:
+    """Charges that are about to be committed, in their order: where the ledger will stand after them."""
+
+    def __init__(self) -> None:
+        self._all = Totals()
+        self._sessions: dict[str, Totals] = {}
+
+    def charge(self, one: Reserve) -> None:
+        """One more."""
+        self._all = self._all.of_table(one.charge)
+        self._sessions[one.session] = self._sessions.get(one.session, Totals()).of_session(one.charge)
+
+    def told(self, surveyed: Surveyed, session: str) -> Surveyed:
+        """What a ledger said, with these charges."""
+        if not self._all.entries:
+            return surveyed
+        moment = surveyed.moment
+        mine = moment.session.plus(self._sessions.get(session, Totals()))
+        return Surveyed(surveyed.asked, Moment(mine, moment.table.plus(self._all), moment.cap), expected=True)
 
 
 def _said(steps: list[Any], ledger: PublicTimesLedger) -> list[Outcome | None]:

@@ -396,7 +396,12 @@ class Session(Questions[Answer], Closing, LookingUp):
                 return answer if wished is None else replace(answer, within=wished)
             try:
                 if entry is None:
-                    planned, holding = self._agreed(statistic, request, surveyed.moment, agree)
+                    try:
+                        planned, holding = self._agreed(statistic, request, surveyed.moment, agree)
+                    except Exception:
+                        if surveyed.expected:
+                            continue
+                        raise
                     paid = yield from self._desk.pay(
                         key, planned.text, planned.event_text, planned.charge, holding
                     )
