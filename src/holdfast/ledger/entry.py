@@ -138,7 +138,8 @@ class Totals:
 class Precondition:
     """How long a plan holds: while the totals, its own charge included, are at most these, what was told before it is
     at most `table_information` (what it tells itself does not count), and (`fresh`) nobody was charged before.
-    `currency` is the table's, in which the charge was counted."""
+    `currency` is the table's, in which the charge was counted. `most_entries` is how many reservations its session may
+    have at all."""
 
     session_answers: int | None = None
     table_answers: int | None = None
@@ -146,6 +147,7 @@ class Precondition:
     table_information: int | None = None
     fresh: bool = False
     currency: str | None = None
+    most_entries: int | None = None
 
     def check(self, session: Totals, table: Totals, cap: Account | None = None, told: int = 0) -> None:
         """Raise Stale if it holds no longer; LedgerError if the table is counted in another currency now."""
@@ -254,6 +256,17 @@ def refuse_delta(account: Account | None, after: Totals, cost: int) -> None:
             f"{left:.3g} for such releases; open it with delta= and a larger keys_delta=",
             requested=cost * DELTA_UNIT,
             remaining=left,
+        )
+
+
+def refuse_full(most: int | None, entries: int) -> None:
+    """Raise BudgetError if a session would have more reservations than it may."""
+    if most is not None and entries > most:
+        raise BudgetError(
+            f"you have asked as many questions of this table as anybody may ({most:,}); ask the owner for a larger "
+            "most_entries",
+            requested=1,
+            remaining=0,
         )
 
 

@@ -14,6 +14,7 @@ from holdfast.desk.steps import Done, Next, Step, Steps, advance
 from holdfast.errors import LedgerError
 from holdfast.ledger import Outcome, Record, Reserve, Survey
 from holdfast.service.clock import Release
+from holdfast.service.parts import table_of
 from holdfast.service.public_times import PublicTimesLedger
 from holdfast.service.together import Together
 
@@ -61,7 +62,7 @@ class Work:
         self, request: Request, threads: ThreadPoolExecutor, most: int, work: Callable[[], Result]
     ) -> Result:
         """Do work in one of the threads when it is the turn of whoever asks, and of what is asked."""
-        place = next(iter(request.path_params.values()), "")
+        place = table_of(next(iter(request.path_params.values()), ""))
         async with (
             self._turn("person", id(threads), request.state.person.id, most),
             self._turn("place", id(threads), place, most + most // 2 + most % 2),
@@ -114,7 +115,7 @@ class Work:
         """Take a step that reads or writes the ledger of one table, and those after it, as far as they are quick, in a
         thread. Whatever is asked of that table meanwhile is taken together next: what is charged is committed at once,
         and so is what is answered."""
-        table, release = next(iter(request.path_params.values()), ""), request.state.release
+        table, release = table_of(next(iter(request.path_params.values()), "")), request.state.release
         together = self._lists.setdefault(
             table,
             Together(lambda taking: self._waiting[LEDGER.place].submit(_all_taken, taking, ledger)),
