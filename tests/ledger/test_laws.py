@@ -415,6 +415,16 @@ def test_a_ledger_verifies_with_all_its_facts(ledger: Ledger) -> None:
     assert verify(ledger).head != found.head
 
 
+def test_what_was_verified_is_said_of_one_and_of_several(ledger: Ledger) -> None:
+    ledger.open(Account("a", "zcdp", 100))
+    charge(ledger, 1, "a")
+    assert ": 1 charge by 1 session, 0 answered" in str(verify(ledger))
+    charge(ledger, 1, "a")
+    ledger.open(Account("b", "zcdp", 100))
+    charge(ledger, 1, "b")
+    assert " facts: 3 charges by 2 sessions, 0 answered" in str(verify(ledger))
+
+
 def test_an_export_verifies_offline_and_keeps_the_secrets_back(ledger: Ledger) -> None:
     lines = list(export(asked(ledger)))
     assert verify_export(lines) == verify(ledger)

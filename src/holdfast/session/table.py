@@ -254,8 +254,10 @@ class Table:
         if standing is not None:
             places = kept_plan
             information, table_information = standing.information, standing.table_information
+            share = promised.get("share")
         else:
             moment, room = Moment(Totals(), self._ledger.totals(), cap), self._room(share)
+            share = room.share
             if within is None:
                 places = session_plan(terms, moment, rows, room, rare=intervals == "rare")
                 if intervals == "rare" and (places is None or not places.rare or share is not None):
@@ -279,6 +281,7 @@ class Table:
             places=places,
             information=information,
             table_information=table_information,
+            share=share,
         )
         return Session(self._source, self._ledger, own, terms, name, self._widened)
 
