@@ -69,7 +69,7 @@ class Running:
         self.gateway.register_board(self.person(self.owner), wanted.board(kind))
 
 
-def people(rows: int = ROWS) -> hf.Table:
+def people(rows: int = ROWS, *, set_aside: float | None = None) -> hf.Table:
     """Rows of age, income, smoker and born."""
     draw = np.random.default_rng(7)
     columns = {
@@ -84,7 +84,7 @@ def people(rows: int = ROWS) -> hf.Table:
         smoker=hf.Category("no", "yes"),
         born=hf.Date("1950-01-01", "2010-12-31"),
     )
-    return hf.open(columns, schema)
+    return hf.open(columns, schema, set_aside=set_aside)
 
 
 def labels(key: str) -> Any:

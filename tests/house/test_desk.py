@@ -39,7 +39,8 @@ OUTSIDE = {
     "session/opening.py": {"Span": "where rows are", "Trace": "where rows are"},
     "service/gateway.py": {"suggest_toml": "for the owner's eyes"},
     "service/tables.py": {
-        "DeferredSource": "opening", "look": "opening", "marks": "where rows are", "Lookup": "public",
+        "DeferredSource": "opening", "look": "opening", "Seen": "opening", "marks": "where rows are",
+        "Lookup": "public",
     },
     "audit/session_cases.py": {"open_source": "opening rows that the opponent made up"},
     "audit/unit_cases.py": dict.fromkeys(

@@ -46,6 +46,8 @@ JOURNEYS = {
     "ledger/race": "two processes and the last unit",
     "session/pure_meter": "pure sessions on the meter, to their end",
     "mechanisms/svt_variants": "the six published sparse vectors, for the auditor's journey",
+    "service/aside": "units that are set aside at a gateway, from a registration to an answer",
+    "service/aside_doors": "the same by stores, servers, the client, the page and the machine",
     "service/crash": "killed at every step of an answer",
     "service/mishaps": "a full disk and a clock that is set back, from the request to the ledger",
     "service/lookups": "public tables, from a registration to an answer",

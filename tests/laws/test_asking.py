@@ -11,6 +11,7 @@ import pytest
 from gateway import BUDGET, SHARE, Running, people, running
 
 import holdfast as hf
+from holdfast.service.catalog import Person
 from holdfast.session.answer import Answer
 from holdfast.session.asking import Asking
 from holdfast.session.estimate import Estimate
@@ -229,6 +230,48 @@ def askers() -> Iterator[Askers]:
     budget = {**BUDGET, "epsilon": 300.0}
     with running({"people": table}, budget=budget, declared={"target": "table"}) as started:
         yield Askers(started, table)
+
+
+class AskersAside(Askers):
+    """The same of units that are set aside, for a population: no interval is as near as most laws ask for."""
+
+    LAWS = (
+        a_mistake_is_refused_in_the_same_words,
+        a_key_is_paid_once,
+        a_choice_is_made_once,
+        a_sparse_vector_halts,
+    )
+
+    def in_process(self) -> Session:
+        return self._table.aside.session(**SHARE, confidence=0.95, name=f"aside {next(self._number)}")
+
+    def gateway(self) -> Session:
+        return self._started.gateway.tables.session("people.aside", self._admitted()[0])
+
+    def client(self) -> Asking:
+        token = self._admitted()[1]
+        return hf.connect(self._started.url, token, confirm=True).table("people").aside.session()
+
+    def _admitted(self) -> tuple[Person, str]:
+        token = self._started.somebody(f"person {next(self._number)}", {})
+        person, owner = self._started.person(token), self._started.person(self._started.owner)
+        self._started.gateway.admit(owner, "people.aside", person.id, SHARE)
+        return person, token
+
+
+@pytest.fixture(scope="module")
+def askers_aside() -> Iterator[AskersAside]:
+    table = people(5000, set_aside=0.5)
+    with running({"people": table}, budget={**BUDGET, "epsilon": 300.0}) as started:
+        yield AskersAside(started, table)
+
+
+@pytest.mark.parametrize("law", AskersAside.LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("which", ["gateway", "client"])
+def test_every_asker_of_units_set_aside_keeps_the_law(
+    which: str, law: Law, askers_aside: AskersAside
+) -> None:
+    law(getattr(askers_aside, which)(), askers_aside.in_process())
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)

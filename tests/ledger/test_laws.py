@@ -137,13 +137,16 @@ def test_a_plan_is_reserved_only_while_it_holds(ledger: Ledger) -> None:
         ledger.open(Account(name, "zcdp", 100))
     charge(ledger, 1)
     one = Charge(1, 1)
-    for over in (Precondition(session_answers=3), Precondition(table_answers=3), Precondition(table_units=2)):
+    for over in (
+        Precondition(session_answers=3), Precondition(table_answers=3), Precondition(table_units=2),
+        Precondition(least_answers=5),
+    ):  # fmt: skip
         with pytest.raises(Stale):
             ledger.reserve("s", "another", "{}", "{}", one, over)
     with pytest.raises(Stale):
         ledger.reserve("s", "key 0", "{}", "{}", one)
     assert ledger.totals("s").entries == 1
-    just = Precondition(session_answers=4, table_answers=4, table_units=3)
+    just = Precondition(session_answers=4, table_answers=4, table_units=3, least_answers=4)
     ledger.reserve("s", "another", "{}", "{}", one, just)
 
 
@@ -413,6 +416,16 @@ def test_a_ledger_verifies_with_all_its_facts(ledger: Ledger) -> None:
     assert verify(ledger) == found
     charge(ledger, 1, "a")
     assert verify(ledger).head != found.head
+
+
+def test_what_was_verified_is_said_of_one_and_of_several(ledger: Ledger) -> None:
+    ledger.open(Account("a", "zcdp", 100))
+    charge(ledger, 1, "a")
+    assert ": 1 charge by 1 session, 0 answered" in str(verify(ledger))
+    charge(ledger, 1, "a")
+    ledger.open(Account("b", "zcdp", 100))
+    charge(ledger, 1, "b")
+    assert " facts: 3 charges by 2 sessions, 0 answered" in str(verify(ledger))
 
 
 def test_an_export_verifies_offline_and_keeps_the_secrets_back(ledger: Ledger) -> None:

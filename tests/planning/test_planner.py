@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -15,14 +16,17 @@ import pytest
 from session.numbers import charged_and_refused, open_rows
 
 import holdfast as hf
-from holdfast.ledger import MemoryLedger
+from holdfast.ledger import MemoryLedger, Stale
 from holdfast.mechanisms.values import round_up
 from holdfast.planning import planner, recipe_search
+from holdfast.planning.question import Fraction as FractionQuestion
 from holdfast.privacy.filter import UNITS
 from holdfast.session.session import Session
 from holdfast.weights import versions as weights_terms
 
 WIDTHS = [1e-9, 1e-7, 1e-6, 5e-6, 2.7e-5, 1e-4, 1e-3, 0.5, 0.999]
+
+FRACTION = FractionQuestion(where="x < 5")
 
 
 class TooManyLooksError(Exception): ...
@@ -230,3 +234,34 @@ def test_a_level_is_never_exceeded_by_its_units(currency: str, rho: float) -> No
             return amount if currency == "zcdp" else amount * mp.tanh(amount / 2)
 
         assert loss(units) <= mp.mpf(rho) < loss(units + 1)
+
+
+def planned_ahead(session: Session, expected: int) -> tuple[Any, Any]:
+    """The plan of a question, and for how long it holds, if so many answers of the session were about to be charged."""
+    moment = session._moment()
+    asked = session._read(FRACTION)
+    made = planner.plan(asked.statistics[0], asked.request, moment, session._terms)
+    for _ in range(expected):
+        moment = moment.after(made.charge)
+    made = planner.plan(asked.statistics[0], asked.request, moment, session._terms)
+    return made, planner.holds(made, moment, session._terms)
+
+
+def test_a_plan_for_a_later_epoch_is_no_plan_for_an_earlier_place() -> None:
+    """Which m is left out goes by the place (Theorem 91). A plan in a list expects the charges before it: if one is not
+    made after all, it is stale. The twin forgets where its epoch begins, and takes a place of the earlier one."""
+    session = open_rows(np.arange(100_000) % 100).session(rho=0.5, queries=200)
+    places = session._terms.places
+    assert places is not None and len(places.epochs) > 1
+    first = places.epochs[0].answers
+    assert places.left_out(first) != places.left_out(first + 1)
+    for expected in (0, 1, first - 1, first):
+        made, holding = planned_ahead(session, expected)
+        assert made.promise.left_out == places.left_out(expected + 1)
+        stale = made.promise.left_out != places.left_out(1)
+        assert holding.after(session._moment(), made.charge) is not stale
+        assert replace(holding, least_answers=None).after(session._moment(), made.charge)
+        if stale:
+            with pytest.raises(Stale):
+                session._ledger.reserve(session.name, "k", "{}", "{}", made.charge, holding)
+    assert session._ledger.totals().entries == 0

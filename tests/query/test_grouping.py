@@ -84,3 +84,25 @@ def test_a_constant_has_no_sum() -> None:
     with pytest.raises(hf.QueryError, match="always the same"):
         session.mean("0.5", rho=0.1)
     assert session.spent == 0
+
+
+@pytest.mark.parametrize("says", [True, False])
+def test_a_plan_says_when_values_are_not_told_apart(monkeypatch: pytest.MonkeyPatch, says: bool) -> None:
+    """The broken twin cuts them without a word, as it was before."""
+    if not says:
+        monkeypatch.setattr("holdfast.planning.plan.wide_bins", lambda groups: "")
+    schema = hf.Schema(id=hf.Integer(0, 9999), day=hf.Date("2000-01-01", "2019-12-31"), age=hf.Integer(0, 9))
+    data = {"id": [1, 2], "day": ["2001-01-01", "2002-02-02"], "age": [1, 2]}
+    session = hf.open(data, schema).session(rho=1.0, target="table")
+    words = "id by 3 values each: more than 4,096 values are not told apart by themselves"
+    answer = session.count(by="id", rho=0.01)
+    assert (
+        (words in answer.explain()) is says is (words in session.estimate.count(by="id", rho=0.01).explain())
+    )
+    assert answer.labels is not None and answer.labels[:2] == ("0 to 2", "3 to 5")
+    day = session.estimate.histogram("day", rho=0.01).explain()
+    assert ("day by 2 values each" in day) is says
+    both = session.estimate.sql_one("SELECT id, age, count(*) FROM t GROUP BY id, age", rho=0.01).explain()
+    assert ("Grouped id by 3 values each:" in both) is says
+    for how in ({"by": "age"}, {"by": "id", "edges": [0, 5000, 9999]}, {"by": "floor(id / 100)"}):
+        assert "not told apart" not in session.estimate.count(**how, rho=0.01).explain()

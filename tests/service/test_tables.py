@@ -316,35 +316,6 @@ def test_nobody_ends_the_theorem_for_the_others_unless_the_owner_allows_it(allow
             assert float(mine.spent) == 0
 
 
-@pytest.mark.parametrize("followed", [True, False])
-def test_units_that_were_set_aside_are_not_counted_and_have_no_door(
-    monkeypatch: pytest.MonkeyPatch, followed: bool
-) -> None:
-    """The broken twin does not look what the ledger says of them, and tells how many all are."""
-    if not followed:
-        monkeypatch.setattr(tables_module, "kept_aside", lambda ledger, rows: None)
-    with running({}) as started:
-        place, owner = started.settings.roots[0] / "people.hf", started.person(started.owner)
-        people(1000).save(place).close()
-        hf.open(place, set_aside=0.1).close()
-        terms = {"confidence": 0.95, "queries": None, "target": "population"}
-        started.gateway.register(owner, "people", "people.hf", None, name="people", budget=BUDGET, **terms)
-        table = hf.connect(started.url, started.somebody("asker")).table("people")
-        assert (table.rows == 900) is followed is (started.gateway.tables.all()[0].rows == 900)
-        session = table.session()
-        assert session.fraction("age < 50", rho=1e-3).rows_read == 900
-        with pytest.raises(hf.MechanismError, match="no door to units that are set aside"):
-            table.aside
-        spent = session.spent
-        with pytest.raises(BudgetError, match="where the rows are: a gateway has no door"):
-            session.fraction("age < 50", rho=1e-6, mechanism="laplace")
-        assert session.spent == spent
-        there = hf.open(place).aside.session(epsilon=1.0, delta=1e-6)
-        assert there.fraction("age < 50", rho=1e-3, mechanism="laplace").rows_read == 100
-        assert table.spent > spent, "one budget for both"
-        started.gateway.retire(owner, "people")
-
-
 @pytest.mark.parametrize("given", [BUDGET, {"epsilon": 4.0}])
 @pytest.mark.parametrize("shared", [True, False])
 def test_an_analysts_meter_is_theirs_whatever_others_ask(

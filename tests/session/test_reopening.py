@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,33 @@ def test_the_one_mechanism_of_a_session_is_kept() -> None:
     assert table.session(name="wide", only="gaussian").currency == "zcdp"
     with pytest.raises(hf.LedgerError, match=r"was opened with only='gaussian', got 'votes'"):
         table.session(name="wide", only="votes")
+
+
+@pytest.mark.parametrize("compared", [True, False])
+def test_the_part_of_the_meter_of_a_share_is_kept(monkeypatch: pytest.MonkeyPatch, compared: bool) -> None:
+    """The broken twin keeps the standing one without a word, as it was before."""
+    table = small(10_000)
+    first = table.session(rho=1.0, queries=5, name="half", share=0.5)
+    assert table.session(name="half", share=0.5).plan == table.session(name="half").plan == first.plan
+    if not compared:
+        monkeypatch.setattr(table_module, "refuse_other_terms", lambda *given: None)
+        assert table.session(name="half", share=0.25).plan == first.plan
+        return
+    with pytest.raises(hf.LedgerError, match=r"was opened with share=0\.5, got 0\.25; .*leaving share= out"):
+        table.session(name="half", share=0.25)
+    assert len(accounts_of(table, "half")) == 1
+
+
+def test_a_share_from_before_its_part_was_kept_is_opened_as_ever() -> None:
+    table = small(10_000)
+    table.session(rho=1.0, queries=5, name="half", share=0.5)
+    (standing,) = table.ledger.accounts()
+    terms = {name: part for name, part in json.loads(standing.terms).items() if name != "share"}
+    old = MemoryLedger()
+    old.open(replace(standing, terms=json.dumps(terms)))
+    before = hf.open({"x": np.arange(10_000) % 10}, hf.Schema(x=hf.Integer(0, 99)), ledger=old)
+    for given in ({}, {"share": 0.5}, {"share": 0.3}):
+        assert before.session(name="half", **given).plan
 
 
 def accounts_of(table: hf.Table, name: str) -> list[dict[str, Any]]:

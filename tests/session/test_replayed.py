@@ -44,7 +44,8 @@ def test_every_charge_that_is_replayed_says_so(action: str) -> None:
     assert all(json.loads(plan)["replayed"] is True for plan in plans)
     ledger = asked.session._ledger
     assert verify(ledger).replayed == len(plans)
-    assert f"{len(plans)} charges REPLAYED, which are not private" in str(verify(ledger))
+    charges = f"{len(plans)} charge{'' if len(plans) == 1 else 's'}"
+    assert f"{charges} REPLAYED, not private" in str(verify(ledger))
     assert sum(
         each.replayed and "REPLAYED, not private" in str(each) for each in asked.session.history
     ) == len(plans)

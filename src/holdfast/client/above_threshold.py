@@ -26,7 +26,9 @@ class RemoteAboveThreshold:
         self._session, self._rows = session, session._table.rows
         self.threshold, count = level_of(threshold, self._rows)
         # The terms alone count here; the noisy threshold is drawn at the gateway.
-        self._widths = SparseVector(count, sensitivity=1, hits=hits, **settled(terms, session._table.target))
+        table = session._table
+        target = table.target if table.rows_per_unit == 1 and table.part != "aside" else "table"
+        self._widths = SparseVector(count, sensitivity=1, hits=hits, **settled(terms, target))
         self._terms: dict[str, Any] = {"name": name, "threshold": self.threshold, "hits": hits, **terms}
         self._state = session._ask(OpenSparseVector(**self._terms))
 

@@ -134,7 +134,7 @@ class RemoteSession(RemoteQuestions[Answer]):
         own = replace(own, delta=None if own.currency == "pure" else limit.delta)
         terms = Terms(
             table.schema, table.rows, table.rows_per_unit, own.filter, budget(**table.budget).filter,
-            self.queries, table.confidence, table.target,
+            self.queries, table.confidence, table.target, part=table.part,
         )  # fmt: skip
         return Report(self.name, str(own), spent, left, terms, self.history, self.meter)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
+from urllib.parse import quote
 
 from holdfast.client.json_values import amount_of
 from holdfast.client.session import RemoteSession
 from holdfast.client.wire import Wire
-from holdfast.errors import MechanismError
+from holdfast.errors import InputError
 from holdfast.planning.budget import Amount
 from holdfast.query.lookup_json import lookups_from_json
 from holdfast.query.schema import Schema
@@ -30,6 +31,12 @@ class RemoteTable:
     target: str
     _wire: Wire = field(repr=False, compare=False)
     _confirm: bool = field(default=False, repr=False, compare=False)
+    _aside: int = field(default=0, repr=False, compare=False)
+
+    @property
+    def part(self) -> str:
+        """Which units of a table it is about: all ("whole"), those that are set "aside", or the "rest"."""
+        return "aside" if self.id.endswith(".aside") else "rest" if self._aside else "whole"
 
     def session(self, *, confirm: bool | None = None) -> RemoteSession:
         """Your session on the table. Every one is the same share of the budget, given by the owner."""
@@ -37,12 +44,18 @@ class RemoteTable:
         return RemoteSession(self._wire, self, confirm=chosen)
 
     @property
-    def aside(self) -> NoReturn:
-        """Refused: a gateway has no door to units that are set aside."""
-        raise MechanismError(
-            "a gateway has no door to units that are set aside; ask them where the rows are, under the same budget: "
-            "hf.open(STORE).aside.session(...)"
-        )
+    def aside(self) -> RemoteTable:
+        """The units that are set aside, as a table: for releases that the leave-out theorem does not cover.
+
+        They are asked by a share of their own, which the owner gives, under the same budget of the table; see
+        `holdfast.Table.aside`.
+        """
+        if not self._aside:
+            raise InputError(
+                "expected a table with units that are set aside, got one without; its owner registers it with set_aside"
+            )
+        parts = self._wire.get(f"/v1/datasets/{quote(self.id, safe='')}.aside")
+        return table_of(parts, self._wire, confirm=self._confirm)
 
     @property
     def spent(self) -> Amount:
@@ -55,4 +68,4 @@ def table_of(parts: dict[str, Any], wire: Wire, *, confirm: bool) -> RemoteTable
     names = ("id", "name", "rows", "rows_per_unit", "budget", "confidence", "queries", "target")
     chosen = {name: parts[name] for name in names}
     schema = lookups_from_json(schema_from_json(parts["schema"]), parts.get("public_tables", []))
-    return RemoteTable(**chosen, schema=schema, _wire=wire, _confirm=confirm)
+    return RemoteTable(**chosen, schema=schema, _wire=wire, _confirm=confirm, _aside=parts.get("aside", 0))

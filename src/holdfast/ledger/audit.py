@@ -46,13 +46,18 @@ class Verified:
 
     def __str__(self) -> str:
         moved = "" if self.moved is None else f"; moved to {self.moved}"
-        replayed = f"; {self.replayed} charges REPLAYED, which are not private" if self.replayed else ""
+        replayed = f"; {_several(self.replayed, 'charge')} REPLAYED, not private" if self.replayed else ""
+        charged = f"{_several(self.totals.entries, 'charge')} by {_several(self.sessions, 'session')}"
         return (
-            f"ledger {self.ledger}: sound. {self.place} facts: {self.totals.entries} charges by {self.sessions} "
-            f"sessions, {self.answered} answered ({self.secret} secret), "
+            f"ledger {self.ledger}: sound. {_several(self.place, 'fact')}: {charged}, "
+            f"{self.answered} answered ({self.secret} secret), "
             f"{_amount(self.totals.units, self.currency)} in all{replayed}{moved}\n"
             f"head {self.head}"
         )
+
+
+def _several(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def _amount(units: int, currency: str) -> str:

@@ -148,7 +148,9 @@ class Totals:
 class Precondition:
     """How long a plan holds: while the totals, its own charge included, are at most these, what was told before it is
     at most `table_information` (what it tells itself does not count), and (`fresh`) nobody was charged before.
-    `currency` is the table's, in which the charge was counted."""
+    `currency` is the table's, in which the charge was counted. `most_entries` is how many reservations its session may
+    have at all. `least_answers` is how many answers of the session it needs, its own included: a plan that expected
+    charges which were not committed after all is no plan for an earlier place."""
 
     session_answers: int | None = None
     table_answers: int | None = None
@@ -156,6 +158,8 @@ class Precondition:
     table_information: int | None = None
     fresh: bool = False
     currency: str | None = None
+    most_entries: int | None = None
+    least_answers: int | None = None
 
     def check(self, session: Totals, table: Totals, cap: Account | None = None, told: int = 0) -> None:
         """Raise Stale if it holds no longer; LedgerError if the table is counted in another currency now."""
@@ -176,6 +180,7 @@ class Precondition:
         """By the answers of the session and of the table, its units, what was told before, and the reservations."""
         return not (
             (self.session_answers is not None and session > self.session_answers)
+            or (self.least_answers is not None and session < self.least_answers)
             or (self.table_answers is not None and table > self.table_answers)
             or (self.table_units is not None and units > self.table_units)
             or (self.table_information is not None and told > self.table_information)
@@ -264,6 +269,17 @@ def refuse_delta(account: Account | None, after: Totals, cost: int) -> None:
             f"{left:.3g} for such releases; open it with delta= and a larger keys_delta=",
             requested=cost * DELTA_UNIT,
             remaining=left,
+        )
+
+
+def refuse_full(most: int | None, entries: int) -> None:
+    """Raise BudgetError if a session would have more reservations than it may."""
+    if most is not None and entries > most:
+        raise BudgetError(
+            f"you have asked as many questions of this table as anybody may ({most:,}); ask the owner for a larger "
+            "most_entries",
+            requested=1,
+            remaining=0,
         )
 
 

@@ -27,6 +27,7 @@ from holdfast.ledger.entry import (
     Totals,
     refuse_closed,
     refuse_delta,
+    refuse_full,
     refuse_mixture,
     refuse_overspending,
 )
@@ -126,6 +127,7 @@ class MemoryLedger:
             holds.check(mine, all_, self._limit, before)
             if (session, key) in self._keys:
                 raise Stale("this was reserved meanwhile")
+            refuse_full(holds.most_entries, mine.entries)
             refuse_closed(session, self._ended)
             account = check_charge(session, self._accounts.get(session), self._limit, charge, mine, all_)
             check_told(account, self._shares, self._told_by, mine, before, charge.information)

@@ -9,7 +9,16 @@ from typing import Any
 from holdfast.errors import LedgerError
 from holdfast.ledger.commit import Commit, Record, Reserve
 from holdfast.ledger.division import ASIDE, check_part
-from holdfast.ledger.entry import Account, Charge, Entry, Precondition, Stale, Totals, refuse_closed
+from holdfast.ledger.entry import (
+    Account,
+    Charge,
+    Entry,
+    Precondition,
+    Stale,
+    Totals,
+    refuse_closed,
+    refuse_full,
+)
 from holdfast.ledger.fact import CLOSED, FIELDS, Value, canonical, digest, link, sealed
 from holdfast.ledger.memory import check_account, check_charge, check_end, check_limit, running
 from holdfast.ledger.reader import Reader, Reservation, Rows, in_lists
@@ -162,6 +171,7 @@ class Writer(Reader):
             self._free.remove((session, key))
         elif self.find(session, key) is not None:
             raise Stale("this was reserved meanwhile")
+        refuse_full(holds.most_entries, mine.entries)
         refuse_closed(session, self.ended())
         account = check_charge(session, self.account(session), self.cap, charge, mine, all_)
         check_told(account, self.shares(), self._told_by, mine, self.total.information, charge.information)

@@ -15,6 +15,7 @@ from holdfast.privacy.event import Event, to_json
 from holdfast.privacy.filter import UNITS
 from holdfast.privacy.rounding import sure
 from holdfast.query.extremes import EXTREMES, SAID
+from holdfast.query.grouping import wide_bins
 from holdfast.query.running import FINENESS
 from holdfast.query.statistic import Statistic
 from holdfast.validity.leave_out import planned_place, planned_sizes, recorded_grid
@@ -278,7 +279,8 @@ class Plan:
             lines.append(_OLDER)
         if self.statistic.rank in EXTREMES.values():
             lines.append(SAID)
-        lines += [self.advice] if self.advice else []
+        wide = wide_bins(self.statistic.by) or wide_bins(self.statistic.cells)
+        lines += [each for each in (wide, self.advice) if each]
         return "\n".join(lines)
 
     def explain(self) -> str:

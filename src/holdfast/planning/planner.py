@@ -360,8 +360,8 @@ def _promises(mechanism: str, moment: Moment, terms: Terms, rare: bool = False) 
 
 
 def holds(made: Plan, moment: Moment, terms: Terms) -> Precondition:
-    """How far the ledger may move before this plan would have been another: to the end of its epoch, and of
-    its level."""
+    """Where the ledger may stand for this plan to be what it would plan: within the epoch, and until the end of
+    the level."""
     currency = terms.table.currency
     first = answered(moment, terms) + 1
     last = terms.queries if terms.queries is not None else 2 ** first.bit_length() - 1
@@ -370,12 +370,14 @@ def holds(made: Plan, moment: Moment, terms: Terms) -> Precondition:
     most = units_of_rho(made.promise.most_rho, terms)
     if not counts_its_own(terms):
         return Precondition(table_answers=last, table_units=most, currency=currency)
+    least = None
     if terms.places is not None and terms.places.epochs:
-        last = terms.places.epoch_of(first)[1]
+        epoch, last = terms.places.epoch_of(first)
+        least = last - epoch.answers + 1  # which m is left out goes by the place alone, not by who was refused before
     if made.promise.left_out is None:
         return Precondition(session_answers=last, table_units=most, currency=currency)
     told = made.promise.information
-    return Precondition(session_answers=last, table_information=told, currency=currency)
+    return Precondition(session_answers=last, table_information=told, currency=currency, least_answers=least)
 
 
 def units_of_rho(rho: float, terms: Terms) -> int:

@@ -38,6 +38,8 @@ class Terms:
     """The most that the session may tell, if it is a share of the meter, in the ledger's units."""
     table_information: int = UNCOVERED
     """The most that all may tell together while its plan holds."""
+    share: float | None = None
+    """Which part of what all will have told it was opened for, if it is a share of the meter."""
 
     @property
     def promised(self) -> str:
@@ -53,6 +55,7 @@ class Terms:
             | {"fixed": None, "places": places, "rows": self.rows, "schema": schema}
             | {"rows_per_unit": self.rows_per_unit}
             | ({} if self.part == "whole" else {"part": self.part})
+            | ({} if self.share is None else {"share": self.share})
         )
 
     @property

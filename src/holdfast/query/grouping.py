@@ -35,6 +35,8 @@ class Grouping:
     starts: tuple[Any, ...]
     ends: tuple[Any, ...]
     """The least and the largest value of each group, as the user would write them."""
+    together: int = 1
+    """How many values of the column are in a group because nobody said `edges` and it has more than are told apart."""
 
     @property
     def size(self) -> int:
@@ -151,7 +153,8 @@ def grouping(schema: Schema, column: str, edges: Sequence[Any] | None = None) ->
 def declared_groups(schema: Schema, column: str, edges: Sequence[Any] | None = None) -> Grouping:
     """The groups of a column that is no text.
 
-    Without `edges`: each category, each truth value, each integer or day of a small range, or equal bins.
+    Without `edges`: each category, each truth value, each integer or day of a small range, or equal bins; a plan says
+    of bins how wide they are.
     With `edges` (sorted): the bins [e0, e1), [e1, e2), ...; the last one includes its upper edge.
     """
     if not isinstance(column, str):
@@ -171,6 +174,16 @@ def declared_groups(schema: Schema, column: str, edges: Sequence[Any] | None = N
     if isinstance(kind, Real):
         return _real(column, kind, edges)
     return _whole(column, kind, edges)
+
+
+def wide_bins(groups: Groups | None) -> str:
+    """Which columns were cut into bins of several values because nobody said `edges`, and how wide these are, in a
+    sentence; empty if there are none."""
+    parts = groups.parts if isinstance(groups, Product) else () if groups is None else (groups,)
+    wide = [each for each in parts if isinstance(each, Grouping) and each.together > 1]
+    said = "; ".join(f"{each.column} by {each.together:,} values each" for each in wide)
+    most = f"more than {_UNIT_BINS:,} values are not told apart by themselves"
+    return f"Grouped {said}: {most}. Give edges= for other groups." if said else ""
 
 
 def is_list(value: object) -> bool:
@@ -208,21 +221,21 @@ def _real_bins(column: str, bounds: tuple[Any, ...]) -> Grouping:
 def _whole(column: str, kind: Integer | Temporal, edges: Sequence[Any] | None) -> Grouping:
     if edges is None:
         stride = -(-kind.codes // _UNIT_BINS)
-        bounds = (*range(0, kind.codes, stride), kind.codes)
-    else:
-        values = list(_increasing([_code(column, kind, edge) for edge in edges]))
-        values[-1] += 1
-        if values[0] < 0 or values[-1] > kind.codes:
-            raise InputError(f"expected edges of {column!r} inside its declared range, got others")
-        bounds = tuple(values)
-    return _whole_bins(column, kind, bounds)
+        return _whole_bins(column, kind, (*range(0, kind.codes, stride), kind.codes), stride)
+    values = list(_increasing([_code(column, kind, edge) for edge in edges]))
+    values[-1] += 1
+    if values[0] < 0 or values[-1] > kind.codes:
+        raise InputError(f"expected edges of {column!r} inside its declared range, got others")
+    return _whole_bins(column, kind, tuple(values))
 
 
-def _whole_bins(column: str, kind: Integer | Temporal, bounds: tuple[int, ...]) -> Grouping:
+def _whole_bins(
+    column: str, kind: Integer | Temporal, bounds: tuple[int, ...], together: int = 1
+) -> Grouping:
     starts = tuple(kind.value(code) for code in bounds[:-1])
     ends = tuple(kind.value(code - 1) for code in bounds[1:])
     labels = tuple(f"{a}" if a == b else f"{a} to {b}" for a, b in zip(starts, ends, strict=True))
-    return Grouping(column, bounds, labels, starts, ends)
+    return Grouping(column, bounds, labels, starts, ends, together)
 
 
 def _number(column: str, edge: Any) -> float:

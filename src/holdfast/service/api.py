@@ -24,6 +24,7 @@ from holdfast.service.bodies import (
     NewIdentity,
     NewPerson,
     NewToken,
+    PartId,
     Predictions,
     Scoring,
     Share,
@@ -123,14 +124,14 @@ async def charged(request: Request, work: Callable[[], str]) -> Response:
 # The busiest routes come first: routes are tried in order.
 
 
-async def estimate(request: Request, guard: Guard, asker: Asker, dataset: Id, body: Sent) -> JSONResponse:
+async def estimate(request: Request, guard: Guard, asker: Asker, dataset: PartId, body: Sent) -> JSONResponse:
     """What a question would cost and how wide its answer would be; nothing is read or charged."""
     work = request.app.state.work
     return JSONResponse(await work.planned(request, lambda: guard.estimate(asker, dataset, body)))
 
 
 async def ask(
-    request: Request, guard: Guard, asker: Asker, dataset: Id, body: Sent, key: Key = None
+    request: Request, guard: Guard, asker: Asker, dataset: PartId, body: Sent, key: Key = None
 ) -> Response:
     """Ask, and be charged. The reply leaves at a public time; an Idempotency-Key makes it repeatable."""
     ready = guard.tables.ready(dataset, asker) if brief(body) else None
@@ -185,32 +186,32 @@ def register(guard: Guard, asker: Asker, body: NewDataset) -> dict[str, Any]:
 
 
 @router.get("/datasets/{dataset}")
-def dataset(guard: Guard, asker: Asker, dataset: Id) -> dict[str, Any]:
-    """A table: its schema, number of rows, budget and promise."""
+def dataset(guard: Guard, asker: Asker, dataset: PartId) -> dict[str, Any]:
+    """A table: its schema, number of rows, budget and promise. `ID.aside` is what is set aside of it."""
     return guard.dataset(asker, dataset).public()
 
 
 @router.get("/datasets/{dataset}/analysts")
-def analysts(guard: Guard, asker: Asker, dataset: Id) -> list[dict[str, Any]]:
+def analysts(guard: Guard, asker: Asker, dataset: PartId) -> list[dict[str, Any]]:
     """Who may ask a table, and what they have spent (owner, auditor)."""
     return guard.analysts(asker, dataset)
 
 
 @router.put("/datasets/{dataset}/analysts/{person}", status_code=204)
-def admit(guard: Guard, asker: Asker, dataset: Id, person: Id, body: Share) -> None:
+def admit(guard: Guard, asker: Asker, dataset: PartId, person: Id, body: Share) -> None:
     """Let somebody ask a table, with a share of their own (owner)."""
     guard.admit(asker, dataset, person, body.given())
 
 
 @router.delete("/datasets/{dataset}/analysts/{person}")
-def end(guard: Guard, asker: Asker, dataset: Id, person: Id) -> dict[str, Any]:
+def end(guard: Guard, asker: Asker, dataset: PartId, person: Id) -> dict[str, Any]:
     """Close a session for ever: nothing new is answered, what was told stays (yourself, or the owner)."""
     guard.end(asker, dataset, person)
     return {"closed": True}
 
 
 @router.delete("/datasets/{dataset}/members/{person}", status_code=204)
-def withdraw(guard: Guard, asker: Asker, dataset: Id, person: Id) -> None:
+def withdraw(guard: Guard, asker: Asker, dataset: PartId, person: Id) -> None:
     """Let somebody ask a table no more, for good (owner)."""
     guard.withdraw(asker, dataset, person)
 
@@ -222,13 +223,13 @@ def retire(guard: Guard, asker: Asker, dataset: Id) -> None:
 
 
 @router.get("/datasets/{dataset}/answers")
-def answers(guard: Guard, asker: Asker, dataset: Id) -> Response:
+def answers(guard: Guard, asker: Asker, dataset: PartId) -> Response:
     """Everything that was released to you: answers, and what else was charged."""
     return StreamingResponse(guard.answers(asker, dataset), media_type="application/json")
 
 
 @router.get("/datasets/{dataset}/budget")
-def budget(guard: Guard, asker: Asker, dataset: Id) -> dict[str, Any]:
+def budget(guard: Guard, asker: Asker, dataset: PartId) -> dict[str, Any]:
     """What you have spent and have left, and the table as a whole."""
     return guard.budget(asker, dataset)
 
@@ -240,7 +241,7 @@ def set_cap(guard: Guard, asker: Asker, dataset: Id, body: Budget) -> dict[str, 
 
 
 @router.get("/datasets/{dataset}/meter")
-def meter(guard: Guard, asker: Asker, dataset: Id) -> dict[str, Any]:
+def meter(guard: Guard, asker: Asker, dataset: PartId) -> dict[str, Any]:
     """What your answers were planned to be, and how many are left, each within which half-width."""
     return guard.meter(asker, dataset)
 

@@ -13,9 +13,9 @@ from holdfast.planning.question_parts import Name as Column
 from holdfast.query.schema import Schema
 from holdfast.service.boards import Board
 from holdfast.service.catalog import Person
-from holdfast.service.fast_route import ID
+from holdfast.service.dataset import Dataset
 from holdfast.service.gateway import Gateway
-from holdfast.service.tables import Dataset
+from holdfast.service.parts import ID, PART
 
 
 def _printable(text: str) -> str:
@@ -28,6 +28,8 @@ Printable = AfterValidator(_printable)
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S"), Printable]
 """What a caller calls something: people read it, and every database must be able to keep it."""
 Id = Annotated[str, Path(pattern=ID)]
+PartId = Annotated[str, Path(pattern=PART)]
+"""A table, or the units of it that are set aside: `people.aside`."""
 NewId = Annotated[str, Field(pattern=ID)]
 Key = Annotated[
     Annotated[str, Printable] | None, Header(alias="Idempotency-Key", min_length=1, max_length=200)
@@ -90,6 +92,11 @@ class NewDataset(Body):
     queries: Many | None = None
     target: Annotated[str, Field(pattern="^(population|table)$")] = "population"
     allow_uncovered: bool = False
+    set_aside: Chance | None = Field(
+        default=None,
+        description="the share of the units for releases that the leave-out theorem does not cover, asked as "
+        "ID.aside; a saved store says it itself",
+    )
     lookups: dict[Name, NewLookup] = Field(
         default_factory=dict,
         description="public tables by name, whose columns stand beside those of the rows",
@@ -101,7 +108,7 @@ class NewDataset(Body):
             asker, self.id, self.path, None if self.columns is None else Schema.from_json(self.columns),
             relation=self.relation, rows_per_unit=self.rows_per_unit, name=self.name or self.id,
             budget=self.budget.given(), confidence=self.confidence, queries=self.queries, target=self.target,
-            allow_uncovered=self.allow_uncovered,
+            allow_uncovered=self.allow_uncovered, set_aside=self.set_aside,
             lookups={
                 name: each.model_dump(by_alias=True, exclude_none=True) for name, each in self.lookups.items()
             },

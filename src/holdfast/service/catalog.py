@@ -16,6 +16,7 @@ from holdfast.formats import FORMATS, check_format
 from holdfast.service.deeds import Deeds
 from holdfast.service.gateway_database import Database, Remembered
 from holdfast.service.identities import Identities
+from holdfast.service.parts import is_aside, table_of
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS people (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, scope TEXT NOT NULL,"
@@ -26,6 +27,8 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS datasets (id TEXT PRIMARY KEY, record TEXT NOT NULL, ledger TEXT)",
     "CREATE TABLE IF NOT EXISTS marks (mark TEXT PRIMARY KEY, dataset TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS members (dataset TEXT NOT NULL REFERENCES datasets, person TEXT NOT NULL"
+    " REFERENCES people, budget TEXT NOT NULL, PRIMARY KEY (dataset, person))",
+    "CREATE TABLE IF NOT EXISTS members_aside (dataset TEXT NOT NULL REFERENCES datasets, person TEXT NOT NULL"
     " REFERENCES people, budget TEXT NOT NULL, PRIMARY KEY (dataset, person))",
     "CREATE TABLE IF NOT EXISTS boards (id TEXT PRIMARY KEY, record TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS disabled (person TEXT PRIMARY KEY REFERENCES people)",
@@ -306,27 +309,32 @@ class Catalog:
         return ((key, json.loads(record)) for key, record in rows)
 
     def set_member(self, dataset: str, person: str, budget: dict[str, Any], *, by: str = "") -> None:
-        """Let somebody ask a table, with a budget of their own below the table's."""
+        """Let somebody ask a table, or what is set aside of it, with a budget of their own below the table's."""
+        members, table = _members(dataset)
         with self.deeds.done("admitted", table=dataset, person=person, budget=json.dumps(budget), by=by):
-            self._db.rows("DELETE FROM members WHERE dataset = ? AND person = ?", dataset, person)
-            self._db.rows("INSERT INTO members VALUES (?, ?, ?)", dataset, person, json.dumps(budget))
+            self._db.rows(f"DELETE FROM {members} WHERE dataset = ? AND person = ?", table, person)
+            self._db.rows(f"INSERT INTO {members} VALUES (?, ?, ?)", table, person, json.dumps(budget))
 
     def withdraw(self, dataset: str, person: str, *, by: str = "") -> None:
-        """Somebody may ask a table no more."""
+        """Somebody may ask a table, or what is set aside of it, no more."""
+        members, table = _members(dataset)
         with self.deeds.done("withdrawn", table=dataset, person=person, by=by):
-            self._db.rows("DELETE FROM members WHERE dataset = ? AND person = ?", dataset, person)
+            self._db.rows(f"DELETE FROM {members} WHERE dataset = ? AND person = ?", table, person)
 
     def members(self, dataset: str) -> dict[str, dict[str, Any]]:
-        """Who may ask a table, with their budgets."""
-        rows = self._db.rows("SELECT person, budget FROM members WHERE dataset = ? ORDER BY person", dataset)
+        """Who may ask a table, or what is set aside of it, with their budgets."""
+        members, table = _members(dataset)
+        rows = self._db.rows(f"SELECT person, budget FROM {members} WHERE dataset = ? ORDER BY person", table)
         return {person: json.loads(budget) for person, budget in rows}
 
     def member(self, dataset: str, person: str) -> dict[str, Any] | None:
-        """The budget that somebody has on a table, or None if they may not ask it, or nobody may."""
+        """The budget that somebody has on a table, or on what is set aside of it; None if they may not ask it, or
+        nobody may."""
+        members, table = _members(dataset)
         rows = self._db.rows(
-            "SELECT budget FROM members WHERE dataset = ? AND person = ? AND dataset NOT IN"
+            f"SELECT budget FROM {members} WHERE dataset = ? AND person = ? AND dataset NOT IN"
             " (SELECT id FROM retired WHERE kind = 'table')",
-            dataset,
+            table,
             person,
         )
         return json.loads(rows[0][0]) if rows else None
@@ -382,6 +390,11 @@ class Catalog:
         self._db.close()
         self._replies.close()
         self.deeds.close()
+
+
+def _members(key: str) -> tuple[str, str]:
+    """Where it stands who may ask this part of a table, and the table."""
+    return ("members_aside" if is_aside(key) else "members"), table_of(key)
 
 
 def _make(database: Database, kind: str, tables: Iterable[str]) -> None:

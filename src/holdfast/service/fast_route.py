@@ -21,11 +21,11 @@ from holdfast.planning.any_question import AnyQuestion
 from holdfast.planning.question import Question
 from holdfast.service.catalog import Person
 from holdfast.service.gateway_database import NotRemembered, at_once
+from holdfast.service.parts import PART
 from holdfast.service.problem import Problem, unreadable
 
 Result = TypeVar("Result")
-ID = r"^[a-z0-9][a-z0-9_-]{0,63}$"
-_ID = re.compile(ID)
+_PART = re.compile(PART)
 _LONGEST_KEY = 200
 _MACHINES = ("/v1/me", "/v1/metrics")
 Sent = Annotated[AnyQuestion, Field(discriminator="kind")]
@@ -63,8 +63,8 @@ class FastRoute(APIRoute):
                 request
             )  # first: whoever hangs up during the look-up has asked all the same
             asker, dataset = await asker_of(request), request.path_params["dataset"]
-            if _ID.fullmatch(dataset) is None:
-                raise Problem("invalid", f"path.dataset: String should match pattern '{ID}'")
+            if _PART.fullmatch(dataset) is None:
+                raise Problem("invalid", f"path.dataset: String should match pattern '{PART}'")
             key = {"key": key_of(request)} if takes_key else {}
             body = question_of(_json_text(request, sent))
             guard = request.app.state.gateway

@@ -11,17 +11,20 @@ from typing import Any
 
 from holdfast.data.open import suggest_toml
 from holdfast.desk import Steps, run
-from holdfast.errors import BudgetError, DataError, LedgerError
+from holdfast.errors import DataError, LedgerError
 from holdfast.ledger import Charge, Moment, export, verify
 from holdfast.planning.question import Question
 from holdfast.privacy.filter import UNITS
 from holdfast.query.schema import Schema
 from holdfast.service import auth
+from holdfast.service.agreement import refuse_filling, refuse_unagreed
 from holdfast.service.answering import answering, released
 from holdfast.service.boards import Board, Boards, Scored, as_array
 from holdfast.service.catalog import Catalog, Person, Token
+from holdfast.service.dataset import Dataset
 from holdfast.service.gateway_database import databases, keep_private
 from holdfast.service.identities import canonical
+from holdfast.service.parts import account_of, called, table_of, with_parts
 from holdfast.service.problem import Problem
 from holdfast.service.replies import (
     Reply,
@@ -37,9 +40,9 @@ from holdfast.service.replies import (
 )
 from holdfast.service.settings import Settings
 from holdfast.service.single_sign_on import SingleSignOn
-from holdfast.service.tables import Admitted, Dataset, Tables
+from holdfast.service.tables import Admitted, Tables
 from holdfast.service.work import LEDGER, REPLIES
-from holdfast.session import Answer, Session
+from holdfast.session import Answer
 from holdfast.session.history import Release, asked_in, history_of, history_texts
 
 
@@ -169,21 +172,24 @@ class Gateway:
             raise Problem("invalid", f"expected {wanted}, got another or nothing; look at it") from None
 
     def datasets(self, asker: Person) -> list[Dataset]:
-        """The tables that somebody may see: owners and auditors all, analysts those they may ask."""
-        return [
-            dataset
-            for dataset in self.tables.all()
-            if asker.scope != "analyst" or self.catalog.member(dataset.id, asker.id) is not None
-        ]
+        """The tables that somebody may see: owners and auditors all, analysts those of which they may ask a part."""
+        return [dataset for dataset in self.tables.all() if self._sees(asker, dataset.id)]
 
     def dataset(self, asker: Person, key: str) -> Dataset:
-        """A table that somebody may see."""
-        if asker.scope == "analyst" and self.catalog.member(key, asker.id) is None:
+        """A table that somebody may see, or what is set aside of it."""
+        if not self._sees(asker, key):
             raise Problem("not-found")
         return self.tables.dataset(key)
 
+    def _sees(self, asker: Person, key: str) -> bool:
+        parts = with_parts(table_of(key))
+        return asker.scope != "analyst" or any(
+            self.catalog.member(part, asker.id) is not None for part in parts
+        )
+
     def admit(self, asker: Person, key: str, person: str, share: dict[str, Any]) -> None:
-        """Let somebody ask a table with a share of their own, by an owner; or change that share.
+        """Let somebody ask a table, or what is set aside of it, with a share of their own, by an owner; or change that
+        share.
 
         A share is a budget and perhaps `queries`: how many answers of those that the table's intervals are
         promised for.
@@ -206,9 +212,9 @@ class Gateway:
 
     def withdraw(self, asker: Person, key: str, person: str) -> None:
         """Let somebody ask a table no more, for good, by an owner: their account is closed. What they were told they
-        keep; what they have not told of their share of the meter is free for others."""
+        keep; what they have not told of their share of the meter is free for others. Of a table that is both parts."""
         _only(asker, "owner")
-        if self.catalog.member(key, person) is None:
+        if all(self.catalog.member(part, person) is None for part in with_parts(key)):
             raise Problem("not-found")
         self.tables.withdraw(key, self._somebody(person), asker.id)
 
@@ -236,11 +242,12 @@ class Gateway:
         accounts, ended = {account.name: account for account in ledger.accounts()}, ledger.ended()
         shown = []
         for person, budget in limits.items():
-            account, spent = accounts.get(person), ledger.totals(person)
+            name = account_of(key, person)
+            account, spent = accounts.get(name), ledger.totals(name)
             limit = None if account is None else account.limit / UNITS
             shown.append({
                 "person": person, "name": people[person].name, "team": people[person].team, "budget": budget,
-                "spent": spent.units / UNITS, "limit": limit, "answers": spent.answers, "closed": person in ended,
+                "spent": spent.units / UNITS, "limit": limit, "answers": spent.answers, "closed": name in ended,
             })  # fmt: skip
         return shown
 
@@ -249,7 +256,7 @@ class Gateway:
     def estimate(self, asker: Person, key: str, asked: Question) -> dict[str, Any]:
         """What a question would cost and how wide its answer would be. No row is read, nothing charged."""
         session = self.tables.session(key, asker)
-        before = answering(asked, session, key)
+        before = answering(asked, session, table_of(key))
         plans, known = before.plans(), before.known()
         cost, left = sum(plan.cost for plan in plans), float(session.remaining)
         return {
@@ -279,9 +286,11 @@ class Gateway:
         """The same in steps; a question of several answers, or of none, takes one."""
         session, share = admitted or self.tables.admitted(key, asker)
 
+        most, careless = self.settings.most_entries, self.settings.confirm
+
         def agree(charge: Charge, moment: Moment) -> int | None:
-            self._refuse_full(moment)
-            self._refuse_unagreed(asked, share, session, moment, charge.queries, charge.session / UNITS)
+            refuse_filling(most, moment, asked, 1)
+            refuse_unagreed(asked, share, session, moment, charge.queries, charge.session / UNITS, careless)
             return share.get("queries")
 
         def all_steps() -> Steps[str]:
@@ -292,17 +301,18 @@ class Gateway:
                 if reply.standing is not None:
                     return reply.standing
             yield LEDGER
-            before = answering(asked, session, key)
+            before = answering(asked, session, table_of(key))
             steps = before.steps(agree)
             if steps is not None:
                 told = released([(yield from steps)])
             else:
                 if before.leaves():
-                    self._refuse_full(self.tables.ledger(key).moment(session.name))
+                    refuse_filling(most, self.tables.ledger(key).moment(session.name), asked, 0)
                 if not before.known():
                     plans, moment = before.plans(), self.tables.ledger(key).moment(session.name)
                     answers, cost = sum(map(answers_of, plans)), sum(plan.cost for plan in plans)
-                    self._refuse_unagreed(asked, share, session, moment, answers, cost)
+                    refuse_filling(most, moment, asked, len(plans))
+                    refuse_unagreed(asked, share, session, moment, answers, cost, careless)
                 told = before.put(call or fresh_name())
             text = json_of(told)
             if reply is None:
@@ -319,9 +329,11 @@ class Gateway:
 
     def budget(self, asker: Person, key: str) -> dict[str, Any]:
         """What somebody has spent and has left on a table, and the table as a whole."""
+        if not self._sees(asker, key):
+            raise Problem("not-found")
         table = self.tables.table(key)
         whole = {"spent": amount(table.spent), "answers": table.ledger.totals().answers}
-        if asker.scope != "analyst" and self.catalog.member(key, asker.id) is None:
+        if self.catalog.member(key, asker.id) is None:
             return {"table": whole}
         session = self.tables.session(key, asker)
         own = {
@@ -338,13 +350,13 @@ class Gateway:
 
     def last_released(self, asker: Person, key: str, last: int) -> tuple[list[Answer | Release], bool]:
         """What somebody's last charges released, newest first, and whether there were more charges before."""
-        ledger, session = self.tables.ledger(key), self.tables.session(key, asker)
+        session, ledger = self.tables.session(key, asker), self.tables.ledger(key)
         given = list(history_of(ledger.entries(session.name, last=last), session.currency))
         return given[::-1], ledger.totals(session.name).entries > last
 
     def answer_marked(self, asker: Person, key: str, mark: str, last: int = 10_000) -> Answer | None:
         """The answer of this name among somebody's last charges: their own, and nobody else's."""
-        ledger, name = self.tables.ledger(key), self.tables.session(key, asker).name
+        name, ledger = self.tables.session(key, asker).name, self.tables.ledger(key)
         text = marked(answers_in(ledger.entries(name, last=last)), mark)
         return None if text is None else Answer.from_json(text)
 
@@ -363,7 +375,7 @@ class Gateway:
         entries = list(self.tables.ledger(key).entries(last=last))
         return [
             {
-                "id": entry.id, "name": names.get(entry.session, entry.session), "what": asked_in(entry.plan),
+                "id": entry.id, "name": called(entry.session, names), "what": asked_in(entry.plan),
                 "cost": entry.charge.table / UNITS, "answered": entry.answer is not None,
             }
             for entry in reversed(entries)
@@ -443,43 +455,6 @@ class Gateway:
         self.tables.close()
         self.boards.close()
         self.catalog.close()
-
-    def _refuse_full(self, moment: Moment) -> None:
-        """An answer that costs next to nothing takes its place on the disk all the same."""
-        most, used = self.settings.most_entries, moment.session.entries
-        if used >= most:
-            raise BudgetError(
-                f"you have asked {used:,} questions of this table, as many as anybody may; ask the owner for a larger "
-                "most_entries",
-                requested=1,
-                remaining=0,
-            )
-
-    def _refuse_unagreed(
-        self,
-        asked: Question,
-        share: dict[str, Any],
-        session: Session,
-        moment: Moment,
-        answers: int,
-        cost: float,
-    ) -> None:
-        """One analyst shall not use up the answers that the table's intervals were promised for, and one careless
-        question shall not burn an analyst's budget."""
-        most, used, left = share.get("queries"), moment.session.answers, session.left(moment)
-        if most is not None and used + answers > most:
-            raise BudgetError(
-                f"your share is {most:,} answers; {used:,} are given and this needs {answers:,}",
-                requested=answers,
-                remaining=most - used,
-            )
-        if not asked.confirm and self.settings.confirm * left < cost <= left:
-            raise Problem(
-                "confirm",
-                f"it costs {cost:.4g} of {left:.4g} that is left; ask again with confirm, or less exactly",
-                cost=cost,
-                remaining=left,
-            )
 
 
 def _only(asker: Person, *scopes: str) -> None:

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from holdfast.errors import HoldfastError, InputError
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from holdfast.service.catalog import Person
     from holdfast.service.gateway import Gateway
+
+
+Declared = TypeVar("Declared", bound="BaseModel")
 
 
 @click.group()
@@ -33,10 +38,55 @@ def gateway(context: click.Context, /, **flags: Any) -> None:
 
 @gateway.command()
 @click.argument("table")
+@click.argument("path")
+@click.option(
+    "--schema", type=click.Path(exists=True, path_type=Path), help="the columns, as TOML; not of a store"
+)
+@click.option("--relation", help="the table in the database, if PATH is postgresql://…")
+@click.option("--target", type=click.Choice(["population", "table"]), default="population")
+@click.option("--queries", type=int, help="for how many answers the intervals are planned")
+@click.option("--set-aside", type=float, help="the share of the units for answers that end the promise")
+@click.option("--epsilon", type=float)
+@click.option("--delta", type=float)
+@click.option("--rho", type=float)
+@click.pass_obj
+def register(flags: dict[str, Any], /, table: str, path: str, schema: Path | None, **terms: Any) -> None:
+    """Register the rows at PATH (below a data folder, or postgresql://…) as TABLE, under a cap."""
+    from holdfast.query.schema import Schema
+    from holdfast.service.bodies import NewDataset
+
+    columns = None if schema is None else Schema.from_toml(schema).to_json()
+    given = {"id": table, "path": path, "schema": columns, "budget": _amounts(terms)} | terms
+    with _opened(flags) as (guard, owner):
+        found = _declared(NewDataset, given).register(guard, owner)
+    apart = f" and {found.aside:,} set aside" if found.aside else ""
+    click.echo(f"{table} has {found.rows:,} rows{apart}")
+
+
+@gateway.command()
+@click.argument("table")
+@click.argument("person")
+@click.option("--queries", type=int, help="how many of the table's answers they may use up")
+@click.option("--epsilon", type=float)
+@click.option("--delta", type=float)
+@click.option("--rho", type=float)
+@click.pass_obj
+def admit(flags: dict[str, Any], /, table: str, person: str, **terms: Any) -> None:
+    """Let PERSON (a name or an id) ask TABLE, or TABLE.aside, with a budget of their own; or change it."""
+    from holdfast.service.bodies import Share
+
+    with _opened(flags) as (guard, owner):
+        share = _declared(Share, _amounts(terms) | terms)
+        guard.admit(owner, table, _id(guard, person), share.given())
+    click.echo(f"{person} may ask {table}")
+
+
+@gateway.command()
+@click.argument("table")
 @click.argument("person")
 @click.pass_obj
 def withdraw(flags: dict[str, Any], table: str, person: str) -> None:
-    """Withdraw PERSON (a name or an id) from TABLE, for good."""
+    """Withdraw PERSON (a name or an id) from TABLE, or from TABLE.aside alone, for good."""
     with _opened(flags) as (guard, owner):
         guard.withdraw(owner, table, _id(guard, person))
     click.echo(f"{person} asks {table} no more")
@@ -100,6 +150,24 @@ def retire(flags: dict[str, Any], table: str, kind: str | None) -> None:
         else:
             guard.retire_board(owner, table, kind)
     click.echo(f"{table} is retired")
+
+
+def _amounts(terms: dict[str, Any]) -> dict[str, float]:
+    """The amounts of a budget that were given, taken out of the terms of a command."""
+    amounts = {name: terms.pop(name) for name in ("epsilon", "delta", "rho")}
+    return {name: amount for name, amount in amounts.items() if amount is not None}
+
+
+def _declared(model: type[Declared], given: dict[str, Any]) -> Declared:
+    """What a command declares, checked by the same model as the API's; what was not given it says itself."""
+    from pydantic import ValidationError
+
+    from holdfast.service.problem import unreadable
+
+    try:
+        return model.model_validate({name: part for name, part in given.items() if part is not None})
+    except ValidationError as error:
+        raise unreadable(error) from None
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
 
 from holdfast.errors import (
     BudgetError,
@@ -95,7 +96,7 @@ def problem_of(error: Problem | HoldfastError) -> Problem:
     return Problem("invalid", str(error))
 
 
-def unreadable(error: RequestValidationError) -> Problem:
+def unreadable(error: RequestValidationError | ValidationError) -> Problem:
     """Where a request is wrong, and how; not what was sent, which may be long."""
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"])

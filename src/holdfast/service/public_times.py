@@ -1,10 +1,12 @@
-"""A ledger whose answers are recorded at public times."""
+"""A ledger whose answers are recorded at public times, and of which no session fills more than its part."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from holdfast.ledger import Ledger
+from holdfast.ledger import ALWAYS, Charge, Commit, Entry, Ledger, Outcome, Precondition, Reserve
 from holdfast.service.clock import current
 
 
@@ -13,10 +15,26 @@ class PublicTimesLedger:
 
     Otherwise the moment at which a list shows an answer would tell how long it took to compute. Nobody else waits for
     that time: a thread does in `record`, and `Work` in the event loop before it puts an answer among other commits.
+
+    Guarantee: no session makes a reservation beyond its first `most_entries`: each is counted in the transaction that
+    would commit it, however many ask at the same moment. What was reserved before is found as ever.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, ledger: Ledger, most_entries: int | None = None) -> None:
+        self._ledger, self._most = ledger, most_entries
+
+    def reserve(
+        self, session: str, key: str, plan: str, event: str, charge: Charge, holds: Precondition = ALWAYS
+    ) -> Entry:
+        return self._ledger.reserve(session, key, plan, event, charge, self._capped(holds))
+
+    def commit_all(self, commits: Sequence[Commit]) -> list[Outcome]:
+        return self._ledger.commit_all(
+            [
+                replace(commit, holds=self._capped(commit.holds)) if isinstance(commit, Reserve) else commit
+                for commit in commits
+            ]
+        )
 
     def record(
         self,
@@ -29,6 +47,9 @@ class PublicTimesLedger:
     ) -> str:
         current().wait_to_record()
         return self._ledger.record(entry, answer, secret=secret, after=after, told=told)
+
+    def _capped(self, holds: Precondition) -> Precondition:
+        return replace(holds, most_entries=self._most)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._ledger, name)

@@ -13,9 +13,9 @@ from threading import Lock
 from holdfast.errors import HoldfastError
 from holdfast.ledger.entry import UNCOVERED, UNIT
 from holdfast.privacy.filter import UNITS
+from holdfast.service.dataset import Dataset
 from holdfast.service.gateway import Gateway
 from holdfast.service.logs import note, note_failure
-from holdfast.service.tables import Dataset
 
 SECONDS = 2.0
 """How long a check may take before it counts as failed."""

@@ -6,88 +6,33 @@ import json
 import math
 from collections.abc import Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from holdfast.data.deferred import DeferredSource, look
+from holdfast.data.deferred import DeferredSource, Seen, look
 from holdfast.data.identity import marks
 from holdfast.data.lookup import Lookup
 from holdfast.errors import DataError, HoldfastError, InputError, LedgerError
 from holdfast.ledger import LEDGER_FILE, Account, Ledger, SqliteLedger, move_ledger, verify
 from holdfast.ledger.chained import ChainedLedger
 from holdfast.planning.budget import Budget, budget
-from holdfast.query.lookup_json import lookups_from_json, lookups_to_json
+from holdfast.query.lookup_json import without_lookups
 from holdfast.query.schema import Schema
-from holdfast.query.unit_schema import schema_from_json
 from holdfast.service.catalog import Catalog, Person, same_rows
+from holdfast.service.dataset import Dataset
 from holdfast.service.gateway_database import NotRemembered, at_once
+from holdfast.service.parts import account_of, is_aside, refuse_part, table_of, with_parts
 from holdfast.service.problem import Problem
 from holdfast.service.public_times import PublicTimesLedger
 from holdfast.service.settings import Settings
 from holdfast.session import Session, Table
-from holdfast.session.set_aside import kept_aside
+from holdfast.session.set_aside import how_many_aside, keep_aside, kept_aside
 
 URLS = ("postgresql://", "postgres://")
 Admitted = tuple[Session, dict[str, Any]]
 """An analyst's session on a table, and their share of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Dataset:
-    """A registered table, as its owner declared it. All of it is public to its analysts but `path`."""
-
-    id: str
-    name: str
-    path: str
-    """Where the rows are: an absolute path, or a database's address with `relation`."""
-    relation: str | None
-    store: bool
-    """Whether it is a saved store, which has a ledger of its own."""
-    schema: Schema
-    rows: int
-    """How many can be asked about: all but those that were set `aside` before it was registered."""
-    rows_per_unit: int
-    budget: dict[str, Any]
-    confidence: float
-    queries: int | None
-    target: str
-    ledger: str | None
-    """The id of its ledger. Another one in its place would be a fresh budget, and is refused. None until it is made."""
-    retired: bool = False
-    """Whether it answers nothing any more."""
-    allow_uncovered: bool = False
-    """Whether an analyst may ask what ends the leave-out theorem for the others."""
-    lookups: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Where the public tables beside it are: their path, key and declared columns. What they hold is in `schema`."""
-    aside: int = 0
-
-    def public(self) -> dict[str, Any]:
-        """What an analyst may know. It is a function of the declaration alone."""
-        return {
-            "id": self.id, "name": self.name, "schema": self.schema.to_json(), "rows": self.rows,
-            "rows_per_unit": self.rows_per_unit, "budget": self.budget, "confidence": self.confidence,
-            "queries": self.queries, "target": self.target, "allow_uncovered": self.allow_uncovered,
-            "retired": self.retired, "public_tables": lookups_to_json(self.schema),
-        }  # fmt: skip
-
-    def record(self) -> dict[str, Any]:
-        """What the catalog keeps."""
-        return {key: value for key, value in self.public().items() if key not in ("id", "retired")} | {
-            "path": self.path,
-            "relation": self.relation,
-            "store": self.store,
-            "lookups": self.lookups,
-            "aside": self.aside,
-        }
-
-    @classmethod
-    def of(cls, key: str, record: dict[str, Any], retired: bool = False) -> Dataset:
-        """The dataset that `record` wrote."""
-        declared = {name: part for name, part in record.items() if name != "public_tables"}
-        schema = lookups_from_json(schema_from_json(record["schema"]), record.get("public_tables", []))
-        return cls(**declared | {"id": key, "schema": schema}, retired=retired)
 
 
 class Tables:
@@ -112,13 +57,15 @@ class Tables:
         relation: str | None = None,
         rows_per_unit: int = 1,
         lookups: Mapping[str, Mapping[str, Any]] | None = None,
+        set_aside: float | None = None,
         by: str = "",
         **promised: Any,
     ) -> Dataset:
         """Take a table in: look at it once, count its rows, remember the declaration, and set its cap.
 
         `lookups` are public tables beside it: for each name a path, a key and perhaps a schema (see `Lookup`).
-        `promised` is the name, the budget, the confidence, the queries, the target, and what is allowed.
+        `promised` is the name, the budget, the confidence, the queries, the target, and what is allowed. `set_aside` is
+        the share of the units that is set aside, where the gateway keeps the ledger: a store's says it itself.
         Guarantee: rows have one ledger, however many declare them at once (`marks` says which rows are the same). The
         declaration is decided in one transaction, before there is a ledger; what comes after follows from it, and is
         done by whoever opens the table next, should it be interrupted here.
@@ -133,9 +80,12 @@ class Tables:
             name: dict(each) | {"path": self._file(each["path"])} for name, each in (lookups or {}).items()
         }
         seen = look(place, schema, relation, _lookups(public))
+        if set_aside is not None:
+            _refuse_undivided(seen, set_aside, promised["target"])
         declared = Dataset(
             id=key, path=place, relation=relation, store=seen.store, schema=seen.schema, rows=seen.rows,
-            rows_per_unit=max(rows_per_unit, seen.rows_per_unit), ledger=None, lookups=public, **promised,
+            rows_per_unit=max(rows_per_unit, seen.rows_per_unit), ledger=None, lookups=public, set_aside=set_aside,
+            **promised,
         )  # fmt: skip
         self._catalog.add_dataset(key, declared.record(), known, by=by)
         return self._open_once(key)[0]
@@ -151,14 +101,15 @@ class Tables:
     def dataset(self, key: str) -> Dataset:
         """The declaration of a table, as it stands: its cap may be another than when it was opened, and it may have
         been retired."""
-        opened, record = self._opened(key)[0], self._catalog.dataset(key)
-        retired = key in self._catalog.retired("table")
+        opened, record = self._opened(key)[0], self._catalog.dataset(table_of(key))
+        retired = table_of(key) in self._catalog.retired("table")
         if record is None or (record["budget"] == opened.budget and not retired):
             return opened
         return replace(opened, budget=record["budget"], retired=retired)
 
     def set_cap(self, key: str, cap: dict[str, Any], by: str) -> None:
         """Raise or lower the cap of a table: a fact in its ledger, which counts, and in the catalog, which tells."""
+        refuse_part(key)
         standing, wanted = budget(**self.dataset(key).budget), budget(**cap)
         if wanted.currency != standing.currency:
             raise InputError(
@@ -169,14 +120,19 @@ class Tables:
         self._catalog.set_cap(key, cap, by=by)
 
     def withdraw(self, key: str, person: Person, by: str) -> None:
-        """Somebody may ask a table no more, ever again: a fact in its ledger, and in the catalog."""
-        if _standing(self.table(key), person) is not None:
-            self.ledger(key).end(person.id)
-        self._catalog.withdraw(key, person.id, by=by)
-        self._sessions.pop((key, person.id), None)
+        """Somebody may ask a table no more, neither part of it, ever again: a fact in its ledger, and in the catalog.
+        Of a part (`parts.aside_of`) only that one."""
+        ledger = self.ledger(table_of(key))
+        for part in with_parts(key):
+            if _standing(ledger, account_of(part, person.id)) is not None:
+                ledger.end(account_of(part, person.id))
+            if self._catalog.member(part, person.id) is not None:
+                self._catalog.withdraw(part, person.id, by=by)
+            self._sessions.pop((part, person.id), None)
 
     def retire(self, key: str, by: str) -> None:
         """Close the account of everybody on a table, and have it answer nothing any more."""
+        refuse_part(key)
         ledger = self.ledger(key)
         for account in list(ledger.accounts()):
             ledger.end(account.name)
@@ -187,7 +143,7 @@ class Tables:
         return self._opened(key)[1].ledger
 
     def table(self, key: str) -> Table:
-        """A table, opened."""
+        """A table, opened; or what is set aside of it."""
         return self._opened(key)[1]
 
     def resume(self) -> None:
@@ -253,11 +209,12 @@ class Tables:
         with self._lock:
             known = self._sessions.get((key, person.id))
             if anew or known is None or known[0] != share:
-                promised = _promised(dataset, share, _standing(table, person))
+                account = account_of(key, person.id)
+                promised = _promised(dataset, share, _standing(table.ledger, account))
                 terms_of_all: dict[str, Any] = {
                     "confidence": dataset.confidence,
                     "target": dataset.target,
-                    "name": person.id,
+                    "name": account,
                 }
                 try:
                     session = table.session(**_budget(share), **promised, **terms_of_all)
@@ -271,9 +228,14 @@ class Tables:
 
     def check_share(self, key: str, person: Person, share: dict[str, Any]) -> None:
         """Refuse a budget that is none, that is counted otherwise than the table's, or that is spent already."""
-        dataset, table = self.dataset(key), self.table(key)
+        dataset, ledger, account = self.dataset(key), self.ledger(key), account_of(key, person.id)
         wanted, cap = budget(**_budget(share)), budget(**dataset.budget)
-        if dataset.retired or person.id in table.ledger.ended():
+        if is_aside(key) and dataset.target == "table":
+            raise InputError(
+                "expected a table whose answers are about a population, got one that is all there is: nothing can be "
+                "said of it by the units that are set aside; admit them to the table itself"
+            )
+        if dataset.retired or account in ledger.ended():
             raise InputError(
                 "expected a table that is asked, and an analyst whose session on it is open, got one closed for "
                 "good; admit another person, or register another table"
@@ -288,11 +250,11 @@ class Tables:
                 f"expected a share of at most the table's cap ({_words(dataset.budget)}), got a larger one; raise the "
                 "cap first, or give a smaller share"
             )
-        if table.ledger.totals(person.id).units > wanted.filter.limit_units:
+        if ledger.totals(account).units > wanted.filter.limit_units:
             raise InputError(
                 "expected a budget above what the analyst has spent, got less; give a larger one"
             )
-        standing, most = _standing(table, person), share.get("queries")
+        standing, most = _standing(ledger, account), share.get("queries")
         promised = None if standing is None else json.loads(standing.terms)["queries"]
         if promised is not None and most is not None and most > promised:
             raise InputError(
@@ -305,6 +267,7 @@ class Tables:
         return [
             (key, table.ledger.committing_for())  # type: ignore[attr-defined]
             for key, (_, table) in list(self._tables.items())
+            if not is_aside(key)
         ]
 
     def close(self) -> None:
@@ -321,12 +284,14 @@ class Tables:
     def _open_once(self, key: str) -> tuple[Dataset, Table]:
         with self._lock:
             known = self._tables.get(key)
+            if known is None and is_aside(key):
+                dataset, table = self._open_once(table_of(key))
+                known = self._tables[key] = (dataset.part_aside(), table.aside)
             if known is None:
                 record = self._catalog.dataset(key)
                 if record is None:
                     raise Problem("not-found")
-                dataset = self._finished(Dataset.of(key, record))
-                known = self._tables[key] = (dataset, self._open(dataset))
+                known = self._tables[key] = self._open(self._finished(Dataset.of(key, record)))
             return known
 
     def _finished(self, dataset: Dataset) -> Dataset:
@@ -337,16 +302,27 @@ class Tables:
         try:
             cap = _whole(dataset).account("the table")
             with closing(self._new_ledger(dataset.id, dataset.path, dataset.store, cap)) as ledger:
-                division = kept_aside(ledger, dataset.rows)
-                aside = 0 if division is None else division.aside
-                counted: dict[str, Any] = {"rows": dataset.rows - aside, "aside": aside}
-                self._catalog.set_ledger(dataset.id, ledger.id, counted)
-                return replace(dataset, ledger=ledger.id, **counted)
+                if dataset.set_aside is not None:
+                    with closing(_source(dataset, looking_up=False)) as rows:
+                        keep_aside(ledger, rows, dataset.set_aside)
+                return self._counted(dataset, ledger)
         except BaseException:
             self._catalog.take_back(dataset.id)
             raise
 
-    def _open(self, dataset: Dataset) -> Table:
+    def _counted(self, dataset: Dataset, ledger: ChainedLedger) -> Dataset:
+        """The declaration with its ledger, and with how many units are set aside by what the ledger says; so from now
+        on in the catalog, if that said otherwise."""
+        rows = dataset.rows + dataset.aside
+        division = kept_aside(ledger, rows)
+        aside = 0 if division is None else division.aside
+        if dataset.ledger == ledger.id and dataset.aside == aside:
+            return dataset
+        counted: dict[str, Any] = {"rows": rows - aside, "aside": aside}
+        self._catalog.set_ledger(dataset.id, ledger.id, counted)
+        return replace(dataset, ledger=ledger.id, **counted)
+
+    def _open(self, dataset: Dataset) -> tuple[Dataset, Table]:
         ledger = self._ledger(dataset.id, dataset.path, dataset.store)
         if ledger.id != dataset.ledger:
             ledger.close()
@@ -354,19 +330,12 @@ class Tables:
                 f"the ledger of {dataset.id!r} is not the one that was registered with it, but another one; put "
                 "the registered one back"
             )
-        return self._table(dataset, ledger)
-
-    def _table(self, dataset: Dataset, ledger: ChainedLedger) -> Table:
-        source = DeferredSource(
-            dataset.schema,
-            dataset.rows + dataset.aside,
-            dataset.path,
-            dataset.relation,
-            _lookups(dataset.lookups),
+        counted = self._counted(dataset, ledger)
+        table = Table(
+            _source(counted), PublicTimesLedger(ledger, self._settings.most_entries), counted.rows_per_unit
         )
-        table = Table(source, PublicTimesLedger(ledger), dataset.rows_per_unit)
-        table.allow_uncovered = dataset.allow_uncovered
-        return table
+        table.allow_uncovered = counted.allow_uncovered
+        return counted, table
 
     def place(self, path: str) -> str:
         """A path below one of the roots, or a database's address."""
@@ -423,6 +392,28 @@ class Tables:
         return SqliteLedger(folder / f"{key}.sqlite", anchors)
 
 
+def _source(dataset: Dataset, *, looking_up: bool = True) -> DeferredSource:
+    """All rows of a table, whichever part they are in; perhaps with the public tables beside them."""
+    schema = dataset.schema if looking_up else without_lookups(dataset.schema)
+    lookups = _lookups(dataset.lookups) if looking_up else None
+    return DeferredSource(schema, dataset.rows + dataset.aside, dataset.path, dataset.relation, lookups)
+
+
+def _refuse_undivided(seen: Seen, share: float, target: str) -> None:
+    """InputError where nothing is set aside at a registration, before anything is kept."""
+    how_many_aside(seen.rows, share)
+    if seen.store:
+        raise InputError(
+            "expected no set_aside for a saved store, whose own ledger says it, got one; open the store once before it "
+            "is registered: hf.open(PATH, set_aside=0.1)"
+        )
+    if target == "table":
+        raise InputError(
+            "expected set_aside for a table whose answers are about a population, got one that is all there is; leave "
+            "set_aside out"
+        )
+
+
 def _lookups(declared: Mapping[str, Mapping[str, Any]]) -> dict[str, Lookup]:
     """The public tables that an owner declared."""
     schemas = {name: each.get("schema") for name, each in declared.items()}
@@ -440,18 +431,20 @@ def _words(amounts: dict[str, Any]) -> str:
     return ", ".join(f"{name} {amount:g}" for name, amount in amounts.items())
 
 
-def _standing(table: Table, person: Person) -> Account | None:
+def _standing(ledger: Ledger, name: str) -> Account | None:
     """The account of an analyst who was admitted before."""
-    return next((account for account in table.ledger.accounts() if account.name == person.id), None)
+    return next((account for account in ledger.accounts() if account.name == name), None)
 
 
 def _promised(dataset: Dataset, share: dict[str, Any], standing: Account | None) -> dict[str, Any]:
     """How many answers an analyst's session is planned for, and which part of the meter is theirs.
 
     Who may use up some of the table's answers has as large a part of its meter, which nobody else can touch. What was
-    promised stays as it was.
+    promised stays as it was. Of the units that are set aside each has places of their own.
     """
     mine, all_ = share.get("queries"), dataset.queries
+    if is_aside(dataset.id) and standing is None:
+        return {"queries": mine}
     if standing is not None or all_ is None:
         return {"queries": None}
     covered = dataset.target == "population" and dataset.rows_per_unit == 1

@@ -14,6 +14,7 @@ from holdfast.desk.steps import Done, Next, Step, Steps, advance
 from holdfast.errors import LedgerError
 from holdfast.ledger import Moment, Outcome, Record, Reserve, Survey, Surveyed, Totals
 from holdfast.service.clock import Release
+from holdfast.service.parts import table_of
 from holdfast.service.public_times import PublicTimesLedger
 from holdfast.service.together import Together
 
@@ -61,7 +62,7 @@ class Work:
         self, request: Request, threads: ThreadPoolExecutor, most: int, work: Callable[[], Result]
     ) -> Result:
         """Do work in one of the threads when it is the turn of whoever asks, and of what is asked."""
-        place = next(iter(request.path_params.values()), "")
+        place = table_of(next(iter(request.path_params.values()), ""))
         async with (
             self._turn("person", id(threads), request.state.person.id, most),
             self._turn("place", id(threads), place, most + most // 2 + most % 2),
@@ -147,7 +148,7 @@ class Work:
         return taken
 
     def _list_of(self, request: Request, ledger: PublicTimesLedger) -> Together[_Taking, Step | Done[Any]]:
-        table = next(iter(request.path_params.values()), "")
+        table = table_of(next(iter(request.path_params.values()), ""))
         known = self._lists.get(table)
         if known is None:
             known = self._lists[table] = Together(

@@ -24,8 +24,11 @@ def refuse_other_terms(standing: Account, given: dict[str, Any], places: Places 
         differs["intervals"] = "uniform"
     if given["rows"] is not None and (read is None or read > given["rows"]):
         differs["rows"] = read
-    if given["share"] is not None and not standing.is_share:
-        differs["share"] = None
+    share = promised.get(
+        "share"
+    )  # of a share that was opened before this was kept, nobody knows which part it was
+    if given["share"] is not None and (not standing.is_share or given["share"] != (share or given["share"])):
+        differs["share"] = share
     if given["only"] not in (None, only := _only(standing, promised["within"], places)):
         differs["only"] = only
     if differs:

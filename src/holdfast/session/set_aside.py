@@ -55,6 +55,17 @@ def part_of(source: Source, ledger: Ledger, part: str) -> Source:
     return PartSource(source, division, aside=part == "aside")
 
 
+def how_many_aside(rows: int, share: object) -> int:
+    """How many of so many units a share of them is; InputError for a share by which a part would have none."""
+    part = probability("set_aside", share)
+    aside = math.floor(part * rows * (1 + 2.0**-40))
+    if not 0 < aside < rows:
+        raise InputError(
+            f"expected set_aside= such that both parts have units, got {part:g} of {rows:,}; give another share"
+        )
+    return aside
+
+
 def keep_aside(ledger: Ledger, source: Source, share: object) -> None:
     """Have the ledger keep that this share of the units is set aside, and what their order rests on if it may change.
 
@@ -62,12 +73,7 @@ def keep_aside(ledger: Ledger, source: Source, share: object) -> None:
     these read all of its units. The ledger looks once more when it opens the account, so that nobody comes between.
     """
     rows = source.rows
-    part = probability("set_aside", share)
-    aside = math.floor(part * rows * (1 + 2.0**-40))
-    if not 0 < aside < rows:
-        raise InputError(
-            f"expected set_aside= such that both parts have units, got {part:g} of {rows:,}; give another share"
-        )
+    aside = how_many_aside(rows, share)
     if kept_aside(ledger, rows) is None:
         order = getattr(source, "order", None)
         kept = {"rows": rows, "aside": aside} | ({} if order is None else {"order": order})
@@ -79,7 +85,7 @@ def keep_aside(ledger: Ledger, source: Source, share: object) -> None:
     known = kept_aside(ledger, rows)
     if known is not None and known.aside != aside:
         raise InputError(
-            f"expected set_aside={known.aside / rows:.4g} as when this table was first opened, got {part:g}; what is "
+            f"expected set_aside={known.aside / rows:.4g} as when this table was first opened, got {share}; what is "
             "set aside cannot change, so leave it out"
         )
 

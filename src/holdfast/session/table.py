@@ -256,8 +256,10 @@ class Table:
         if standing is not None:
             places = kept_plan
             information, table_information = standing.information, standing.table_information
+            share = promised.get("share")
         else:
             moment, room = Moment(Totals(), self._ledger.totals(), cap), self._room(share)
+            share = room.share
             if within is None:
                 ways = [own]
                 if epsilon is not None and delta is not None and only is None:
@@ -284,6 +286,7 @@ class Table:
             places=places,
             information=information,
             table_information=table_information,
+            share=share,
         )
         return Session(self._source, self._ledger, own, terms, name, self._widened)
 

@@ -16,8 +16,8 @@ def refuse_to_end(charge: Charge, moment: Moment, ledger: Ledger, name: str, ter
     if terms.part == "rest":
         raise BudgetError(
             "expected a release that the leave-out theorem covers, got one that would end it on this table; ask it of "
-            "the units that are set aside for such releases, table.aside.session(...), where the rows are: a gateway "
-            "has no door to them"
+            "the units that are set aside for such releases, table.aside.session(...), which at a gateway need a share "
+            "of their own"
         )
     away = ledger.ended() | {name}
     if any(account.name not in away and _is_open(account, ledger) for account in ledger.accounts()):

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
 
-from holdfast.service.bodies import Id
+from holdfast.service.bodies import PartId
 from holdfast.service.page import look
 from holdfast.service.page.shell import PageRoute, page
 from holdfast.service.page.visits import Signed, Visitor
@@ -22,14 +22,14 @@ Mark = Annotated[str, Path(pattern="^[0-9a-f]{24}$")]
 
 
 @router.get("/tables/{key}/answers/{mark}")
-def answer(request: Request, visitor: Signed, key: Id, mark: Mark) -> Response:
+def answer(request: Request, visitor: Signed, key: PartId, mark: Mark) -> Response:
     """An answer that one was given."""
     table = visitor.guard.dataset(visitor.person, key)
     return page(request, "answer.html", visitor, table=table, answer=_found(visitor, key, mark))
 
 
 @router.get("/tables/{key}/answers/{mark}/answer.csv")
-def as_csv(visitor: Signed, key: Id, mark: Mark) -> Response:
+def as_csv(visitor: Signed, key: PartId, mark: Mark) -> Response:
     """The same as a spreadsheet reads it. A text that a spreadsheet would compute is quoted."""
     found = _found(visitor, key, mark)
     columns, text = found.to_dict(), io.StringIO()
@@ -42,7 +42,7 @@ def as_csv(visitor: Signed, key: Id, mark: Mark) -> Response:
 
 
 @router.get("/tables/{key}/answers/{mark}/answer.arrow")
-def as_arrow(visitor: Signed, key: Id, mark: Mark) -> Response:
+def as_arrow(visitor: Signed, key: PartId, mark: Mark) -> Response:
     """The same as an Arrow file, with the question and the promise in its metadata."""
     found = _found(visitor, key, mark)
     made = found.to_arrow()  # InputError says what to install where it cannot be made
@@ -56,7 +56,7 @@ def as_arrow(visitor: Signed, key: Id, mark: Mark) -> Response:
 
 
 @router.get("/tables/{key}/compare")
-def compare(request: Request, visitor: Signed, key: Id, first: str = "", second: str = "") -> Response:
+def compare(request: Request, visitor: Signed, key: PartId, first: str = "", second: str = "") -> Response:
     """Two answers side by side."""
     table = visitor.guard.dataset(visitor.person, key)
     released, _ = visitor.guard.last_released(visitor.person, key, LAST)

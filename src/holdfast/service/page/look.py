@@ -10,6 +10,7 @@ from typing import Any
 
 from holdfast.query.schema import Boolean, Category, ColumnType, Integer, Real, Schema, Temporal, Text
 from holdfast.query.unit_schema import UnitSchema, event_columns
+from holdfast.service.parts import table_of
 from holdfast.service.replies import answer_mark
 from holdfast.session import Answer, display
 
@@ -204,7 +205,7 @@ SHOWN_CONDITIONS = 2
 
 FILTERS = {
     "condition": condition, "mark": answer_mark, "extract": lambda name, known: known[name],
-    "of_events": of_events,
+    "of_events": of_events, "whole_table": table_of,
     "bars": bars, "bounds": bounds, "exact": exact, "kept": display.kept, "kind": kind, "moment": moment,
     "parts": part_texts, "percent": percent, "quantity": quantity, "several": several, "small": small,
 }  # fmt: skip

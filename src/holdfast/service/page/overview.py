@@ -12,8 +12,10 @@ from starlette.concurrency import run_in_threadpool
 from holdfast.planning.budget import budget
 from holdfast.privacy.filter import UNITS
 from holdfast.service.api import metrics as api_metrics
+from holdfast.service.dataset import Dataset
 from holdfast.service.page.shell import PageRoute, page
 from holdfast.service.page.visits import Signed, Visitor
+from holdfast.service.parts import aside_of
 from holdfast.service.problem import Problem
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -56,6 +58,13 @@ def _tables(visitor: Visitor) -> list[dict[str, Any]]:
         cap = budget(**table.budget).filter.limit_units / UNITS
         found.append({
             "table": table, "share": max(0.0, 1 - whole["spent"]["amount"] / cap), "answers": whole["answers"],
-            "daily": whole["answers"] / days, "who": guard.analysts(visitor.person, table.id),
+            "daily": whole["answers"] / days, "who": _who(visitor, table),
         })  # fmt: skip
     return found
+
+
+def _who(visitor: Visitor, table: Dataset) -> list[dict[str, Any]]:
+    """Who asks a table, and who asks what is set aside of it."""
+    apart = visitor.guard.analysts(visitor.person, aside_of(table.id)) if table.aside else []
+    named = [analyst | {"name": f"{analyst['name']}, aside"} for analyst in apart]
+    return visitor.guard.analysts(visitor.person, table.id) + named

@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse, StreamingResponse
 from pydantic import BaseModel, ValidationError
 
 from holdfast.errors import HoldfastError
-from holdfast.service.bodies import Budget, Id, NewDataset, NewIdentity, NewPerson, NewToken, Share
+from holdfast.service.bodies import Budget, Id, NewDataset, NewIdentity, NewPerson, NewToken, PartId, Share
 from holdfast.service.page import forms
 from holdfast.service.page.shell import PageRoute, form_page, invalid, page
 from holdfast.service.page.visits import Posted, Signed, Visitor, chosen, field, number, typed_in, whole
@@ -110,7 +110,8 @@ def register(request: Request, visitor: Signed, form: Posted) -> Response:
             relation=field(form, "relation"), schema=_schema(field(form, "schema")), budget=forms.budget(form),
             confidence=number(form, "confidence"), rows_per_unit=whole(form, "rows_per_unit"),
             queries=whole(form, "queries"), target=field(form, "target"),
-            allow_uncovered=bool(field(form, "allow_uncovered")), lookups=_lookups(field(form, "lookups")),
+            allow_uncovered=bool(field(form, "allow_uncovered")), set_aside=number(form, "set_aside"),
+            lookups=_lookups(field(form, "lookups")),
         )  # fmt: skip
         new.register(visitor.guard, visitor.person)
     except REFUSALS as error:
@@ -119,13 +120,13 @@ def register(request: Request, visitor: Signed, form: Posted) -> Response:
 
 
 @router.get("/tables/{key}/analysts")
-def analysts(request: Request, visitor: Signed, key: Id) -> Response:
+def analysts(request: Request, visitor: Signed, key: PartId) -> Response:
     """Who may ask a table, and what they have spent."""
     return _analysts(request, visitor, key, {})
 
 
 @router.post("/tables/{key}/analysts")
-def admit(request: Request, visitor: Signed, form: Posted, key: Id) -> Response:
+def admit(request: Request, visitor: Signed, form: Posted, key: PartId) -> Response:
     """Let somebody ask a table, or change their budget."""
     try:
         person = chosen(form, "person")
@@ -140,7 +141,7 @@ def admit(request: Request, visitor: Signed, form: Posted, key: Id) -> Response:
 
 
 @router.post("/tables/{key}/analysts/{person}/withdraw")
-def withdraw(visitor: Signed, form: Posted, key: Id, person: Id) -> Response:
+def withdraw(visitor: Signed, form: Posted, key: PartId, person: Id) -> Response:
     """Let somebody ask a table no more."""
     visitor.guard.withdraw(visitor.person, key, person)
     return RedirectResponse(f"/tables/{key}/analysts", 303)

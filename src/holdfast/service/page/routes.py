@@ -12,12 +12,12 @@ from fastapi.responses import RedirectResponse, StreamingResponse
 from starlette.datastructures import FormData
 
 from holdfast.planning.question import Interval, Question
-from holdfast.service.bodies import Id
+from holdfast.service.bodies import PartId
+from holdfast.service.dataset import Dataset
 from holdfast.service.page import forms, kinds
 from holdfast.service.page.shell import PageRoute, is_piece, page, told
 from holdfast.service.page.visits import Posted, Signed, Visitor, field, typed_in
 from holdfast.service.problem import REFUSALS, Problem, problem_of
-from holdfast.service.tables import Dataset
 from holdfast.session import Answer
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -50,13 +50,13 @@ def tables(request: Request, visitor: Signed) -> Response:
 
 
 @router.get("/tables/{key}")
-def table(request: Request, visitor: Signed, key: Id) -> Response:
+def table(request: Request, visitor: Signed, key: PartId) -> Response:
     """A table: its columns, its promise, and a form to ask it."""
     return page(request, "table.html", visitor, **_table(visitor, key), **_unasked())
 
 
 @router.post("/tables/{key}/estimate")
-async def estimate(request: Request, visitor: Signed, form: Posted, key: Id) -> Response:
+async def estimate(request: Request, visitor: Signed, form: Posted, key: PartId) -> Response:
     """What a question would cost, while it is typed. Unfinished questions are no errors here."""
     known: dict[str, Any] = {"estimate": None, "problem": None}
     try:
@@ -70,7 +70,7 @@ async def estimate(request: Request, visitor: Signed, form: Posted, key: Id) -> 
 
 
 @router.post("/tables/{key}/ask")
-async def ask(request: Request, visitor: Signed, form: Posted, key: Id) -> Response:
+async def ask(request: Request, visitor: Signed, form: Posted, key: PartId) -> Response:
     """Ask, and be charged; a question sent twice by one form is charged once."""
     known, status = _unasked(), 200
     try:
@@ -90,7 +90,7 @@ async def ask(request: Request, visitor: Signed, form: Posted, key: Id) -> Respo
 
 
 @router.get("/tables/{key}/history")
-def history(request: Request, visitor: Signed, key: Id) -> Response:
+def history(request: Request, visitor: Signed, key: PartId) -> Response:
     """What was asked, what it was answered, and how the budget went."""
     known = _table(visitor, key)
     if not known["member"]:
@@ -101,14 +101,14 @@ def history(request: Request, visitor: Signed, key: Id) -> Response:
 
 
 @router.post("/tables/{key}/close")
-def close(visitor: Signed, form: Posted, key: Id) -> Response:
+def close(visitor: Signed, form: Posted, key: PartId) -> Response:
     """Close one's own session for ever; what was told stays."""
     visitor.guard.end(visitor.person, key, visitor.person.id)
     return RedirectResponse(f"/tables/{key}/history", 303)
 
 
 @router.get("/tables/{key}/answers.json")
-def answers(visitor: Signed, key: Id) -> Response:
+def answers(visitor: Signed, key: PartId) -> Response:
     """All that was released to one, to keep."""
     pieces, name = visitor.guard.answers(visitor.person, key), f"{key}-answers.json"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}

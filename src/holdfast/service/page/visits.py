@@ -15,8 +15,9 @@ from starlette.responses import Response
 
 from holdfast.service import auth
 from holdfast.service.catalog import Person
-from holdfast.service.fast_route import ID, looked_up, refuse_haste
+from holdfast.service.fast_route import looked_up, refuse_haste
 from holdfast.service.gateway import Gateway
+from holdfast.service.parts import ID
 from holdfast.service.problem import Problem
 
 Number = TypeVar("Number", int, float)
