@@ -94,6 +94,15 @@ def test_a_table_of_postgresql_is_divided_and_refused_when_it_was_written_to() -
                 later.tables.session("ages.aside", ann).fraction("age < 3", **asked)
 
 
+def test_answers_about_units_aside_take_none_of_those_that_were_promised() -> None:
+    with divided(*BOTH, more={"queries": 20}) as here:
+        here.ask(COUNT, table="ages.aside")
+        here.ask({"kind": "fraction", "where": "age < 50", "rho": 1e-3}, table="ages")
+        told = here.call("GET", "/metrics", token=here.started.owner).text
+        assert 'holdfast_answers{dataset="ages"} 1' in told and "ages.aside" not in told
+        assert 'holdfast_ledger_entries{dataset="ages"} 2' in told
+
+
 def test_the_page_asks_both_parts() -> None:
     with divided("ages") as here:
         window = Window(here.client, here.started.owner)

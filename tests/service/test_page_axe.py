@@ -125,6 +125,31 @@ def test_every_page_is_accessible(browser: Browser, here: Running, look: Any) ->
                 assert violations(visitor) == [], ("an answer", look)
 
 
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_the_pages_of_a_table_in_two_parts_are_accessible(browser: Browser, look: Any) -> None:
+    size = {"width": 360, "height": 740} if look == "dark" else {"width": 1280, "height": 900}
+    pages = {
+        "owner": [
+            "/tables",
+            "/overview",
+            "/register",
+            "/tables/people/analysts",
+            "/tables/people.aside/analysts",
+        ],
+        "analyst": ["/tables/people", "/tables/people.aside", "/tables/people.aside/history"],
+    }
+    with running({"people": people(2_000, set_aside=0.1)}) as started:
+        owner, analyst = (started.person(token) for token in (started.owner, started.analyst))
+        started.gateway.admit(owner, "people.aside", analyst.id, {"epsilon": 1.0, "delta": 1e-6})
+        for role, paths in pages.items():
+            with visit(browser, started.url, color_scheme=look, viewport=size) as visitor:
+                visitor.enter(started.owner if role == "owner" else started.analyst)
+                for path in paths:
+                    assert visitor.go(path).locator("h1").inner_text() != "That did not work", path
+                    assert violations(visitor) == [], (path, look)
+                    assert visitor.page.evaluate(CLIPPED) == [], (path, look)
+
+
 def test_no_page_is_left_out() -> None:
     """Whoever adds a page adds a line."""
     every = {route.path for route in ROUTES if "GET" in (route.methods or ())} - NO_PAGE - {"/"}

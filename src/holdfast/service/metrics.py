@@ -31,7 +31,7 @@ KINDS = {
     "ready": ("gauge", "1 if this check of readiness passes, by check"),
     "budget_limit": ("gauge", "the cap of a table, in its currency"),
     "budget_spent": ("gauge", "what was charged to a table, in its currency"),
-    "answers": ("gauge", "answers given about a table"),
+    "answers": ("gauge", "answers given about a table, without those about units that are set aside"),
     "answers_promised": (
         "gauge",
         "answers that a table's intervals were promised for; absent if no number was",

@@ -16,6 +16,7 @@ from holdfast.privacy.filter import UNITS
 from holdfast.service.dataset import Dataset
 from holdfast.service.gateway import Gateway
 from holdfast.service.logs import note, note_failure
+from holdfast.session.set_aside import answers_aside
 
 SECONDS = 2.0
 """How long a check may take before it counts as failed."""
@@ -133,7 +134,7 @@ class Readiness:
         if cap is not None:
             yield "budget_limit", cap.limit / UNITS
         yield "budget_spent", whole.units / UNITS
-        yield "answers", whole.answers
+        yield "answers", whole.answers - (answers_aside(ledger) if dataset.aside else 0)
         if dataset.queries is not None:
             yield "answers_promised", dataset.queries
         covered = whole.information < UNCOVERED

@@ -90,6 +90,12 @@ def keep_aside(ledger: Ledger, source: Source, share: object) -> None:
         )
 
 
+def answers_aside(ledger: Ledger) -> int:
+    """How many answers were about the units that are set aside: these take none of the places of the rest."""
+    terms = ((account.name, json.loads(account.terms or "{}")) for account in ledger.accounts())
+    return sum(ledger.totals(name).answers for name, promised in terms if promised.get("part") == "aside")
+
+
 def refuse_by_part(
     part: str, ledger: Ledger, rows: int, name: str | None, target: str | None, planned: bool
 ) -> None:
