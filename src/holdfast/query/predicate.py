@@ -147,6 +147,10 @@ def among(name: str, ranges: Ranges, kind: ColumnType, null: bool = False) -> Pr
 
 def conjunction(*parts: Predicate) -> Predicate:
     """All of the parts, flattened, merged by column, sorted; of none, Always."""
+    if len(parts) > 1 and all(type(part) is In for part in parts):
+        sets = {part.column: part for part in parts}  # type: ignore[union-attr]
+        if len(sets) == len(parts):  # most questions: nothing to merge, and none makes another superfluous
+            return And(tuple(sorted(parts, key=_order)))
     leaves: dict[str, Predicate] = {}
     rest: set[Predicate] = set()
     for part in _flat(parts, And):
