@@ -8,6 +8,7 @@ from fractions import Fraction
 from holdfast.check import one_of, positive, probability
 from holdfast.errors import InputError, LedgerError
 from holdfast.ledger import LOOKS, Account
+from holdfast.ledger.entry import MOST
 from holdfast.privacy.conversion import (
     approx_to_gdp,
     approx_to_zcdp,
@@ -64,6 +65,14 @@ class Budget:
         return f"{epsilon.removesuffix(', ')}{keys}{', ' if epsilon else ''}{AMOUNT[self.currency]} {float(limit):.4g}"
 
 
+def from_cap(units: int, cap: str, currency: str) -> int:
+    """What is left of a table's cap, in units of a session's currency: what Gaussian answers may cost of it. A session
+    without a bound of its kind there (pure epsilon beside rho) has what is left of its own."""
+    if cap == currency:
+        return units
+    return 2 * units if (cap, currency) == ("zcdp", "gdp") else MOST
+
+
 class Amount(float):
     """An amount of budget: a float in the account's own currency, with `rho`, `epsilon` and `delta` beside.
 
@@ -111,7 +120,7 @@ def budget(
     if delta is None:
         if only is not None:
             raise InputError(
-                "expected delta= beside epsilon= for a Gaussian-only session, got none; give delta= or rho="
+                'expected delta= beside epsilon= for only="gaussian", got none; give delta= or rho='
             )
         return Budget(Filter.pure(epsilon), None)
     rest = down(delta - kept) if kept else delta

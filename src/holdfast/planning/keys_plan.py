@@ -14,7 +14,7 @@ from holdfast.planning.terms import Terms
 from holdfast.privacy.event import KeysByGaussian, KeysByLogistic
 from holdfast.privacy.filter import DELTA_UNITS, UNITS
 from holdfast.privacy.rounding import round_down, round_up
-from holdfast.privacy.rule import value
+from holdfast.privacy.rule import range_of_gdp, value
 from holdfast.query.schema import Schema, Text
 from holdfast.query.unit_schema import UnitSchema, table_of
 from holdfast.validity.leave_out_keys import keys_told
@@ -44,7 +44,8 @@ def keys_event(terms: Terms, column: str, rho: object, delta: object) -> KeysByG
         )
     population = terms.target == "population" and terms.rows_per_unit == 1
     part = POPULATION_SHARE if population else TABLE_SHARE
-    spare = Fraction(terms.session.limit_units, UNITS * part * (2 if terms.session.currency == "gdp" else 1))
+    exactly = terms.session.currency == "gdp"  # half of mu squared is what rho= says there
+    spare = Fraction(terms.session.limit_units, UNITS * part * (2 if exactly else 1))
     cost = spare if rho is None else exact_positive("rho", rho)
     chance = Fraction(terms.session.delta_limit_units, DELTA_UNITS * len(terms.schema.texts))
     if delta is not None:
@@ -54,9 +55,11 @@ def keys_event(terms: Terms, column: str, rho: object, delta: object) -> KeysByG
     m, keys = terms.rows_per_unit, _keys_of_a_unit(terms.schema, column)
     if not population:
         scale = 1 if keys == 1 else _GRID
-        variance = round_up(Fraction((m * scale) ** 2) / cost)
+        variance = round_up(Fraction((m * scale) ** 2) / cost) + (4 if exactly else 0)
         return _least(lambda threshold: KeysByGaussian(keys, m, scale, variance, threshold), chance)
-    rate = round_down(2 * math.sqrt(cost / keys) * (1 - 2**-40))
+    # One key of a unit moves two that are shown or not, each with a range of the rate.
+    ranged = range_of_gdp(cost / keys) if exactly else 2 * math.sqrt(cost / keys)
+    rate = round_down(ranged * (1 - 2**-40))
     return _least(
         lambda threshold: KeysByLogistic(keys, m, max(2, math.ceil(_LEAST / rate)), rate, threshold), chance
     )

@@ -36,9 +36,9 @@ from holdfast.planning.request import Request
 from holdfast.planning.sum_width import RANKED
 from holdfast.planning.terms import Terms
 from holdfast.planning.width import of_each, range_length, spans, stated, table_reaches, widths, wished
-from holdfast.privacy.event import Group
+from holdfast.privacy.event import Event, Group
 from holdfast.privacy.filter import UNITS
-from holdfast.privacy.rule import zcdp
+from holdfast.privacy.rule import number, zcdp
 from holdfast.query.propagation import UNFORESEEN
 from holdfast.query.statistic import Statistic, Workload, workload
 from holdfast.validity.places import sensible_flips
@@ -271,7 +271,7 @@ def finish(
             1,
             _told(totals, recipe, promise, terms),
         ),
-        rho=zcdp(event).rho,
+        rho=rho_of(event, terms.session.currency),
         epsilon=pure_epsilon(event),
         currency=terms.session.currency,
         widths=planned,
@@ -287,6 +287,11 @@ def finish(
     )
 
 
+def rho_of(event: Event, currency: str) -> float:
+    """The zCDP loss of an event; where mu squared is counted half of that, which is no less (Theorem 290)."""
+    return number(event, "gdp") / 2 if currency == "gdp" else zcdp(event).rho
+
+
 def plan_by(
     mechanism: str, totals: Workload, request: Request, moment: Moment, terms: Terms, aim: int | None = None
 ) -> Plan | None:
@@ -298,7 +303,8 @@ def plan_by(
             if recipe is not None and mechanism in SELECTED:
                 spare = recipe_bought(mechanism, totals, *amount_of(request, moment, terms), terms)
                 recipe = min(recipe, spare, key=lambda made: made.noise)
-            if recipe is not None and (recipe.expect is not None or totals.sums is not None):
+            dear = mechanism == "logistic" and terms.session.currency == "gdp"
+            if recipe is not None and (recipe.expect is not None or totals.sums is not None or dear):
                 # Told as much as its place may (a difference, if the guess is right): for an equal share of the budget.
                 bought = recipe_bought(mechanism, totals, *amount_of(request, moment, terms), terms)
                 recipe = replace(recipe, noise=max(recipe.noise, bought.noise))
@@ -373,7 +379,9 @@ def holds(made: Plan, moment: Moment, terms: Terms) -> Precondition:
     least = None
     if terms.places is not None and terms.places.epochs:
         epoch, last = terms.places.epoch_of(first)
-        least = last - epoch.answers + 1  # which m is left out goes by the place alone, not by who was refused before
+        least = (
+            last - epoch.answers + 1
+        )  # which m is left out goes by the place alone, not by who was refused before
     if made.promise.left_out is None:
         return Precondition(session_answers=last, table_units=most, currency=currency)
     told = made.promise.information

@@ -25,7 +25,8 @@ def amount_of(request: Request, moment: Moment, terms: Terms) -> tuple[float, st
     if request.epsilon is not None:
         return request.epsilon, "pure"
     if request.rho is not None:
-        return request.rho, "zcdp"
+        # A session that counts mu squared counts twice as much of it.
+        return (2 * request.rho, "gdp") if terms.session.currency == "gdp" else (request.rho, "zcdp")
     if terms.queries is None:
         raise InputError(
             "expected how exact, got nothing; say within= (accuracy), rho= or epsilon= (budget); or "

@@ -34,7 +34,7 @@ PAYS = 32
 """Sampling pays when it reads at most one row in this many; a scan of the rest is as quick."""
 
 LEAST_VARIANCE = 4
-"""Gaussian-only budgets count noise above this variance (docs/theorems.md, Lemma 7)."""
+"""Sessions that count mu squared take noise above this variance (docs/theorems.md, Lemma 7)."""
 
 LEAST_NOISE = Fraction(1, 2**30)
 """The least variance of Gaussian noise that is drawn."""

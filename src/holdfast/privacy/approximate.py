@@ -70,9 +70,13 @@ def _zcdp_epsilon(event: Event, delta: float) -> float | None:
     return zcdp_to_approx(rho, float_down(Fraction(delta) - failure))
 
 
+_LARGEST = 10**12
+"""Gaussian noise of a larger mu^2 hides nothing, and its profile would leave the floats."""
+
+
 def _gdp_epsilon(event: Event, delta: float) -> float | None:
     mu_squared, failure = attempt(event, "gdp"), attempt(event, "failure")
-    if mu_squared is None or failure is None or not failure < Fraction(delta):
+    if mu_squared is None or failure is None or not failure < Fraction(delta) or mu_squared > _LARGEST:
         return None
     rest = float_down(Fraction(delta) - failure)
     return gdp_epsilon(up(math.sqrt(float_up(mu_squared))), rest) if mu_squared else 0.0

@@ -41,6 +41,7 @@ class Filter:
 
     Guarantee: as long as every release was charged first, the whole transcript satisfies `promise`, although
     each event (its mechanism, its noise, whether there is one) was chosen after seeing the earlier answers.
+    What charges with a delta of their own may use up (`delta_limit_units`) comes on top of a promise of mu-GDP.
     `currency` names what is added: "pure" epsilon, "zcdp" rho, "approx" epsilon squared, "gdp" mu squared.
     Limits are rounded down, costs up; a charge that touches rows costs at least one unit. A float limit is
     read as the decimal it prints as, so that ten charges of 1/10 fit a limit of 1.0.

@@ -138,7 +138,7 @@ def _gaussian_gdp(event: events.Gaussian) -> Fraction:
     if event.variance <= 4 or event.sensitivity_squared.denominator != 1:
         raise NoRuleError(
             "expected a discrete Gaussian in grid units, variance above 4, integer squared sensitivity, "
-            "got another; use a finer grid, more noise, or a budget that is not Gaussian-only"
+            "got another; use a finer grid, more noise, or a budget that counts rho"
         )
     return event.sensitivity_squared / (event.variance - 4)
 

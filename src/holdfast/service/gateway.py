@@ -11,7 +11,7 @@ from typing import Any
 
 from holdfast.data.open import suggest_toml
 from holdfast.desk import Steps, run
-from holdfast.errors import DataError, LedgerError
+from holdfast.errors import DataError, HoldfastError, LedgerError
 from holdfast.ledger import Charge, Moment, export, verify
 from holdfast.planning.question import Question
 from holdfast.privacy.filter import UNITS
@@ -200,9 +200,17 @@ class Gateway:
         if somebody.scope not in ("analyst", "owner"):
             raise Problem("invalid", f"{somebody.scope} asks no questions; admit an analyst")
         self.tables.check_share(key, somebody, share)
+        before = self.catalog.member(key, person)
         self.catalog.set_member(key, person, share, by=asker.id)
-        # The ledger knows the new share before anybody asks by it.
-        self.tables.session(key, somebody, anew=True)
+        try:
+            # The ledger knows the new share before anybody asks by it.
+            self.tables.session(key, somebody, anew=True)
+        except HoldfastError:
+            if before is None:
+                self.catalog.withdraw(key, person, by=asker.id)
+            else:
+                self.catalog.set_member(key, person, before, by=asker.id)
+            raise
 
     def end(self, asker: Person, key: str, person: str) -> None:
         """Close somebody's session on a table, for ever: one's own, or anybody's by an owner; see `Session.close`."""

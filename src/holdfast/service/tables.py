@@ -250,11 +250,13 @@ class Tables:
                 f"expected a share of at most the table's cap ({_words(dataset.budget)}), got a larger one; raise the "
                 "cap first, or give a smaller share"
             )
-        if ledger.totals(account).units > wanted.filter.limit_units:
+        standing, most = _standing(ledger, account), share.get("queries")
+        exactly = standing is not None and standing.currency == "gdp"
+        counted = budget(**_budget(share), only="gaussian") if exactly else wanted
+        if ledger.totals(account).units > counted.filter.limit_units:
             raise InputError(
                 "expected a budget above what the analyst has spent, got less; give a larger one"
             )
-        standing, most = _standing(ledger, account), share.get("queries")
         promised = None if standing is None else json.loads(standing.terms)["queries"]
         if promised is not None and most is not None and most > promised:
             raise InputError(

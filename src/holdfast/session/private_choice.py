@@ -19,6 +19,7 @@ from holdfast.mechanisms.values import round_down
 from holdfast.planning.keywords import Choice
 from holdfast.planning.recipe_information import units_told
 from holdfast.privacy.event import BoundedRange, Event, PureMechanism
+from holdfast.privacy.rule import range_of_gdp
 from holdfast.query.calling import fitting
 from holdfast.query.grouping import is_list
 from holdfast.query.measurement import Measurement
@@ -154,15 +155,18 @@ def choice_of(
     wanted = "permute-and-flip" if currency == "pure" else "exponential"
     if mechanism is not None:
         wanted = one_of("mechanism", mechanism, ("exponential", "permute-and-flip"))
-    return _epsilon(epsilon, rho, wanted), wanted
+    return _epsilon(epsilon, rho, wanted, currency), wanted
 
 
-def _epsilon(epsilon: float | None, rho: float | None, mechanism: str) -> Fraction:
+def _epsilon(epsilon: float | None, rho: float | None, mechanism: str, currency: str) -> Fraction:
     if epsilon is not None:
         return exact_positive("epsilon", epsilon)
     if mechanism != "exponential":
         raise MechanismError("permute-and-flip is counted in epsilon, not rho; give epsilon=")
-    return round_down(math.sqrt(8) * math.sqrt(positive("rho", rho)) * (1 - 2.0**-40))
+    amount = positive("rho", rho)
+    if currency == "gdp":
+        return round_down(range_of_gdp(2 * Fraction(amount)))
+    return round_down(math.sqrt(8) * math.sqrt(amount) * (1 - 2.0**-40))
 
 
 def conditions_of(schema: Schema, candidates: Sequence[Any], scores: Sequence[Any] | None) -> list[Predicate]:

@@ -44,7 +44,7 @@ def _only(standing: Account, within: float | None, places: Places | None) -> str
     """By which mechanism alone it answers, if there is one."""
     if within is not None and places is not None:
         return "votes" if places.by_votes else "gaussian"
-    return "gaussian" if standing.currency == "gdp" else None
+    return "gaussian" if standing.currency == "gdp" else None  # a plan may have chosen so
 
 
 def _most_read(places: Places | None) -> int | None:

@@ -17,7 +17,7 @@ from holdfast.ledger.failpoint import reached
 from holdfast.mechanisms.votes import FLIP, vote
 from holdfast.offered import offered
 from holdfast.planning.affordable import refuse_overspending
-from holdfast.planning.budget import Amount, Budget
+from holdfast.planning.budget import Amount, Budget, from_cap
 from holdfast.planning.keywords import Choice, Descent, ManyFrom, Synthesis, Threshold
 from holdfast.planning.meter import Meter, meter
 from holdfast.planning.plan import Plan, recipe_from_text
@@ -449,8 +449,8 @@ class Session(Questions[Answer], Closing, LookingUp):
     def _left(self, moment: Moment) -> int:
         """The units that are left of the session's share, or of the table's limit if that is less."""
         left, cap = self._budget.filter.limit_units - moment.session.units, moment.cap
-        if cap is not None and cap.currency == self._budget.currency:
-            left = min(left, cap.limit - moment.table.units)
+        if cap is not None:
+            left = min(left, from_cap(cap.limit - moment.table.units, cap.currency, self._budget.currency))
         return max(0, left)
 
     def _moment(self) -> Moment:

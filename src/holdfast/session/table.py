@@ -131,13 +131,13 @@ class Table:
 
         A session's budget is a share of it; whichever ends first refuses. `keys_delta` as in `session`.
         """
-        kept = self._for_keys(delta, None, keys_delta)
+        kept = self._for_keys(delta, keys_delta)
         cap = budget(epsilon=epsilon, delta=delta, rho=rho, keys_delta=kept)
         self._ledger.set_limit(cap.account("the table"))
 
-    def _for_keys(self, delta: float | None, only: str | None, keys_delta: float | None) -> float | None:
+    def _for_keys(self, delta: float | None, keys_delta: float | None) -> float | None:
         """What is kept of delta for the discovery of keys: half of it where there are text columns, unless said."""
-        if keys_delta is not None or delta is None or only is not None or not self.schema.texts:
+        if keys_delta is not None or delta is None or not self.schema.texts:
             return keys_delta
         return probability("delta", delta) / 2
 
@@ -233,7 +233,9 @@ class Table:
             own = Budget(Filter.zcdp(_UNLIMITED), None)  # as much as the plan will cost
         else:
             only_budget = None if only == "votes" else only
-            kept = self._for_keys(delta, only_budget, keys_delta)
+            if standing is not None and standing.currency == "gdp" and (delta is not None or rho is not None):
+                only_budget = "gaussian"  # as it was counted when its plan was made
+            kept = self._for_keys(delta, keys_delta)
             own = budget(epsilon=epsilon, delta=delta, rho=rho, only=only_budget, keys_delta=kept)
         cap = self._ledger.limit()
         if cap is not None and cap.currency == "pure" and own.currency != "pure":
