@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import importlib
 import json
+import weakref
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
@@ -314,6 +315,21 @@ def test_rows_follow_pairs_that_no_clique_has() -> None:
     real = float(((DATA["work"] == "none") & DATA["rich"]).mean())
     assert abs(made.fraction("work = 'none' AND rich") - real) > 0.02  # independent in the model
     assert abs(float((none & rich).mean()) - real) < 0.01
+
+
+def test_one_model_is_held_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stated memory is that of one: the last round's is gone when the next is fitted."""
+    fitted, held = room._modelled, []
+
+    def watched(*given: Any) -> Any:
+        assert all(one() is None for one in held)
+        found = fitted(*given)
+        held.append(weakref.ref(found[0]))
+        return found
+
+    monkeypatch.setattr(room, "_modelled", watched)
+    opened().synthesize(["work", "married", "rich", "hours"], rho=0.3, rounds=3)
+    assert len(held) == 4
 
 
 def test_progress_is_told_round_by_round() -> None:

@@ -30,6 +30,7 @@ from holdfast.weights.cell_counts import marginal_counts
 from holdfast.weights.column_bins import Bins, bins
 from holdfast.weights.junction_tree import junction_tree
 from holdfast.weights.likely_pair import likely
+from holdfast.weights.low_rank import denoised
 from holdfast.weights.marginal_fit import Fitted, NoisyMarginal, fit
 from holdfast.weights.marginals import Axes
 from holdfast.weights.smooth_counts import of_total
@@ -225,6 +226,7 @@ def _release(
             progress(done, planned.rounds)
         if model is None or done % max(1, d // _WIDE) == 0:
             start = None if model is None else model.factors
+            model = None  # one at a time
             model, _ = _modelled(planned, told, _STEPS, start, arrays)
         axes = _chosen(planned, told, secret, model, binned, columns, done)
         told["marginals"].append([list(axes), _noisy(secret[axes], planned.noise).ravel().tolist()])
@@ -321,10 +323,25 @@ def _modelled(
         if tree.holder(axes) is None:
             continue
         if len(axes) == 2:
-            even = np.outer(alone[axes[0]], alone[axes[1]]) / planned.rows
-            counts = likely(counts, even, noise, _ordered(planned, axes))
+            counts = _read(counts, alone[axes[0]], alone[axes[1]], noise, _ordered(planned, axes))
         noisy.append(NoisyMarginal(axes, counts, np.full(counts.shape, noise**2)))
     return fit(tree, noisy, planned.rows, start=start, steps=steps, arrays=arrays), binned
+
+
+def _read(
+    pair: NDArray[np.float64],
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    noise: float,
+    alike: tuple[bool, bool],
+) -> NDArray[np.float64]:
+    """A noisy pair without most of its noise: the mean of what is likely if neighbours are alike and of what is of low
+    rank, each blind for what the other one sees. Its sums over each column are as measured: the fit weighs them."""
+    even = np.outer(first, second) / first.sum()
+    away = pair - even
+    sums = away.mean(axis=0) + away.mean(axis=1, keepdims=True) - away.mean()
+    expected = likely(pair, even, noise, alike) + denoised(pair, first, second, noise)
+    return np.asarray(sums + expected / 2)
 
 
 def _outside(planned: MarginalPlan, told: dict[str, Any], fitted: Fitted) -> dict[Axes, Any]:
