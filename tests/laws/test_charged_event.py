@@ -180,6 +180,11 @@ def measured_only(plan: Any) -> events.Event:
     return events.Sequence((*plan.columns, events.Repeat(plan.noise, plan.rounds)))
 
 
+def chosen_only(plan: Any) -> events.Event:
+    one = events.Sequence((events.BoundedRange(plan.choosing), plan.noise))
+    return events.Sequence((*plan.columns, events.Repeat(one, plan.rounds)))
+
+
 def one_group(workload: Workload, neighbours: str = "replace") -> Sensitivity:
     return Sensitivity(
         sum(max(-m.low, m.high) for m in workload.measurements),
@@ -267,6 +272,10 @@ TWINS: dict[str, tuple[list[tuple[Any, str, Any]], str]] = {
     ),
     "marginals that are chosen for nothing": (
         [(marginal_plan.MarginalPlan, "event", property(measured_only))],
+        "marginals, zcdp",
+    ),
+    "marginals that were not chosen, measured for nothing": (
+        [(marginal_plan.MarginalPlan, "event", property(chosen_only))],
         "marginals, zcdp",
     ),
     "weights whose noisy answer is not charged": (

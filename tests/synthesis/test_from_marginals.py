@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime
 import importlib
 import json
+import weakref
 from fractions import Fraction
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -301,6 +303,36 @@ def test_declared_edges_are_bins_and_what_lies_outside_counts_as_null() -> None:
     assert made.fraction("age >= 30") == pytest.approx(np.mean(inside & (DATA["age"] >= 30)), abs=0.01)
 
 
+def test_rows_follow_pairs_that_no_clique_has() -> None:
+    """Measured though they were not chosen: rows that are drawn agree with them, where the model cannot."""
+    columns = ["work", "married", "rich", "hours"]
+    with replayed(ReplayedBits(3)):
+        made = opened().synthesize(columns, rho=0.3, rounds=1)
+        rows = made.rows(ROWS)
+    tree = made.weights.model.tree
+    assert sum(tree.holder(axes) is None for axes in combinations(range(4), 2)) == 5
+
+    none, rich = np.array(rows["work"]) == "none", np.array(rows["rich"], dtype=bool)
+    real = float(((DATA["work"] == "none") & DATA["rich"]).mean())
+    assert abs(made.fraction("work = 'none' AND rich") - real) > 0.02  # independent in the model
+    assert abs(float((none & rich).mean()) - real) < 0.01
+
+
+def test_one_model_is_held_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stated memory is that of one: the last round's is gone when the next is fitted."""
+    fitted, held = room._modelled, []
+
+    def watched(*given: Any) -> Any:
+        assert all(one() is None for one in held)
+        found = fitted(*given)
+        held.append(weakref.ref(found[0]))
+        return found
+
+    monkeypatch.setattr(room, "_modelled", watched)
+    opened().synthesize(["work", "married", "rich", "hours"], rho=0.3, rounds=3)
+    assert len(held) == 4
+
+
 def test_progress_is_told_round_by_round() -> None:
     told: list[tuple[int, int]] = []
     columns = ["work", "married", "rich", "hours"]
@@ -312,7 +344,9 @@ def test_many_candidates_are_compared_on_a_random_part(monkeypatch: pytest.Monke
     monkeypatch.setattr(room, "_SCORED", 2)
     with replayed(ReplayedBits(10)):
         made = opened().synthesize(["work", "married", "rich", "hours"], rho=0.3, rounds=3)
-    assert len({one.columns for one in made.measured}) == 7
+    assert len({one.columns for one in made.measured}) == 4 + 6  # what was not chosen is measured lightly
+    noise = [one.deviation for one in made.measured if len(one.columns) == 2]
+    assert noise[0] == noise[2] < noise[3] == noise[5]
 
 
 def test_what_is_recorded_is_what_was_told_and_nothing_else() -> None:
@@ -321,7 +355,7 @@ def test_what_is_recorded_is_what_was_told_and_nothing_else() -> None:
     entry = next(iter(session._ledger.entries(session.name)))
     told = json.loads(entry.answer or "")
     assert sorted(told) == ["beyond", "columns", "marginals"]
-    assert len(told["marginals"]) == 2
+    assert len(told["marginals"]) == 6
     event = hf.privacy.from_json(json.loads(entry.event))
     assert hf.privacy.zcdp(event).rho <= Fraction(0.3)
     assert made.rho == 0.3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from holdfast.planning.recipe_information import units_told
 from holdfast.privacy.event import Gaussian
 from holdfast.privacy.rule import zcdp
 from holdfast.synthesis import MarginalPlan, plan_marginals
+from holdfast.synthesis.marginal_plan import deviation
 from holdfast.validity.told import smoothed_choice_told
 
 from .people import people
@@ -43,19 +45,43 @@ def by_hand(planned: MarginalPlan) -> float:
     each = 4 * ROWS**2 / float(planned.noise.variance)
     if planned.choosing is not None:
         each += smoothed_choice_told(ROWS, float(planned.choosing))
-    return told + planned.rounds * each
+    told += planned.rounds * each
+    if planned.rest is not None:
+        assert isinstance(planned.rest, Gaussian)
+        told += planned.left * 4 * ROWS**2 / float(planned.rest.variance)
+    return told
+
+
+def parts_of(planned: MarginalPlan) -> float:
+    """The rho of all steps: two cells of every marginal move by 1, whether or not it was chosen."""
+    steps = [*planned.columns, *planned.noises]
+    cost = math.fsum(1 / float(noise.variance) for noise in steps if isinstance(noise, Gaussian))
+    return cost + planned.rounds * float(planned.choosing or 0) ** 2 / 8
 
 
 @pytest.mark.parametrize("rounds", [1, 3, None])
 def test_what_it_tells_and_costs_is_the_sum_of_all_its_steps(rounds: int | None) -> None:
     planned = plan_marginals(opened(), rho=0.4, rounds=rounds)
     assert (planned.choosing is None) == (rounds is None) and planned.rounds == (rounds or 6)
+    assert planned.rounds + planned.left == 6 and (planned.rest is None) == (rounds is None)
     assert planned.tells == pytest.approx(units_told(by_hand(planned), ROWS), abs=8)
-    cost = math.fsum(1 / float(noise.variance) for noise in planned.columns if isinstance(noise, Gaussian))
-    assert isinstance(planned.noise, Gaussian)
-    each = 1 / float(planned.noise.variance) + float(planned.choosing or 0) ** 2 / 8
     rho = zcdp(planned.event).rho
-    assert rho == pytest.approx(cost + planned.rounds * each, rel=1e-9) and rho <= 0.4
+    assert (
+        rho == pytest.approx(parts_of(planned), rel=1e-9)
+        and rho == pytest.approx(0.4, rel=1e-4)
+        and rho <= 0.4
+    )
+    if planned.rest is not None:  # a twin that measures those that were not chosen for nothing
+        assert zcdp(replace(planned, rest=None).event).rho < 0.92 * rho
+
+
+def test_what_was_not_chosen_is_measured_where_its_noise_is_below_the_roots_of_the_rows() -> None:
+    for rho, measured in ((0.4, True), (0.001, False)):
+        planned = plan_marginals(opened(), rho=rho, rounds=1)
+        assert (planned.rest is not None) == measured
+        assert planned.rest is None or deviation(planned.rest) <= math.sqrt(ROWS)
+        assert zcdp(planned.event).rho == pytest.approx(rho, rel=1e-4)
+        assert ("the others with" in str(planned)) == measured
 
 
 def test_laplace_noise_tells_what_no_theorem_bounds() -> None:
@@ -67,8 +93,8 @@ def test_no_more_numbers_are_told_than_are_counted(rounds: int | None) -> None:
     """The union of Theorem 96 is over them: the groups of the columns, and the largest marginal in each round."""
     session = opened(target="table")
     planned = plan_marginals(session, rho=0.4, rounds=rounds)
-    assert planned.numbers == (3 + 4 + 6 + 8) + planned.rounds * 6 * 8
+    assert planned.numbers == (3 + 4 + 6 + 8) + 6 * 6 * 8
     with replayed(ReplayedBits(5)):
         made = session.synthesize(method="marginals", rho=0.4, rounds=rounds)
     told = sum(np.asarray(one.values).size for one in made.measured)
-    assert len(made.measured) == 4 + planned.rounds and 21 < told <= planned.numbers
+    assert len(made.measured) == 4 + 6 and 21 < told <= planned.numbers

@@ -29,9 +29,11 @@ from holdfast.weights.binned_model import BinnedModel
 from holdfast.weights.cell_counts import marginal_counts
 from holdfast.weights.column_bins import Bins, bins
 from holdfast.weights.junction_tree import junction_tree
+from holdfast.weights.likely_pair import likely
 from holdfast.weights.low_rank import denoised
 from holdfast.weights.marginal_fit import Fitted, NoisyMarginal, fit
 from holdfast.weights.marginals import Axes
+from holdfast.weights.smooth_counts import of_total
 from holdfast.weights.synthetic import SyntheticTable
 
 if TYPE_CHECKING:
@@ -45,8 +47,6 @@ _STEPS, _LAST_STEPS = 60, 400
 _SCORED = 400
 """So many candidates are compared in a round; of more, a random part."""
 _WIDE = 20
-_LARGE_PAIR = 60
-"""Pairs of so many cells are told from their noise by their singular values; smaller ones have too few."""
 _MOST_WAYS = 6
 _KEPT = 0.9
 """What is spent of the session's budget if nothing is said: the rest is for a look at the quality."""
@@ -117,7 +117,7 @@ def from_marginals(
     )
     if columns is None and left_out:
         words += f". Left out, as texts: {', '.join(left_out)}"
-    weights = BinnedModel(made, model.model, binned)
+    weights = BinnedModel(made, model.model, binned, _outside(planned, told, model))
     return SyntheticTable(weights, "marginals", planned.amount, words, Measured.of(planned, told, binned))
 
 
@@ -226,9 +226,14 @@ def _release(
             progress(done, planned.rounds)
         if model is None or done % max(1, d // _WIDE) == 0:
             start = None if model is None else model.factors
+            model = None  # one at a time
             model, _ = _modelled(planned, told, _STEPS, start, arrays)
         axes = _chosen(planned, told, secret, model, binned, columns, done)
         told["marginals"].append([list(axes), _noisy(secret[axes], planned.noise).ravel().tolist()])
+    if planned.rest is not None:
+        chosen = {tuple(axes) for axes, _ in told["marginals"]}
+        others = [axes for axes in planned.candidates if axes not in chosen][: planned.left]
+        told["marginals"] += [[list(a), _noisy(secret[a], planned.rest).ravel().tolist()] for a in others]
     return told
 
 
@@ -313,12 +318,54 @@ def _modelled(
     ]
     alone = [np.maximum(one.counts, 0.0) for one in noisy]
     alone = [counts * (planned.rows / max(float(counts.sum()), 1.0)) for counts in alone]
-    for axes, cells in told["marginals"]:
-        assert planned.noise is not None
-        sizes = [shape[axis] for axis in axes]
-        counts = np.array(cells, dtype=np.float64).reshape(sizes)
-        if len(axes) == 2 and counts.size >= _LARGE_PAIR:
-            counts = denoised(counts, alone[axes[0]], alone[axes[1]], deviation(planned.noise))
-        noisy.append(NoisyMarginal(tuple(axes), counts, np.full(sizes, deviation(planned.noise) ** 2)))
-    tree = junction_tree(shape, [one.axes for one in noisy])
+    tree = junction_tree(shape, [axes for axes, _, _ in _told(planned, told, shape)[: planned.rounds]])
+    for axes, counts, noise in _told(planned, told, shape):
+        if tree.holder(axes) is None:
+            continue
+        if len(axes) == 2:
+            counts = _read(counts, alone[axes[0]], alone[axes[1]], noise, _ordered(planned, axes))
+        noisy.append(NoisyMarginal(axes, counts, np.full(counts.shape, noise**2)))
     return fit(tree, noisy, planned.rows, start=start, steps=steps, arrays=arrays), binned
+
+
+def _read(
+    pair: NDArray[np.float64],
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    noise: float,
+    alike: tuple[bool, bool],
+) -> NDArray[np.float64]:
+    """A noisy pair without most of its noise: the mean of what is likely if neighbours are alike and of what is of low
+    rank, each blind for what the other one sees. Its sums over each column are as measured: the fit weighs them."""
+    even = np.outer(first, second) / first.sum()
+    away = pair - even
+    sums = away.mean(axis=0) + away.mean(axis=1, keepdims=True) - away.mean()
+    expected = likely(pair, even, noise, alike) + denoised(pair, first, second, noise)
+    return np.asarray(sums + expected / 2)
+
+
+def _outside(planned: MarginalPlan, told: dict[str, Any], fitted: Fitted) -> dict[Axes, Any]:
+    """The chances of measured pairs that no clique has, as they are to be expected given the model and the counts."""
+    tree, found = fitted.model.tree, {}
+    others = [one for one in _told(planned, told, tree.shape) if tree.holder(one[0]) is None]
+    chances = fitted.model.marginals([axes for axes, _, _ in others])
+    for axes, counts, noise in others:
+        guess = chances[axes] * planned.rows
+        expected = likely(counts, guess, noise, _ordered(planned, axes))
+        found[axes] = of_total(expected, float(planned.rows)) / planned.rows
+    return found
+
+
+def _told(
+    planned: MarginalPlan, told: dict[str, Any], shape: Sequence[int]
+) -> list[tuple[Axes, NDArray[np.float64], float]]:
+    """The marginals that were measured so far, and the deviation of each one's noise."""
+    return [
+        (tuple(axes), np.array(cells, dtype=np.float64).reshape([shape[a] for a in axes]), deviation(noise))
+        for (axes, cells), noise in zip(told["marginals"], planned.noises, strict=False)
+    ]
+
+
+def _ordered(planned: MarginalPlan, axes: Axes) -> tuple[bool, bool]:
+    first, second = (ordered(planned.universe, axis) for axis in axes)
+    return first, second

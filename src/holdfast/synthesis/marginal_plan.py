@@ -32,7 +32,7 @@ MEMORY = 2**28
 """The bytes that a model may need, unless more is allowed: it is fitted in seconds to minutes."""
 MOST_CELLS = 2**26
 ORDERED_BINS, CATEGORIES = 32, 128
-_COLUMNS, _CHOOSING = 0.35, 0.08
+_COLUMNS, _CHOOSING, _REST = 0.35, 0.08, 0.1
 _MORE_ROUNDS = 20
 _NOISE_COUNTS = 0.2
 """So much of the noise of a marginal stays in the fit: others share its columns."""
@@ -59,6 +59,8 @@ class MarginalPlan:
     memory: int
     amount: float
     bins: int
+    rest: Event | None = None
+    """Of each marginal that is not chosen; None where those are not measured."""
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -73,7 +75,18 @@ class MarginalPlan:
         """The most numbers that can be released: all groups of the columns, and the largest marginals."""
         shape = self.shape
         largest = max((math.prod(shape[axis] for axis in axes) for axes in self.candidates), default=0)
-        return sum(self.universe.shape) + self.rounds * largest
+        return sum(self.universe.shape) + (self.rounds + self.left) * largest
+
+    @property
+    def noises(self) -> list[Event]:
+        """Of every marginal that is measured, in order: those that are chosen, then the others."""
+        chosen = [] if self.noise is None else [self.noise] * self.rounds
+        return chosen + ([] if self.rest is None else [self.rest] * self.left)
+
+    @property
+    def left(self) -> int:
+        """How many marginals are measured though they were not chosen."""
+        return 0 if self.rest is None else len(self.candidates) - self.rounds
 
     @property
     def event(self) -> Event:
@@ -82,6 +95,8 @@ class MarginalPlan:
         if self.noise is not None:
             one = self.noise if self.choosing is None else Both((BoundedRange(self.choosing), self.noise))
             steps.append(Repeat(one, self.rounds))
+        if self.rest is not None:
+            steps.append(Repeat(self.rest, self.left))
         return Both(tuple(steps))
 
     @property
@@ -97,6 +112,8 @@ class MarginalPlan:
             told += gaussian_told(groups_radius_squared(size), deviation(noise) / self.rows)
         if self.noise is not None:
             told += self.rounds * gaussian_told(1.0, deviation(self.noise) / self.rows)
+        if self.rest is not None:
+            told += self.left * gaussian_told(1.0, deviation(self.rest) / self.rows)
         if self.choosing is not None:
             told += self.rounds * smoothed_choice_told(self.rows, float(self.choosing))
         return units_told(told, self.rows)
@@ -121,9 +138,11 @@ class MarginalPlan:
         words = f"{len(self.columns)} columns of {self.rows:,} rows: counts of each column with noise of {noise} rows"
         if self.noise is not None:
             how = "all" if self.choosing is None else f"{self.rounds} chosen privately out of"
+            others = "" if self.rest is None else f", the others with {deviation(self.rest):.3g}"
             words += (
-                f"; {how} {len(self.candidates):,} marginals with noise of {deviation(self.noise):.3g} rows a cell; at "
-                f"most {self.memory / 2**20:,.0f} MiB for the model, and {self._counts / 2**20:,.0f} MiB for counts"
+                f"; {how} {len(self.candidates):,} marginals with noise of {deviation(self.noise):.3g} rows a cell"
+                f"{others}; at most {self.memory / 2**20:,.0f} MiB for the model, and "
+                f"{self._counts / 2**20:,.0f} MiB for counts"
             )
         return words
 
@@ -153,7 +172,8 @@ def plan_marginals(
     memory: int | None,
     named: bool,
 ) -> MarginalPlan:
-    """The plan of a release: of the budget .35 for the columns, .08 for choosing, .57 for marginals.
+    """The plan of a release: of the budget .35 for the columns, .08 for choosing, .57 for marginals, .1 of which is for
+    those that were not chosen, where their noise is then below sqrt(rows).
 
     Guarantee: rho-zCDP (epsilon-DP with Laplace noise) by composition; one row moves two cells of each marginal by 1.
     Among the columns the budget is divided so that the noise, summed over all counts, is least: in proportion to
@@ -180,20 +200,27 @@ def plan_marginals(
     weights = [length ** (2 / 3) for length in universe.shape]
     for_columns = _COLUMNS if count else 1.0
     for_choosing = 0.0 if everything or not count else _CHOOSING
-    for_marginals = 1 - for_columns - for_choosing
+    left = len(candidates) - count
     if rho is not None:
         amount = positive("rho", rho)
         whole_rho = amount / size**2 * (1 - 2.0**-40)
         own = tuple(_gaussian(whole_rho * for_columns * weight / sum(weights)) for weight in weights)
         choosing = round_down(math.sqrt(8 * whole_rho * for_choosing / count)) if for_choosing else None
-        noise: Event | None = _gaussian(whole_rho * for_marginals / count) if count else None
+        rest = _gaussian(whole_rho * _REST / left) if for_choosing and left else None
+        if rest is not None and deviation(rest) > math.sqrt(n):
+            rest = None
+        for_chosen = 1 - for_columns - for_choosing - (_REST if rest is not None else 0.0)
+        noise: Event | None = _gaussian(whole_rho * for_chosen / count) if count else None
     else:
         amount = positive("epsilon", epsilon)
         rate = amount / size * (1 - 2.0**-40)
         own = tuple(_laplace(rate * for_columns / d) for _ in weights)
         choosing = round_down(rate * for_choosing / count) if for_choosing else None
-        noise = _laplace(rate * for_marginals / count) if count else None
-    made = MarginalPlan(universe, n, candidates, own, choosing, noise, count, allowed, amount, draft.bins)
+        noise = _laplace(rate * (1 - for_columns - for_choosing) / count) if count else None
+        rest = None
+    made = MarginalPlan(
+        universe, n, candidates, own, choosing, noise, count, allowed, amount, draft.bins, rest
+    )
     _refuse_noise(made, rho is not None)
     return made
 

@@ -49,10 +49,9 @@ class Measured(Sequence[MeasuredMarginal]):
         parts: list[tuple[list[int], Any, Event]] = [
             ([axis], counts, planned.columns[axis]) for axis, counts in enumerate(told["columns"])
         ]
-        for axes, cells in told["marginals"]:
-            assert planned.noise is not None
+        for (axes, cells), noise in zip(told["marginals"], planned.noises, strict=True):
             sizes = [binned[axis].size for axis in axes]
-            parts.append((axes, np.array(cells).reshape(sizes), planned.noise))
+            parts.append((axes, np.array(cells).reshape(sizes), noise))
         for axes, counts, noise in parts:
             within = noise_reach(noise, beyond["table"]) / rows * ROUND_UP
             far = None
