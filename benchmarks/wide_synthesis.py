@@ -32,7 +32,7 @@ from holdfast.ledger import MemoryLedger
 from holdfast.privacy import approx_to_zcdp
 
 RHO = approx_to_zcdp(1, 1e-6)
-SEEDS = {"adult": 5, "flights": 1}
+SEEDS = {"adult": 5, "flights": 5}
 Codes = NDArray[np.int64]
 
 

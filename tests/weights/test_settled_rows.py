@@ -48,6 +48,13 @@ def test_pairs_come_nearer_and_no_column_changes() -> None:
         assert (np.sort(old) == np.sort(new)).all() and (old != new).any()
 
 
+def test_a_pair_that_the_rows_have_stays() -> None:
+    """Strong pairs do not pay for the others: rows that have every pair keep them."""
+    many, expected = rows(40_000, 0), chances()
+    after = settled(many, expected, ReplayedBits(1))
+    assert all(away(after, {axes: own}) < 0.01 for axes, own in expected.items())
+
+
 def test_a_pair_that_the_rows_do_not_have_is_brought_in() -> None:
     draw = np.random.default_rng(2)
     alone = [draw.permutation(column) for column in rows(4000, 3)]
@@ -82,7 +89,7 @@ def test_what_an_exchange_is_said_to_gain_is_what_it_gains() -> None:
     def squares(codes: Any) -> float:
         return float(
             sum(
-                ((counted(codes, axes) - 60 * own) ** 2 / (60 * own + 1)).sum()
+                ((counted(codes, axes) - 60 * own) ** 2 / np.sqrt(60 * own + 1)).sum()
                 for axes, own in expected.items()
             )
         )

@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 MOST_CELLS = 2**22
 """So many cells of all pairs together are held to; where there are more, rows stay as they are."""
-_PASSES, _WORK = 30, 2**31
+_PASSES, _WORK = 60, 2**32
 _TAKEN = 0.1
 """Exchanges are made of so many of the rows at once: each helps by itself, and too many together would not."""
 
@@ -26,11 +26,12 @@ def settled(
     within: Sequence[Codes] | None = None,
 ) -> list[Codes]:
     """The codes of rows, column by column, after exchanges of values between rows that bring the counts of pairs nearer
-    to `chances`: in squared distance, each cell over 1 and what is expected in it.
+    to `chances`: in squared distance, each cell over the root of 1 and what is expected in it. (Over that itself, the
+    likely cells of strong pairs pay for the many others; over nothing, the others are hardly seen.)
 
     No column by itself changes. With `within`, a part for each code of each column, values are exchanged inside their
     part only. A function of public numbers and random bits, told nothing of the rows of the table.
-    Requires: chances for every pair of columns. Cost: up to 30 times a few numbers for each row and pair; fewer for
+    Requires: chances for every pair of columns. Cost: up to 60 times a few numbers for each row and pair; fewer for
     many rows.
     """
     made, rows = [own.copy() for own in codes], len(codes[0])
@@ -63,7 +64,7 @@ class _Held:
             expected = own.ravel() * len(codes[0])
             place = codes[axes[0]] * own.shape[1] + codes[axes[1]]
             self._away[axes] = np.bincount(place, minlength=expected.size) - expected
-            self._weights[axes] = 1 / (expected + 1)
+            self._weights[axes] = 1 / np.sqrt(expected + 1)
 
     def exchange(self, axis: int, first: Codes, second: Codes) -> None:
         """Exchange the values of a column between these rows, wherever that alone brings the counts nearer."""
