@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from holdfast.data import mapped
+from holdfast.data import store as data_store
 from holdfast.data.mapped import MappedColumn, take_rows
 from holdfast.data.open import open_source
 from holdfast.data.save import save_store
@@ -68,6 +69,34 @@ def test_a_warm_store_is_not_asked(store: StoreSource, monkeypatch: pytest.Monke
     monkeypatch.setattr(mapped, "disk_reads", lambda: 7)
     monkeypatch.setattr(MappedColumn, "fetch", lambda column, part: pytest.fail("asked"))
     assert len(store.gather(["a", "x"], np.arange(9000))["x"]) == 9000
+
+
+def _asked_in_passes(store: StoreSource, monkeypatch: pytest.MonkeyPatch, reads: list[int]) -> list[bool]:
+    """Whether each pass asks the disk ahead, where so many pages were waited for in each."""
+    asked: list[str] = []
+    monkeypatch.setattr(MappedColumn, "expect", lambda column, *rows: asked.append(column._name))
+    found = []
+    for waited in reads:
+        moments = iter([0, waited])
+        monkeypatch.setattr(data_store, "disk_reads", lambda moments=moments: next(moments))
+        asked.clear()
+        assert sum(len(block["a"]) for block in store.scan(["a"])) == ROWS
+        found.append(bool(asked))
+    return found
+
+
+def test_a_pass_over_a_small_table_asks_ahead_unless_the_last_one_waited_for_nothing(
+    store: StoreSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _asked_in_passes(store, monkeypatch, [3, 0, 0, 2, 0]) == [True, True, False, False, True]
+
+
+def test_a_pass_over_a_large_table_always_asks_ahead(
+    store: StoreSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its beginning may be gone from memory when it ends."""
+    monkeypatch.setattr(data_store, "BLOCK_ROWS", ROWS - 1)
+    assert _asked_in_passes(store, monkeypatch, [0, 0, 0]) == [True, True, True]
 
 
 def test_the_pages_of_all_rows_are_asked_for(store: StoreSource, monkeypatch: pytest.MonkeyPatch) -> None:
