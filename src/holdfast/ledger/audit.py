@@ -22,6 +22,7 @@ from holdfast.ledger.entry import (
 from holdfast.ledger.fact import FIELDS, Fact, Value, digest, genesis, is_hex, link
 from holdfast.ledger.memory import check_account, check_end, check_limit, running
 from holdfast.ledger.protocol import Ledger
+from holdfast.ledger.seen_keys import SeenKeys
 from holdfast.ledger.shares import check_share, check_told
 from holdfast.privacy.filter import UNITS
 
@@ -105,7 +106,7 @@ class Walk:
         self._accounts: dict[str, Account] = {}
         self._spent: dict[str, Totals] = {}
         self._total = Totals()
-        self._keys: set[tuple[str, str]] = set()
+        self._keys = SeenKeys()
         self._ended: set[str] = set()
         self._pending: dict[int, tuple[str, int]] = {}
         self._answered = self._secret = self._replayed = 0
@@ -136,6 +137,7 @@ class Walk:
 
     def ended(self, tip: Fact) -> Verified:
         """The history is complete if the tip says so, and the anchor has not seen more."""
+        self._refuse_repeated(self._keys.settle())
         if (tip.place, tip.head) != (self.place, self.head):
             self.refuse(tip, f"the facts end at place {self.place} with another head")
         if self.mark is not None and self.mark.place > self.place:
@@ -148,6 +150,12 @@ class Walk:
             "zcdp" if self._cap is None else self._cap.currency, self._moved,
             self._replayed,
         )  # fmt: skip
+
+    def _refuse_repeated(self, place: int | None) -> None:
+        if place is not None:
+            raise LedgerError(
+                f"the ledger was changed: reserved at place {place}: its key was reserved before; find the right copy"
+            )
 
     def _check_mark(self) -> None:
         if self.mark is not None and self.mark.place == self.place and self.mark.head != self.head:
@@ -217,9 +225,7 @@ class Walk:
         account = self._accounts.get(session)
         if account is None:
             self.refuse(fact, "its session has no account")
-        key = (session, str(fields["key"]))
-        if key in self._keys:
-            self.refuse(fact, "its key was reserved before")
+        self._refuse_repeated(self._keys.add(f"{session}\0{fields['key']}", fact.place))
         numbers = [int(fields[name]) for name in CHARGED]
         if min(numbers) < 0:
             self.refuse(fact, "it charges less than nothing")
@@ -245,7 +251,6 @@ class Walk:
         if passed and fields["plan"] != LOST:
             self.refuse(fact, "it passes the table's limit")
         self._spent[session] = mine
-        self._keys.add(key)
         self._pending[fact.place] = (session, charge.information)
         self._replayed += is_replayed(str(fields["plan"]))
 
