@@ -128,6 +128,7 @@ UNCHARGED = {
     "weights/distribution.py sampled": "rows from public weights",
     "weights/factored_weights.py sampled": "rows from public weights",
     "weights/binned_model.py sampled": "rows from a public model",
+    "weights/settled_rows.py settled": "rows from a public model",
     "weights/factored.py sample": "rows from a public model",
     "weights/factored.py spread_evenly": "rows from a public model",
     "weights/factored.py _shuffled": "rows from a public model",

@@ -360,7 +360,7 @@ def _read(
 ) -> NDArray[np.float64]:
     """A noisy pair without most of its noise: the mean of what is likely if neighbours are alike and of what is of low
     rank, each blind for what the other one sees. Its sums over each column are as measured: the fit weighs them."""
-    even = np.outer(first, second) / first.sum()
+    even = np.outer(first, second) / max(float(first.sum()), 1.0)
     away = pair - even
     sums = away.mean(axis=0) + away.mean(axis=1, keepdims=True) - away.mean()
     expected = likely(pair, even, noise, alike) + denoised(pair, first, second, noise)
