@@ -64,4 +64,25 @@ print(f"{len(spent)} answers, rho {sum(spent):.4f} of 0.1; the next one is refus
 assert sum(spent) <= 0.1 and len(spent) > 10
 
 # %% [markdown]
+# **Noise of every kind under one exact profile** (Theorem 290). Gaussian noise hides a little more than its ρ says: under (1, 10⁻⁶)
+# the exact profile allows it 1.15 times as much. A plan that the budget keeps wide therefore counts μ², the square of how far two
+# Gaussians are apart, and everything else as the Gaussian noise that tells as much. A coin whose odds move by η is the worst that a
+# mechanism of bounded range can show; here it is, beside Gaussian noise of μ² = (π/2)(η/2)².
+
+# %%
+eta = 0.4
+mu_squared = float(privacy.gdp(events.BoundedRange(eta)).mu_squared)
+one = 1 / (1 + np.exp(-eta / 2))  # heads in one table, tails in the other
+told = [max(0.0, one - np.exp(e) * (1 - one)) for e in (0.0, 0.05, 0.1, 0.15)]
+hidden = [privacy.gdp_delta(e, mu_squared**0.5) for e in (0.0, 0.05, 0.1, 0.15)]
+print(
+    f"mu squared {mu_squared:.4f} for a range of {eta}; two Gaussians would show {hidden[0]:.4f}, the coin shows {told[0]:.4f}"
+)
+assert all(shown <= bound for shown, bound in zip(told, hidden, strict=True))
+assert told[0] > privacy.gdp_delta(0.0, eta / 2), "what rho charges for the same would be too little"
+both = privacy.approx_to_gdp(1.0, 1e-6) ** 2, 2 * privacy.approx_to_zcdp(1.0, 1e-6)
+print(f"under (1, 1e-6): mu squared {both[0]:.4f} by the profile, {both[1]:.4f} by rho")
+assert both[0] > 1.14 * both[1]
+
+# %% [markdown]
 # **Try it.** Set `epsilon` to 1. Advanced composition is then worse than the basic one for a while: up to how many answers?

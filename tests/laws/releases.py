@@ -186,7 +186,7 @@ QUESTIONS: dict[str, Question] = {
     "histogram": Question(lambda s, **how: s.histogram("g", **how), 5.4),
     "histogram by edges": Question(lambda s, **how: s.histogram("x", [-2, 0, 3], **how), 5.4),
     "quantile": Question(
-        lambda s, **how: s.median("x", edges=[-2, -1, 0, 1, 2, 3], **how), 0.9, MIDDLE, MIDDLE, parts=9
+        lambda s, **how: s.median("x", edges=[-2, -1, 0, 1, 2, 3], **how), 0.9, MIDDLE, MIDDLE, parts=12
     ),
     "quantile by": Question(
         lambda s, **how: s.quantile("x", 0.1, by="g", edges=[-2, -1, 0, 1, 2, 3], **how),

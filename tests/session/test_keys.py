@@ -118,7 +118,6 @@ def test_a_twin_that_does_not_count_delta_is_caught(monkeypatch: pytest.MonkeyPa
         {"epsilon": 1.0, "delta": None},
         {"rho": 0.1, "epsilon": None, "delta": None},
         {"keys_delta": 0.0},
-        {"only": "gaussian"},
     ],
 )
 def test_without_a_delta_there_are_no_keys_and_the_refusal_says_what_works(terms: dict[str, Any]) -> None:

@@ -15,8 +15,8 @@ import holdfast as hf
 from holdfast.ledger import UNCOVERED, MemoryLedger, verify
 from holdfast.planning import planner, recipe_information
 from holdfast.planning import promise as promise_room
+from holdfast.planning import session_plan as plan_room
 from holdfast.planning.plan import recipe_from_text
-from holdfast.session import table as table_room
 from holdfast.validity.leave_out import recorded_grid
 
 SCHEMA = hf.Schema(x=hf.Integer(0, 99), y=hf.Integer(0, 1), g=hf.Category(*"abcd"))
@@ -98,9 +98,9 @@ def test_a_later_session_that_takes_its_own_m_is_noticed(
 
     table.session(rho=1.0, queries=3).fraction("x < 5", within=0.05)
     assert is_sound()
-    honest = table_room.session_plan
+    honest = plan_room.session_plan
     monkeypatch.setattr(
-        table_room,
+        plan_room,
         "session_plan",
         lambda terms, moment, most, room, **how: honest(
             terms, replace(moment, table=replace(moment.table, entries=0)), most, room, **how

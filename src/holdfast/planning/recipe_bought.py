@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 
 from holdfast.errors import InputError
@@ -12,7 +13,7 @@ from holdfast.planning.plain_answer import spare_units
 from holdfast.planning.plan import SELECTED, Recipe
 from holdfast.planning.plan_line import could_be
 from holdfast.planning.recipe_event import selections
-from holdfast.planning.recipe_search import LEAST_NOISE, LEAST_SCALE, LEAST_VARIANCE, is_counted
+from holdfast.planning.recipe_search import LEAST_NOISE, LEAST_SCALE
 from holdfast.planning.request import Request
 from holdfast.planning.terms import Terms
 from holdfast.privacy.filter import UNITS
@@ -26,7 +27,8 @@ def amount_of(request: Request, moment: Moment, terms: Terms) -> tuple[float, st
         return request.epsilon, "pure"
     if request.rho is not None:
         # A session that counts mu squared counts twice as much of it.
-        return (2 * request.rho, "gdp") if terms.session.currency == "gdp" else (request.rho, "zcdp")
+        exactly = terms.session.currency == "gdp"
+        return (min(2 * request.rho, sys.float_info.max), "gdp") if exactly else (request.rho, "zcdp")
     if terms.queries is None:
         raise InputError(
             "expected how exact, got nothing; say within= (accuracy), rho= or epsilon= (budget); or "
@@ -49,11 +51,6 @@ def recipe_bought(mechanism: str, totals: Workload, amount: float, currency: str
     if mechanism == "gaussian":
         squared = Fraction(sensitivity.l2_squared * unit**2)
         variance = round_up(squared / exact) + 4 if currency == "gdp" else round_up(squared / (2 * exact))
-        if not is_counted(mechanism, variance, terms):
-            raise InputError(
-                f"cannot plan: so much budget leaves noise of variance at most {LEAST_VARIANCE}, which a session that "
-                "counts mu squared cannot count; give less"
-            )
         # So little noise moves nothing; less would only leave the floats.
         return Recipe(mechanism, max(variance, LEAST_NOISE), rows)
     if mechanism == "logistic" and currency == "zcdp":
