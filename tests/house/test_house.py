@@ -132,7 +132,6 @@ UNCHARGED = {
     "weights/factored.py sample": "rows from a public model",
     "weights/factored.py spread_evenly": "rows from a public model",
     "weights/factored.py _shuffled": "rows from a public model",
-    "weights/settled_rows.py settled": "rows from a public model, nearer to its pairs",
     "weights/synthetic.py rows": "rows from public weights",
     "weights/synthetic.py write": "rows from public weights",
     "learn/finite_class.py learn": "a mechanism used alone",
