@@ -52,7 +52,7 @@ _WIDE = 20
 _MOST_WAYS = 6
 _KEPT = 0.9
 """What is spent of the session's budget if nothing is said: the rest is for a look at the quality."""
-_TRIES = 64
+_TRIES, _NEARLY = 64, 0.999
 
 
 @fitting
@@ -168,18 +168,23 @@ def plan(
 
 def _within(session: Session, rho: float, planned: Callable[[float], MarginalPlan]) -> MarginalPlan:
     """The plan that costs at most twice rho where mu squared is counted: choices and little noise cost more there."""
-    amount = positive("rho", rho)
+    amount, best = positive("rho", rho), None
     for _ in range(_TRIES):
         found = planned(amount)
         try:
-            cost = cost_of(session, found.event)
+            used = cost_of(session, found.event) / (2 * rho)
         except NoRuleError:  # so little noise that mu squared does not count it
-            amount /= 2
+            used = 2.0
+        if used > 1:
+            amount *= (1 - 1e-6) / used
             continue
-        if cost <= 2 * rho:
-            return replace(found, amount=rho)
-        amount *= 2 * rho / cost * (1 - 1e-6)
-    raise InputError(f"expected a budget that can be planned for, got rho={rho:g}; give another")
+        best = found
+        if used > _NEARLY:
+            break
+        amount /= math.sqrt(used)
+    if best is None:
+        raise InputError(f"expected a budget that can be planned for, got rho={rho:g}; give another")
+    return replace(best, amount=rho)
 
 
 def _universe(
