@@ -309,3 +309,11 @@ def test_group_of_approximate_against_the_exact_gaussian(size: int) -> None:
         assert truth <= formula
         with pytest.raises(NoRuleError):
             approx(events.Group(single, size), formula * 0.99)
+
+
+@pytest.mark.parametrize(
+    "event", [events.PureMechanism(Fraction(10) ** 200), events.Laplace(1, Fraction(1, 10**160))]
+)
+def test_a_loss_that_hides_nothing_is_told_by_its_own_theorem(event: Event) -> None:
+    """Its mu squared would leave the floats."""
+    assert approx(event, 1e-6).epsilon == pytest.approx(pure(event).epsilon)
