@@ -347,3 +347,30 @@ def test_who_has_too_little_for_a_plan_has_no_part_of_the_meter_and_is_still_ans
         session = hf.connect(started.url, token).table("people").session()
         assert "could be" in session.plan or "takes" in session.plan
         assert session.meter is not None and session.meter.answers == 0
+
+
+SMALL = {"epsilon": 1.0, "delta": 1e-6, "queries": 300}
+
+
+def test_a_share_that_is_counted_in_mu_squared_is_opened_again_and_raised(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By another gateway, too; and a share that cannot be opened is not kept, so that who had one goes on with it."""
+    given = {"epsilon": 3.0, "delta": 1e-6}
+    tables = {"people": people(1_000)}
+    with prepared(tables, budget=given, share=SMALL, declared={"queries": 300}) as started:
+        gateway, owner, ann = started.gateway, *map(started.person, (started.owner, started.analyst))
+        session, share = gateway.tables.admitted("people", ann)
+        assert session.currency == "gdp" and share == SMALL
+        session.fraction("age > 40")
+        with closing(Gateway(gateway.settings)) as second:
+            assert second.tables.admitted("people", ann)[0].spent == session.spent
+        larger = SMALL | {"epsilon": 2.0}
+        with monkeypatch.context() as broken:
+            broken.setattr(Tables, "session", lambda *what, **how: (_ for _ in ()).throw(LedgerError("no")))
+            with pytest.raises(LedgerError):
+                gateway.admit(owner, "people", ann.id, larger)
+        assert gateway.catalog.member("people", ann.id) == SMALL
+        gateway.admit(owner, "people", ann.id, larger)
+        raised, share = gateway.tables.admitted("people", ann)
+        assert share == larger and raised.limit.epsilon == pytest.approx(2.0, rel=1e-6)

@@ -379,9 +379,8 @@ def holds(made: Plan, moment: Moment, terms: Terms) -> Precondition:
     least = None
     if terms.places is not None and terms.places.epochs:
         epoch, last = terms.places.epoch_of(first)
-        least = (
-            last - epoch.answers + 1
-        )  # which m is left out goes by the place alone, not by who was refused before
+        # Which m is left out goes by the place alone (Theorem 91), not by who was refused before.
+        least = last - epoch.answers + 1
     if made.promise.left_out is None:
         return Precondition(session_answers=last, table_units=most, currency=currency)
     told = made.promise.information
