@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -146,3 +149,28 @@ def test_totals_are_exact_where_floats_are_not() -> None:
         float(np.cumsum(values[np.random.default_rng(s).permutation(len(values))])[-1]) for s in range(50)
     }
     assert len(floats) > 1  # the control: the same sum in floating point depends on the order
+
+
+def keeps_it_whole(asked: Statistic, schema: hf.Schema, rows: int) -> Workload:
+    """The twin: a question that keeps what keeps it."""
+    if not hasattr(asked, "_totals"):
+        object.__setattr__(asked, "_totals", (schema, rows, workload(asked, schema, rows)))
+    return asked._totals[2]  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(("working", "free"), [(workload, True), (keeps_it_whole, False)])
+def test_a_question_is_free_when_nobody_asks_it_any_more(
+    working: Callable[[Statistic, hf.Schema, int], Workload], free: bool
+) -> None:
+    """And its totals, with their compiled conditions: a gateway has some hundred new ones a second, and Python's
+    collector comes seldom."""
+    gc.disable()
+    try:
+        asked = statistic("mean", "x", "y > 0", "c")
+        part = weakref.ref(working(asked, SCHEMA, 10).measurements[0])
+        assert part() is not None, "kept with its question"
+        assert working(asked, SCHEMA, 10).measurements[0] is part()
+        del asked
+        assert (part() is None) == free
+    finally:
+        gc.enable()

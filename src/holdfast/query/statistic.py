@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from holdfast.query import expression
 from holdfast.query.computed_groups import Product
@@ -53,8 +53,9 @@ class _Spelt:
     __slots__ = ("_key", "_text", "_totals")
     _text: str
     _key: str
-    _totals: tuple[Schema, int, Workload]
-    """Of which columns, of how many rows, and the totals."""
+    _totals: tuple[Schema, int, tuple[Any, ...]]
+    """Of which columns, of how many rows, and the totals: the parts of a `Workload` beside the question. Kept whole, it
+    would keep the question that keeps it, and both would stay long after the last answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,55 +296,54 @@ def workload(statistic: Statistic, schema: Schema, rows: int) -> Workload:
     """
     kept = getattr(statistic, "_totals", None)
     if kept is None or kept[0] is not schema or kept[1] != rows:
-        kept = schema, rows, _workload(statistic, schema, rows)
+        kept = schema, rows, _parts(statistic, schema, rows)
         object.__setattr__(statistic, "_totals", kept)
-    return kept[2]
+    return Workload(statistic, *kept[2])
 
 
-def _workload(statistic: Statistic, schema: Schema, rows: int) -> Workload:
+def _parts(statistic: Statistic, schema: Schema, rows: int) -> tuple[Any, ...]:
+    """A workload beside its question: measurements, unit, rounding, and what else it may have."""
     if statistic.function is not None:
         parts = (FunctionMeasurement(schema, statistic.function, presence) for presence in (False, True))
-        return Workload(statistic, tuple(parts), 1 / LEVELS, 0.5 / LEVELS)
+        return tuple(parts), 1 / LEVELS, 0.5 / LEVELS
     over, most = statistic.over, 1 if statistic.over is None else statistic.over.most
     schema = _columns(statistic, schema)
     if statistic.kind in DERIVED:
         parts_told, together = derived(statistic, schema, rows, most)
-        return Workload(statistic, parts_told, 1.0, 0.0, together)
+        return parts_told, 1.0, 0.0, together
     if (told := summed(statistic, schema, rows, most)) is not None:
         measurement, moved, sums, unit, rounding = told
-        return Workload(statistic, (measurement,), unit, rounding, moved, sums)
+        return (measurement,), unit, rounding, moved, sums
     if statistic.distinct is not None:
         apart = DistinctMeasurement(
             schema, statistic.where, by=statistic.by, over=over, of=statistic.distinct
         )
-        return Workload(statistic, (apart,), 1.0, 0.0)
+        return (apart,), 1.0, 0.0
     count = Measurement(schema, statistic.where, by=statistic.by, over=over)
     if statistic.other is not None:
         difference = DifferenceMeasurement(schema, statistic.where, statistic.other)
-        return Workload(statistic, (difference,), 1 / rows, 0.0)
+        return (difference,), 1 / rows, 0.0
     if statistic.kind == "fraction" and over is not None:
         chosen = Measurement(schema, statistic.where, grid=_TRUTHS, by=statistic.by, over=over)
-        return Workload(
-            statistic, (chosen, Measurement(schema, Always(), by=statistic.by, over=over)), 1.0, 0.0
-        )
+        return (chosen, Measurement(schema, Always(), by=statistic.by, over=over)), 1.0, 0.0
     if statistic.kind == "fraction":
-        return Workload(statistic, (count,), 1 / rows, 0.0)
+        return (count,), 1 / rows, 0.0
     if statistic.bins is not None:
         by = statistic.bins if statistic.by is None else Cross(statistic.by, statistic.bins)
-        return Workload(statistic, (Measurement(schema, statistic.where, by=by, over=over),), 1.0, 0.0)
+        return (Measurement(schema, statistic.where, by=by, over=over),), 1.0, 0.0
     if statistic.kind in ("count", "histogram"):
-        return Workload(statistic, (count,), 1.0, 0.0)
+        return (count,), 1.0, 0.0
     value = statistic.value
     assert value is not None
     present = conjunction(statistic.where, known(value, schema=schema))
     if statistic.kind == "sum":
         grid = grid_of(value, present, schema, rows * most, centred=False)
         total = Measurement(schema, present, value, grid, statistic.by, over=over)
-        return Workload(statistic, (total,), grid.step, 0.0 if grid.exact else rows * most * grid.step / 2)
+        return (total,), grid.step, 0.0 if grid.exact else rows * most * grid.step / 2
     grid = grid_of(value, present, schema, rows * most, centred=True)
     total = Measurement(schema, present, value, grid, statistic.by, over=over)
     # Weighing a row's presence like the largest value costs nothing: changing a value from one end of its
     # range to the other already moves the totals at least as far.
     weight = max(grid.high, -grid.low, 1)
     counted = Measurement(schema, present, by=statistic.by, weight=weight, over=over)
-    return Workload(statistic, (total, counted), grid.step, 0.0 if grid.exact else grid.step / 2)
+    return (total, counted), grid.step, 0.0 if grid.exact else grid.step / 2

@@ -89,7 +89,9 @@ class Envelope:
                 else:
                     await self._app(scope, receive, sending)
             except REFUSALS as error:
-                await reply(problem_of(error))(scope, receive, sending)
+                refusal = problem_of(error)
+                let_go(error)
+                await reply(refusal)(scope, receive, sending)
             except Exception as error:
                 note_mistake(error)
                 if status == 500:
@@ -136,6 +138,12 @@ def reply(problem: Problem) -> JSONResponse:
     return JSONResponse(
         problem.body(), problem.status, headers=headers, media_type="application/problem+json"
     )
+
+
+def let_go(error: BaseException) -> None:
+    """Have an error that was told be free at once. The frames where it was raised hold it, and all requests that were
+    answered together with its own: all would stay until Python's collector comes."""
+    error.__traceback__ = None
 
 
 def note_mistake(error: Exception) -> None:
