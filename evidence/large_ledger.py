@@ -26,6 +26,13 @@ sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 TIMES, AT_ONCE, LARGE = 200, 64, 1_000_000
 _COOKIE = re.compile(r"holdfast=([0-9a-f]+)")
+_TELLING = """
+import atexit, sys
+from holdfast.cli import main
+atexit.register(lambda: sys.stderr.write(open("/proc/self/status").read()))
+main()
+"""
+"""`holdfast`, which says at its end what it took. The system counts what its parent had as its own (`ru_maxrss`)."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,7 @@ def measure(folder: Path, owner: str, person: str) -> Measured:
         cookie = _signed_in(port, token)
         page = _each(process, lambda: _fetch(port, "GET", "/tables/people/history", cookie=cookie))
         whole = _each(process, lambda: _fetch(port, "GET", "/v1/datasets/people/answers", token), 5)
-        most = _most(process)
+        most = _most(Path(f"/proc/{process}/status").read_text())
         entries = json.loads(_fetch(port, "GET", "/v1/datasets/people/budget", owner)[2])["table"]["answers"]
     verify = _command("verify", ledger, folder)
     export = _command("export", ledger, folder)
@@ -152,21 +159,32 @@ def _each(process: int, work: Callable[[], object], times: int = TIMES) -> float
     return max(_processor(process) - begun, 1 / os.sysconf("SC_CLK_TCK")) / times
 
 
-def _most(process: int) -> float:
+def _most(status: str) -> float:
     """The most megabytes that a process ever had."""
-    status = Path(f"/proc/{process}/status").read_text()
     return int(re.findall(r"^VmHWM:\s+(\d+)", status, re.MULTILINE)[0]) / 1024
 
 
 def _command(verb: str, ledger: Path, folder: Path) -> tuple[float, float]:
     """The processor seconds of `holdfast ledger …`, and the most megabytes that it had; its output goes nowhere."""
-    command = [sys.executable, "-m", "holdfast", "ledger", verb, str(ledger)]
-    process = subprocess.Popen([*command, "--anchors", str(folder / "anchors")], stdout=subprocess.DEVNULL)
+    command = [
+        sys.executable,
+        "-c",
+        _TELLING,
+        "ledger",
+        verb,
+        str(ledger),
+        "--anchors",
+        str(folder / "anchors"),
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    with process.stderr as words:
+        told = words.read()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise RuntimeError(f"`holdfast ledger {verb}` ended with {process.returncode}")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    return usage.ru_utime + usage.ru_stime, _most(told)
 
 
 def fill(folder: Path, entries: int) -> None:

@@ -43,7 +43,8 @@ FLAT = {"own MB": (0.05, 0.0), "handles": (0.0, 2.0), "p99 ms": (0.25, 0.0)}
 
 @dataclass(frozen=True)
 class Minute:
-    """What one minute showed."""
+    """What one minute showed. `own` is what the gateway has written, and no page of a library: those become its own
+    when another process ends that has them too."""
 
     seconds: list[float]
     kinds: Counter[str]
@@ -116,7 +117,7 @@ class Served:
     def minute(self, seen: Seen, processor: float, load: float) -> Minute:
         """What is true now, beside what was seen."""
         text = Path(f"/proc/{self.process}/smaps_rollup").read_text()
-        own = sum(map(int, re.findall(r"^Private_(?:Dirty|Clean):\s+(\d+)", text, re.MULTILINE))) / 1024
+        own = int(re.findall(r"^Private_Dirty:\s+(\d+)", text, re.MULTILINE)[0]) / 1024
         resident = int(re.findall(r"^Rss:\s+(\d+)", text, re.MULTILINE)[0]) / 1024
         handles = len(os.listdir(f"/proc/{self.process}/fd"))
         return Minute(

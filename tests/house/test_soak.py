@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections import Counter
 from pathlib import Path
@@ -116,3 +117,16 @@ def test_a_ledger_is_filled_by_many_and_what_grows_too_much_is_told(tmp_path: Pa
     assert Measured(1000, 2.0, 2.0, 2.0, 15.0, 1.5, 15.0, 1.5, 15.0, 1.5).problems(small) == []
     slow = Measured(1000, 2.1, 1.0, 1.0, 15.1, 1.0, 1.0, 1.6, 1.0, 1.0).problems(small)
     assert [one.split(" grew")[0] for one in slow] == ["start_s", "answers_s", "verify_mb"]
+
+
+def test_a_command_is_charged_with_its_own_memory_alone(tmp_path: Path, soak: Any) -> None:
+    """The twin is what the system says of a child: in it is what its parent had, before it became another program."""
+    from evidence.large_ledger import _command
+
+    soak.prepare(tmp_path / "server")
+    ledger = tmp_path / "server/data/people.hf/ledger.sqlite"
+    ballast = bytearray(b"x" * 300 * 2**20)
+    for verb in ("verify", "export"):
+        assert 20 < _command(verb, ledger, tmp_path / "server")[1] < 200
+    started = os.posix_spawn(sys.executable, [sys.executable, "-c", ""], os.environ)
+    assert os.wait4(started, 0)[2].ru_maxrss / 1024 > len(ballast) / 2**20
