@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tracemalloc
 
+import numpy as np
 import pytest
 
 from holdfast.ledger import seen_keys
@@ -34,6 +35,26 @@ def test_a_key_that_comes_again_is_told_with_its_place(first: int, again: int) -
     assert told(forgetful=False) == again
     if again // 64 != first // 64:
         assert told(forgetful=True) is None
+
+
+def test_putting_runs_together_takes_one_more_copy_of_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin sorts a copy of the copy."""
+    monkeypatch.setattr(seen_keys, "_RECENT", 1 << 10)
+    many = 1 << 16
+
+    def most() -> int:
+        tracemalloc.start()
+        keys = SeenKeys()
+        for place in range(many):
+            keys.add(f"somebody\0{place:032x}", place)
+        assert len(keys._runs) == 1
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    assert 2 * 16 * many < most() < 2.4 * 16 * many
+    monkeypatch.setattr(seen_keys, "_together", lambda one, other: np.sort(np.concatenate((one, other))))
+    assert most() > 2.9 * 16 * many
 
 
 def test_many_keys_take_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:

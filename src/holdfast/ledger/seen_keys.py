@@ -14,7 +14,8 @@ class SeenKeys:
     """Tells when a key comes a second time: at once, or when the keys of some time are put with the older ones.
 
     Two keys count as one if the first 128 bits of their BLAKE2b agree.
-    Cost: sixteen bytes a key, in sorted runs that double, and the keys of the last while as they are.
+    Cost: sixteen bytes a key, in sorted runs that double, for a moment twice as many; and the keys of the last while as
+    they are.
     """
 
     def __init__(self) -> None:
@@ -37,9 +38,14 @@ class SeenKeys:
         self._recent = {}
         self._runs.append(np.sort(marks))
         while len(self._runs) > 1 and len(self._runs[-2]) <= len(self._runs[-1]):
-            last = self._runs.pop()
-            self._runs[-1] = np.sort(np.concatenate((self._runs[-1], last)))
+            self._runs.append(_together(self._runs.pop(), self._runs.pop()))
         return min((int(found.min()) for found in repeated if len(found)), default=None)
+
+
+def _together(one: NDArray[np.bytes_], other: NDArray[np.bytes_]) -> NDArray[np.bytes_]:
+    both = np.concatenate((one, other))
+    both.sort()  # in place, or there would be a third copy of all keys
+    return both
 
 
 def _among(marks: NDArray[np.bytes_], run: NDArray[np.bytes_]) -> NDArray[np.bool_]:
