@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import ast
+import gc
 import json
 import socket
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from gateway import prepared, running
+from starlette.requests import Request
 
 import holdfast.service
-from holdfast.errors import InputError
+from holdfast.errors import HoldfastError, InputError
+from holdfast.service import envelope
 from holdfast.service.envelope import CHARGED
 from holdfast.service.gateway import Gateway
 from holdfast.service.limits import Rate
@@ -270,3 +274,45 @@ def test_a_gateway_does_not_start_with_a_seed(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv("HOLDFAST_SEED")
     with prepared() as started:
         assert started.owner, "the control"
+
+
+REFUSED = {
+    "a column that is not there": {"kind": "fraction", "where": "height > 3", "rho": 1e-6},
+    "half a question": {"kind": "fraction", "where": "age >", "rho": 1e-6},
+    "more than there is": {"kind": "fraction", "where": "age > 3", "rho": 1e6, "confirm": True},
+}
+
+
+def left(question: object) -> Counter[str]:
+    """How many requests and errors the collector finds after so many refusals."""
+    with site() as here:
+        assert here.ask(question).status_code in (402, 422)
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(10):
+                here.ask(question)
+            gc.set_debug(gc.DEBUG_SAVEALL)
+            gc.collect()
+            found = (
+                kind.__name__
+                for one in gc.garbage
+                for kind in (Request, HoldfastError)
+                if isinstance(one, kind)
+            )
+            return Counter(found)
+        finally:
+            gc.set_debug(0)
+            gc.garbage.clear()
+            gc.enable()
+
+
+@pytest.mark.parametrize("question", REFUSED.values(), ids=REFUSED)
+def test_a_refusal_leaves_nothing_to_the_collector(question: object) -> None:
+    assert not left(question)
+
+
+def test_an_error_that_keeps_its_frames_keeps_its_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin."""
+    monkeypatch.setattr(envelope, "let_go", lambda error: None)
+    assert left(REFUSED["a column that is not there"])["Request"] >= 10
