@@ -93,7 +93,9 @@ def test_memory_and_time_are_said_beforehand() -> None:
     assert few.seconds == pytest.approx(25e-9 * cells * (30 + 400))
     assert many.seconds == pytest.approx(25e-9 * cells * (90 + 400))
     narrow = replace(many, memory=2**14)
-    assert narrow.seconds == pytest.approx(25e-9 * min(cells, 2**10) * (90 + 400))  # no more cells than have room
+    assert narrow.seconds == pytest.approx(
+        25e-9 * min(cells, 2**10) * (90 + 400)
+    )  # no more cells than have room
     assert str(many).endswith("MiB for counts; at most about 1 s for the fits")
     columns = {f"c{place}": np.zeros(ROWS, dtype=int) for place in range(10)}
     schema = hf.Schema.from_mapping(dict.fromkeys(columns, hf.Integer(0, 30)))
