@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from holdfast.errors import HoldfastError
 from holdfast.holdout.board_command import board
 from holdfast.holdout.command import demo_leaderboard, holdout
 from holdfast.ledger.command import ledger
+from holdfast.progress import bar
 from holdfast.service.backup import backup, restore
 from holdfast.service.operator import gateway
 from holdfast.service.serve import serve
@@ -100,7 +101,7 @@ def ingest(
     if unit is not None or events or order:
         _ingest_units(data, store, schema, unit, rows_per_unit, events, order, overwrite)
         return
-    with _progress(f"reading {data.name}") as advance:
+    with bar(f"reading {data.name}") as advance:
         bound = 1 if rows_per_unit is None else rows_per_unit
         write(data, store, schema, overwrite=overwrite, rows_per_unit=bound, progress=advance)
     click.echo(f"wrote {store}")
@@ -146,7 +147,7 @@ def _ingest_units(
         with closing(SqliteLedger(folder / LEDGER_FILE)) as ledger:
             copy_ledger(kept, ledger)
 
-    with _progress(f"reading {data.name}") as advance:
+    with bar(f"reading {data.name}") as advance:
         ingest_units(declared, store, kept.secret, overwrite=overwrite, progress=advance, beside=beside)
     click.echo(f"wrote {store}")
 
@@ -295,7 +296,7 @@ def audit(effort: float, plot: Path | None) -> None:
     """Attack every mechanism in the package; exit with 1 if a claim is refuted."""
     from holdfast.audit import run_all
 
-    with _progress("auditing") as advance:
+    with bar("auditing") as advance:
         report = run_all(lambda name, done, total: advance(done, total), effort=effort)
     click.echo(str(report))
     if plot is not None:
@@ -344,21 +345,3 @@ main.add_command(gateway)
 main.add_command(backup)
 main.add_command(restore)
 demo.add_command(demo_leaderboard)
-
-
-class _progress:
-    """A progress bar for as long as the block lasts; gives a callback (done, total)."""
-
-    def __init__(self, title: str) -> None:
-        from rich.console import Console
-        from rich.progress import Progress
-
-        self._bar = Progress(console=Console(file=sys.stderr))
-        self._task = self._bar.add_task(title, total=None)
-
-    def __enter__(self) -> Callable[[int, int], None]:
-        self._bar.start()
-        return lambda done, total: self._bar.update(self._task, completed=done, total=total)
-
-    def __exit__(self, *error: object) -> None:
-        self._bar.stop()

@@ -335,11 +335,11 @@ def test_one_model_is_held_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(held) == 4
 
 
-def test_progress_is_told_round_by_round() -> None:
+def test_progress_is_told_round_by_round_and_of_the_last_fit() -> None:
     told: list[tuple[int, int]] = []
     columns = ["work", "married", "rich", "hours"]
     opened().synthesize(columns, rho=0.3, rounds=3, progress=lambda done, of: told.append((done, of)))
-    assert told == [(0, 3), (1, 3), (2, 3)]
+    assert told == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]  # the last fit is a step of its own
 
 
 def test_many_candidates_are_compared_on_a_random_part(monkeypatch: pytest.MonkeyPatch) -> None:

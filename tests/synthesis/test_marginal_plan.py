@@ -84,6 +84,25 @@ def test_what_was_not_chosen_is_measured_where_its_noise_is_below_the_roots_of_t
         assert ("the others with" in str(planned)) == measured
 
 
+def test_memory_and_time_are_said_beforehand() -> None:
+    """The steps that a plan counts are those of `from_marginals`, each as long as its model is large."""
+    session = opened()
+    few, many = (plan_marginals(session, rho=0.4, rounds=rounds) for rounds in (1, 3))
+    assert few.fits == 1 and many.fits == 3 and plan_marginals(session, rho=0.4).fits == 0
+    cells = math.prod(few.shape)
+    assert few.seconds == pytest.approx(25e-9 * cells * (30 + 400))
+    assert many.seconds == pytest.approx(25e-9 * cells * (90 + 400))
+    narrow = replace(many, memory=2**14)
+    assert narrow.seconds == pytest.approx(
+        25e-9 * min(cells, 2**10) * (90 + 400)
+    )  # no more cells than have room
+    assert str(many).endswith("MiB for counts; at most about 1 s for the fits")
+    columns = {f"c{place}": np.zeros(ROWS, dtype=int) for place in range(10)}
+    schema = hf.Schema.from_mapping(dict.fromkeys(columns, hf.Integer(0, 30)))
+    wide = plan_marginals(hf.open(columns, schema, ledger=MemoryLedger()).session(rho=9.0), rho=9.0)
+    assert "minutes for the fits" in str(wide)
+
+
 def test_laplace_noise_tells_what_no_theorem_bounds() -> None:
     assert plan_marginals(opened(rho=None, epsilon=3.0), epsilon=1.0).tells == UNCOVERED
 

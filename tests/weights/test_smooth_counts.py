@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from holdfast.weights.smooth_counts import of_total, smoothed
+from holdfast.weights.smooth_counts import drawn_together, of_total, smoothed
 
 
 def test_without_noise_nothing_changes() -> None:
@@ -35,6 +35,20 @@ def test_what_is_rough_stays_rough() -> None:
     made = np.array([smoothed(one, 30.0) for one in noisy])
     flat = np.array([smoothed(one, 300.0) for one in noisy])  # as if the noise were ten times as large
     assert np.square(made - rough).mean() < 1.2 * 30**2 < np.square(flat - rough).mean()
+
+
+def test_groups_without_an_order_are_drawn_together_as_far_as_they_are_alike() -> None:
+    draw = np.random.default_rng(4)
+    alike, falling = np.full(500, 20.0), 4000.0 / np.arange(1, 501)
+    for counts, part in ((alike, 0.1), (falling, 0.8)):
+        noisy = counts + draw.normal(0, 30, (100, 500))
+        made = np.array([drawn_together(one, 30.0, 3.0) for one in noisy])
+        assert np.abs(made - counts).mean() < part * np.abs(noisy - counts).mean()
+        half = np.array([drawn_together(one, 15.0, 3.0) for one in noisy])  # which takes noise for counts
+        assert np.abs(made - counts).mean() < 0.9 * np.abs(half - counts).mean()
+        assert (made[noisy >= 90] == noisy[noisy >= 90]).all()
+    assert drawn_together(np.array([7.0]), 30.0, 3.0).tolist() == [7.0]
+    assert drawn_together(np.zeros(3), 0.0, 3.0).tolist() == [0.0] * 3
 
 
 def test_counts_of_a_total_are_the_nearest() -> None:

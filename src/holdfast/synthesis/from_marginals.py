@@ -18,11 +18,20 @@ from holdfast.mechanisms.gaussian import add_gaussian
 from holdfast.mechanisms.laplace import add_laplace
 from holdfast.noise.bits import system_bits
 from holdfast.privacy.event import Event, Gaussian, Laplace
+from holdfast.progress import Progress, watched
 from holdfast.query.calling import fitting
 from holdfast.query.schema import Integer, Real, Temporal, Text
 from holdfast.query.universe import Universe, universe
 from holdfast.session.price import cost_of
-from holdfast.synthesis.marginal_plan import ORDERED_BINS, MarginalPlan, deviation, ordered, plan_marginals
+from holdfast.synthesis.marginal_plan import (
+    LAST_STEPS,
+    ORDERED_BINS,
+    STEPS,
+    MarginalPlan,
+    deviation,
+    ordered,
+    plan_marginals,
+)
 from holdfast.synthesis.measured_marginals import Measured, intervals
 from holdfast.synthesis.smoothed_choice import choose, in_parts, parts
 from holdfast.synthesis.workload import Workload
@@ -42,13 +51,10 @@ if TYPE_CHECKING:
     from holdfast.desk import Paid
     from holdfast.session.session import Session
 
-Progress = Callable[[int, int], None]
 Counts = NDArray[np.int64]
 _GROUPS = 256
-_STEPS, _LAST_STEPS = 60, 400
 _SCORED = 400
 """So many candidates are compared in a round; of more, a random part."""
-_WIDE = 20
 _MOST_WAYS = 6
 _KEPT = 0.9
 """What is spent of the session's budget if nothing is said: the rest is for a look at the quality."""
@@ -81,7 +87,8 @@ def from_marginals(
     a row is read, and recorded at once: coming back to `name` repeats the release. `measured` has an interval for
     every number that was measured; the table as a whole comes without an error bound: look at `quality`.
     Reference: McKenna, Mullins, Sheldon and Miklau 2022 (AIM) for the idea; docs/theorems.md, Theorems 95 and 96.
-    Cost: two passes over the rows; `progress(done, of)` is told after each round. The model is fitted on `device`.
+    Cost: two passes over the rows; `progress(done, of)` is told of each round and of the last fit; without it there
+    is a bar on a terminal and in a notebook. The model is fitted on `device`.
     """
     printable("name", name)
     arrays = array_module(device)
@@ -108,12 +115,16 @@ def from_marginals(
         key=f"marginals {name} {identity}",
         tells=planned.tells,
     )
-    text = paid.outcome
-    if text is None:
-        told = _release(planned, paid, progress, arrays)
-        text = paid.record(json.dumps(told | {"beyond": intervals(session, planned)}))
-    told = json.loads(text)
-    model, binned = _modelled(planned, told, _LAST_STEPS, None, arrays)
+    of = planned.rounds + 1
+    with watched(f"fitting {name!r}", progress) as advance:
+        text = paid.outcome
+        if text is None:
+            told = _release(planned, paid, lambda done: advance(done, of), arrays)
+            text = paid.record(json.dumps(told | {"beyond": intervals(session, planned)}))
+        advance(planned.rounds, of)
+        told = json.loads(text)
+        model, binned = _modelled(planned, told, LAST_STEPS, None, arrays)
+        advance(of, of)
     left_out = [column for column in session.schema if column not in made.columns]
     words = f"{planned}. Every step is a composition under zCDP" + (
         " (pure)" if isinstance(planned.columns[0], Laplace) else ""
@@ -233,7 +244,7 @@ def _noisy(counts: Counts, noise: Event) -> Counts:
 
 
 def _release(
-    planned: MarginalPlan, paid: Paid, progress: Progress | None, arrays: ArrayModule
+    planned: MarginalPlan, paid: Paid, advance: Callable[[int], None], arrays: ArrayModule
 ) -> dict[str, Any]:
     """The noisy counts of the columns and of the chosen marginals, in their order. Only these leave."""
     made, d = planned.universe, len(planned.universe.axes)
@@ -250,12 +261,11 @@ def _release(
         return told
     model: Fitted | None = None
     for done in range(planned.rounds):
-        if progress is not None:
-            progress(done, planned.rounds)
-        if model is None or done % max(1, d // _WIDE) == 0:
+        advance(done)
+        if model is None or done % planned.every == 0:
             start = None if model is None else model.factors
             model = None  # one at a time
-            model, _ = _modelled(planned, told, _STEPS, start, arrays)
+            model, _ = _modelled(planned, told, STEPS, start, arrays)
         axes = _chosen(planned, told, secret, model, binned, columns, done)
         told["marginals"].append([list(axes), _noisy(secret[axes], planned.noise).ravel().tolist()])
     if planned.rest is not None:

@@ -33,7 +33,11 @@ MEMORY = 2**28
 MOST_CELLS = 2**26
 ORDERED_BINS, CATEGORIES = 32, 128
 _COLUMNS, _CHOOSING, _REST = 0.35, 0.08, 0.1
-_MORE_ROUNDS = 20
+_MORE_ROUNDS, _WIDE = 20, 20
+STEPS, LAST_STEPS = 60, 400
+"""The most steps of the fit before a choice, and of the last one."""
+_A_CELL = 25e-9
+"""Seconds of one processor that a step takes for a cell of the model, where docs/benchmarks.md was measured."""
 _NOISE_COUNTS = 0.2
 """So much of the noise of a marginal stays in the fit: others share its columns."""
 
@@ -118,6 +122,23 @@ class MarginalPlan:
             told += self.rounds * smoothed_choice_told(self.rows, float(self.choosing))
         return units_told(told, self.rows)
 
+    @property
+    def fits(self) -> int:
+        """How many models are fitted before the last one: one for a few choices where there are many columns."""
+        return 0 if self.choosing is None else -(-self.rounds // self.every)
+
+    @property
+    def every(self) -> int:
+        """After so many choices the model is fitted anew."""
+        return max(1, len(self.universe.axes) // _WIDE)
+
+    @property
+    def seconds(self) -> float:
+        """What the fits take at most, about, on a processor like that of docs/benchmarks.md: most end far earlier. The
+        models grow into their memory one choice after the other."""
+        cells = min(self.memory / 16, float(math.prod(self.shape)))
+        return _A_CELL * cells * (STEPS * self.fits / 2 + LAST_STEPS)
+
     def price(self, cells: int) -> float:
         """What the noise of a marginal of so many cells adds to the errors, in counts: what a choice weighs."""
         assert self.noise is not None
@@ -142,7 +163,7 @@ class MarginalPlan:
             words += (
                 f"; {how} {len(self.candidates):,} marginals with noise of {deviation(self.noise):.3g} rows a cell"
                 f"{others}; at most {self.memory / 2**20:,.0f} MiB for the model, and "
-                f"{self._counts / 2**20:,.0f} MiB for counts"
+                f"{self._counts / 2**20:,.0f} MiB for counts; at most about {_duration(self.seconds)} for the fits"
             )
         return words
 
@@ -150,6 +171,10 @@ class MarginalPlan:
     def _counts(self) -> int:
         shape = self.shape
         return 8 * sum(math.prod(shape[axis] for axis in axes) for axes in self.candidates)
+
+
+def _duration(seconds: float) -> str:
+    return f"{math.ceil(seconds)} s" if seconds <= 90 else f"{math.ceil(seconds / 60)} minutes"
 
 
 def deviation(noise: Event) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.weights.smooth_counts import of_total, smoothed
+from holdfast.weights.smooth_counts import drawn_together, of_total, smoothed
 
 Array = NDArray[np.float64]
 CLEAR = 3.0
@@ -43,19 +43,17 @@ def bins(noisy: Array, deviation: float, *, ordered: bool, most: int, rows: int)
 
     Ordered groups are put together with their neighbours until a bin is clear of the noise and has about one part in
     `most`; of others the largest (at most `most`) are bins and the rest is one. NULL is a bin of its own where it
-    is clear of the noise, and is in the last one otherwise. In a bin of ordered groups each has the share of its
-    smoothed count, of `rows` in all. In others a group that is clear of the noise has its share, and the rest share
-    evenly what is left. A NULL that is not clear of it has none.
+    is clear of the noise, and is in the last one otherwise. In a bin each group has the share of its smoothed count, of
+    `rows` in all; where groups have no order, those that are not clear of the noise are drawn to each other instead. A
+    NULL that is not clear of it has none.
     """
     values = noisy[:-1]
     places = _runs(values, deviation, most) if ordered else _largest(values, deviation, most)
     last = int(places.max())
     own = noisy[-1] >= (CLEAR + 1) * deviation
     places = np.append(places, last + 1 if own else last)
-    if ordered:
-        clean = of_total(np.append(smoothed(values, deviation), noisy[-1]), float(rows))
-        return Bins(places, _shares(clean, 0.0, places))
-    return Bins(places, _shares(noisy, deviation, places))
+    clean = smoothed(values, deviation) if ordered else drawn_together(values, deviation, CLEAR)
+    return Bins(places, _shares(of_total(np.append(clean, noisy[-1]), float(rows)), places))
 
 
 def _runs(values: Array, deviation: float, most: int) -> NDArray[np.int64]:
@@ -83,16 +81,12 @@ def _largest(values: Array, deviation: float, most: int) -> NDArray[np.int64]:
     return places
 
 
-def _shares(noisy: Array, deviation: float, places: NDArray[np.int64]) -> Array:
-    shares = np.zeros(len(noisy))
+def _shares(counts: Array, places: NDArray[np.int64]) -> Array:
+    shares = np.zeros(len(counts))
     for place in range(int(places.max()) + 1):
         own = np.flatnonzero(places == place)
         if len(own) > 1:
-            own = own[own < len(noisy) - 1]  # a NULL that has no bin of its own is none
-        clear = noisy[own] >= CLEAR * deviation
-        weights = np.where(clear, noisy[own], 0.0)
-        if not clear.all():
-            weights[~clear] = max(float(noisy[own][~clear].sum()), 0.0) / np.count_nonzero(~clear)
-        total = float(weights.sum())
-        shares[own] = weights / total if total > 0 else 1 / len(own)
+            own = own[own < len(counts) - 1]  # a NULL that has no bin of its own is none
+        total = float(counts[own].sum())
+        shares[own] = counts[own] / total if total > 0 else 1 / len(own)
     return shares
