@@ -9,7 +9,6 @@ from holdfast.check import shown
 from holdfast.errors import InputError, QueryError
 from holdfast.query.bounds import bounds
 from holdfast.query.computed_groups import ExpressionGroups, Product
-from holdfast.query.evaluate import compile_predicate, read_columns
 from holdfast.query.expression import Column, Expression
 from holdfast.query.grouping import Groups, is_list
 from holdfast.query.parse import parse_expression, parse_predicate
@@ -31,22 +30,18 @@ _MOST_WORK = 2**31
 def known_statistic(
     kind: Kind, where: Predicate, value: Expression | None, by: Groups | None, schema: Schema
 ) -> Statistic:
-    """The question of these parts. One that has a condition only is made ready to be answered, and kept.
+    """The question of these parts. One that has a condition only is kept.
 
     It depends on its parts alone, and on no rows and no ledger, so that one value serves all sessions.
     """
     if value is None and by is None and len(str(where)) <= _SHORT:
-        return _ready(kind, where, schema)
+        return _kept(kind, where, schema)
     return Statistic(kind, where, value, by, over=events_of(schema))
 
 
 @lru_cache(maxsize=1024)
-def _ready(kind: Kind, where: Predicate, schema: Schema) -> Statistic:
-    asked = Statistic(kind, where, over=events_of(schema))
-    asked.key  # noqa: B018  # kept with it
-    compile_predicate(where, schema)
-    read_columns(where, schema)
-    return asked
+def _kept(kind: Kind, where: Predicate, schema: Schema) -> Statistic:
+    return Statistic(kind, where, over=events_of(schema))
 
 
 def number_or_condition(
