@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.errors import LedgerError
 from holdfast.ledger import UNCOVERED, Account, ChainedLedger, Charge, audit, verify, writer
-from holdfast.ledger.fact import FIELDS, Value, link
+from holdfast.ledger.fact import FIELDS, Value, link, link_values
 from holdfast.ledger.sql_schema import FACTS
 from ledger.homes import HOMES, TABLES, Home
 
@@ -111,7 +111,10 @@ def test_a_chain_that_leaves_out_a_field_is_caught(
     def forgetful(head: str, place: int, kind: str, fields: dict[str, Value]) -> str:
         return link(head, place, kind, {name: value for name, value in fields.items() if name != field})
 
-    monkeypatch.setattr(writer, "link", forgetful)
+    def forgetful_values(head: str, place: int, kind: str, values: tuple[Value, ...]) -> str:
+        return forgetful(head, place, kind, dict(zip(FIELDS[kind], values, strict=True)))
+
+    monkeypatch.setattr(writer, "link_values", forgetful_values)
     monkeypatch.setattr(audit, "link", forgetful)
     home = HOMES["sqlite"](tmp_path)
     ledger = home.open()
@@ -162,6 +165,18 @@ def test_bytes_flipped_in_the_file_itself_never_pass(tmp_path: Path) -> None:
     opened = home.open()
     assert verify(opened).place > 0
     opened.close()
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+@pytest.mark.parametrize(
+    "text", ["", "plain", '"', "\\", "%s %", "{0}", "é", "\N{ROCKET}", "\ud800", "\x00\n"]
+)
+def test_the_quick_way_to_a_head_is_the_same(kind: str, text: str) -> None:
+    for values in [(text, -7), (2**63 - 1, text)]:
+        fields = {name: values[place % 2] for place, name in enumerate(FIELDS[kind])}
+        assert link_values("ab", 12, kind, tuple(fields.values())) == link("ab", 12, kind, fields)
+        fields[FIELDS[kind][0]] = "other"
+        assert link_values("ab", 12, kind, tuple(fields.values())) == link("ab", 12, kind, fields)
 
 
 def test_the_page_names_every_kind_of_fact_and_every_field() -> None:

@@ -245,7 +245,7 @@ def test_the_corpus_catches_a_missing_null_guard(
 ) -> None:
     monkeypatch.setattr(evaluator, part, twin)
     with pytest.raises(AssertionError):
-        check_meaning(lambda text, block: evaluator._compiled(parse_predicate(text, SCHEMA), SCHEMA)(block))
+        check_meaning(lambda text, block: evaluator.compiled(parse_predicate(text, SCHEMA), SCHEMA)(block))
 
 
 def test_duckdb_catches_a_least_that_passes_over_null(

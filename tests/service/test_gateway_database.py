@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 import uuid
@@ -316,3 +317,36 @@ def test_at_once_means_from_memory_or_not_at_all(records: tuple[Remembered, Sqli
     with pytest.raises(NotRemembered):
         at_once(lambda: memory.rows(query))
     assert memory.rows(query) == [(1,)]
+
+
+async def _in_turns(memory: Remembered, other: SqliteDatabase) -> list[list[Any]]:
+    """What an event loop is told in one turn, and in the next: the database is changed after the first look."""
+    query = "SELECT number FROM t"
+
+    async def look() -> list[Any]:
+        try:
+            return at_once(lambda: memory.rows(query))
+        except NotRemembered:
+            return await asyncio.to_thread(memory.rows, query)
+
+    async def change() -> None:
+        with other.write():
+            other.rows("INSERT INTO t VALUES (1)")
+
+    first = await asyncio.gather(look(), change(), look())
+    return [first[0], first[2], await look()]
+
+
+def test_a_turn_of_the_event_loop_asks_once_and_the_next_asks_anew(
+    records: tuple[Remembered, SqliteDatabase], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, other = records
+    memory.rows("SELECT number FROM t")
+    asked, version = [], SqliteDatabase.version
+    monkeypatch.setattr(SqliteDatabase, "version", lambda self: asked.append(self) or version(self))
+    assert asyncio.run(_in_turns(memory, other)) == [[], [], [(1,)]]
+    assert len(asked) <= 3, "two looks in one turn, one in the next, and one beside the loop"
+    monkeypatch.setattr(Remembered, "_end_turn", lambda self: None)
+    assert memory.rows("SELECT number FROM t") == [(1,)]
+    told = asyncio.run(_in_turns(memory, other))
+    assert told[2] == [(1,)], "a turn that never ends hides what came after it"

@@ -11,8 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 
 from holdfast.errors import LedgerError
 
@@ -65,6 +66,14 @@ def link(head: str, place: int, kind: str, fields: Mapping[str, Value]) -> str:
     return hashlib.sha256((head + canonical({**fields, "place": place, "kind": kind})).encode()).hexdigest()
 
 
+def link_values(head: str, place: int, kind: str, values: tuple[Value, ...]) -> str:
+    """The same for the values of a kind's fields, in the order of `FIELDS`: in half the time, because their names are
+    put in order once for all."""
+    template, in_order = _templates[kind]
+    told = [part if type(part) is int else _quoted(part) for part in in_order((*values, place, kind))]  # type: ignore[arg-type]
+    return hashlib.sha256((head + template % tuple(told)).encode()).hexdigest()
+
+
 def digest(salt: str, answer: str) -> str:
     """What the chain knows of an answer."""
     # A byte that is no text can only come from tampering; it must not stop the walk.
@@ -82,6 +91,17 @@ def canonical(fields: Mapping[str, Value]) -> str:
 
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=repr)
+
+
+def _template(kind: str) -> tuple[str, Callable[[tuple[Value, ...]], tuple[Value, ...]]]:
+    """A fact of this kind as JSON, with a place for each value; and what puts the values in that order."""
+    names = (*FIELDS[kind], "place", "kind")
+    order = sorted(range(len(names)), key=names.__getitem__)
+    return f"{{{','.join(f'{_quoted(names[number])}:%s' for number in order)}}}", itemgetter(*order)
+
+
+_quoted: Callable[[str], str] = _CANONICAL.encode
+_templates = {kind: _template(kind) for kind in FIELDS}
 
 
 _SEAL = 16

@@ -19,7 +19,7 @@ from holdfast.ledger.entry import (
     refuse_closed,
     refuse_full,
 )
-from holdfast.ledger.fact import CLOSED, FIELDS, Value, canonical, digest, link, sealed
+from holdfast.ledger.fact import CLOSED, FIELDS, Value, canonical, digest, link_values, sealed
 from holdfast.ledger.memory import check_account, check_charge, check_end, check_limit, running
 from holdfast.ledger.reader import Reader, Reservation, Rows, in_lists
 from holdfast.ledger.shares import check_share, check_told
@@ -52,6 +52,7 @@ class Writer(Reader):
         self._facts: dict[str, list[tuple[Value, ...]]] = {kind: [] for kind in _COLUMNS}
         """Those that are not written yet."""
         self._free: set[tuple[str, str]] = set()
+        self._salts: list[str] = []
         self._reservations: dict[int, Reservation] = {}
         self.ledger, self.place, self._head = self.tip()
         self.begun = self.place
@@ -175,15 +176,16 @@ class Writer(Reader):
         refuse_closed(session, self.ended())
         account = check_charge(session, self.account(session), self.cap, charge, mine, all_)
         check_told(account, self.shares(), self._told_by, mine, self.total.information, charge.information)
-        return self._charge(session, key, plan, event, charge, mine)
+        return self._charge(session, key, plan, event, charge, mine, all_)
 
     def charge(self, session: str, key: str, plan: str, event: str, charge: Charge) -> Entry:
         """Append a reservation without asking whether it fits: it was made before, or was lost."""
-        mine = self.totals(session).of_session(charge)
-        return self._charge(session, key, plan, event, charge, mine)
+        mine, all_ = self.totals(session).of_session(charge), self.total.of_table(charge)
+        return self._charge(session, key, plan, event, charge, mine, all_)
 
-    def _charge(self, session: str, key: str, plan: str, event: str, charge: Charge, mine: Totals) -> Entry:
-        all_ = self.total.of_table(charge)
+    def _charge(
+        self, session: str, key: str, plan: str, event: str, charge: Charge, mine: Totals, all_: Totals
+    ) -> Entry:
         self._append(
             "reserved", session, key, plan, event, charge.session, charge.table, charge.queries, charge.information,
             charge.delta, *running(mine, all_),
@@ -204,14 +206,20 @@ class Writer(Reader):
         if after is not None and self._rows("SELECT max(place) FROM answers")[0][0] != (after or None):
             raise Stale("another was answered meanwhile")
         spared = 0 if told is None else self.total.sparing(reserved.information, told)
-        salt = secrets.token_hex(16)
-        fields: dict[str, Value] = {"entry": entry, "secret": int(secret), "spared": spared}
-        self._bind("answered", fields | {"digest": digest(salt, answer)})
+        salt = self._salt()
+        self._bind("answered", (entry, int(secret), spared, digest(salt, answer)))
         self._put("answered", (self.place, entry, answer, salt, int(secret), spared, self._head))
         self.total = self.total.spared(spared)
         if spared and reserved.session in self._totals:
             self._totals[reserved.session] = self._totals[reserved.session].spared(spared)
         return answer
+
+    def _salt(self) -> str:
+        """32 random letters. They are drawn many at a time: each draw would let other threads go on."""
+        if not self._salts:
+            many = secrets.token_hex(16 * _UNWRITTEN)
+            self._salts = [many[first : first + 32] for first in range(0, len(many), 32)]
+        return self._salts.pop()
 
     def write_note(self, kind: str, **fields: Value) -> None:
         """Append what happened to the ledger itself."""
@@ -219,14 +227,14 @@ class Writer(Reader):
         self.last_note = kind, fields
 
     def _note(self, kind: str, **fields: Value) -> None:
-        self._bind(kind, fields)
+        self._bind(kind, tuple(fields[name] for name in FIELDS[kind]))
         self._rows(
             "INSERT INTO notes (place, kind, body, head) VALUES (?, ?, ?, ?)",
             self.place, kind, canonical(fields), self._head,
         )  # fmt: skip
 
     def _append(self, kind: str, *values: Value) -> None:
-        self._bind(kind, dict(zip(FIELDS[kind], values, strict=True)))
+        self._bind(kind, values)
         self._put(kind, (self.place, *values, self._head))
 
     def _put(self, kind: str, fact: tuple[Value, ...]) -> None:
@@ -248,7 +256,7 @@ class Writer(Reader):
         self._write_facts()
         return self._statement(sql, *values)
 
-    def _bind(self, kind: str, fields: dict[str, Value]) -> None:
+    def _bind(self, kind: str, values: tuple[Value, ...]) -> None:
         """Take the next place in the chain."""
-        self._head = link(self._head, self.place + 1, kind, fields)
+        self._head = link_values(self._head, self.place + 1, kind, values)
         self.place += 1

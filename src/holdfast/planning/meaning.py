@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from holdfast.check import shown
 from holdfast.errors import InputError, QueryError
+from holdfast.query.across import scope
 from holdfast.query.bounds import bounds
 from holdfast.query.computed_groups import ExpressionGroups, Product
-from holdfast.query.evaluate import compile_predicate, read_columns
 from holdfast.query.expression import Column, Expression
 from holdfast.query.grouping import Groups, is_list
 from holdfast.query.parse import parse_expression, parse_predicate
@@ -28,25 +28,19 @@ _MOST_WORK = 2**31
 """The products that running totals may need."""
 
 
-def known_statistic(
-    kind: Kind, where: Predicate, value: Expression | None, by: Groups | None, schema: Schema
-) -> Statistic:
-    """The question of these parts. One that has a condition only is made ready to be answered, and kept.
-
-    It depends on its parts alone, and on no rows and no ledger, so that one value serves all sessions.
-    """
-    if value is None and by is None and len(str(where)) <= _SHORT:
-        return _ready(kind, where, schema)
-    return Statistic(kind, where, value, by, over=events_of(schema))
+def is_short(where: object) -> bool:
+    """Whether this is a condition of which questions are kept."""
+    return isinstance(where, str) and len(where) <= _SHORT
 
 
 @lru_cache(maxsize=1024)
-def _ready(kind: Kind, where: Predicate, schema: Schema) -> Statistic:
-    asked = Statistic(kind, where, over=events_of(schema))
-    asked.key  # noqa: B018  # kept with it
-    compile_predicate(where, schema)
-    read_columns(where, schema)
-    return asked
+def by_condition(kind: Kind, where: str, schema: Schema) -> Statistic:
+    """A question that has a condition only, kept by its words.
+
+    It depends on them and on the columns alone, and on no rows and no ledger, so that one value serves all sessions.
+    """
+    schema = scope(schema, [where])
+    return Statistic(kind, parse_predicate(where, schema), over=events_of(schema))
 
 
 def number_or_condition(

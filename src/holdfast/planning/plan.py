@@ -190,10 +190,10 @@ class Plan:
 
     def about(self, statistic: Statistic) -> Plan:
         """The same plan for a question that differs only in which rows it chooses."""
-        # None of these names the question; they are worked out once for all.
-        shared = {"event_text": self.event_text, "_reasons": self._reasons, "_numbers": self._numbers}
+        # None of these names the question; they are worked out once for all, and kept with the plan.
+        _ = self.event_text, self._reasons, self._numbers
         other = object.__new__(Plan)
-        vars(other).update(vars(self) | shared, statistic=statistic, question=str(statistic))
+        vars(other).update(vars(self), statistic=statistic, question=str(statistic))
         return other
 
     @cached_property

@@ -16,9 +16,10 @@ from holdfast.planning.meaning import (
     MOST_FEATURES,
     added_up,
     added_up_by_groups,
+    by_condition,
     events_of,
     is_flag,
-    known_statistic,
+    is_short,
     number_or_condition,
     ratio_of,
     refuse_no_features,
@@ -116,6 +117,8 @@ class Grouped(Interval):
     def read(self, schema: Schema) -> Read:
         if self.edges is not None and self.by is None:
             raise InputError("expected by= with edges=, got none; name the column with by=")
+        if self._is_condition:
+            return self._read(by_condition(self.kind, self.where, schema))
         schema = scope(
             schema, [self.where, *self._texts, *computed_keys(self.by)], [*self._names, *key_texts(self.by)]
         )
@@ -125,12 +128,17 @@ class Grouped(Interval):
     def _statistic(self, schema: Schema, where: Predicate, by: Groups | None) -> Statistic:
         """What is computed on these rows."""
         kind: Kind = self.kind  # type: ignore[assignment]
-        asked = known_statistic(kind, where, self._number(schema), by, schema)
+        asked = Statistic(kind, where, self._number(schema), by, over=events_of(schema))
         if kind == "fraction" and asked.over is not None and by is not None:
             raise QueryError(
                 "the fraction of the events in each group is not told; ask for count by the same groups, or for mean"
             )
         return asked
+
+    @property
+    def _is_condition(self) -> bool:
+        """Whether it has a short condition, and nothing else."""
+        return False
 
     @property
     def _texts(self) -> tuple[str, ...]:
@@ -156,6 +164,10 @@ class Fraction(Grouped):
     given: Text | None = None
 
     @property
+    def _is_condition(self) -> bool:
+        return self.by is None and self.given is None and is_short(self.where)
+
+    @property
     def _texts(self) -> tuple[str, ...]:
         return () if self.given is None else (self.given,)
 
@@ -177,6 +189,10 @@ class Count(Grouped):
 
     kind: Literal["count"] = "count"
     cumulative: bool = False
+
+    @property
+    def _is_condition(self) -> bool:
+        return self.by is None and self.cumulative is False and is_short(self.where)
 
     def _statistic(self, schema: Schema, where: Predicate, by: Groups | None) -> Statistic:
         asked = Grouped._statistic(self, schema, where, by)

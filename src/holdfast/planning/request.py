@@ -21,7 +21,8 @@ class Request:
     rows: int | None = None
 
     def __post_init__(self) -> None:
-        given = [name for name in ("within", "rho", "epsilon") if getattr(self, name) is not None]
+        wishes = ("within", self.within), ("rho", self.rho), ("epsilon", self.epsilon)
+        given = [name for name, wish in wishes if wish is not None]
         if len(given) > 1:
             raise InputError(f"expected at most one of within, rho and epsilon, got {' and '.join(given)}")
         for name in given:

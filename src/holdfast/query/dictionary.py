@@ -106,8 +106,10 @@ def text_behind(schema: Schema, name: str) -> str | None:
     The least, greatest, first or last text of a unit's events has those of the events.
     """
     name = schema.spelling(name) or name
-    if name in schema.texts or not isinstance(schema, UnitSchema):
-        return name if name in schema.texts else None
+    if not isinstance(schema, UnitSchema):
+        return name if isinstance(schema.get(name), Text) else None
+    if name in schema.texts:
+        return name
     picked = schema.aggregate(name)
     return (
         picked.value.name

@@ -31,7 +31,6 @@ from holdfast.query.predicate import (
     Predicate,
     Present,
     TextTest,
-    columns,
 )
 from holdfast.query.presence import is_partial
 from holdfast.query.ranges import domain
@@ -57,16 +56,11 @@ def compile_predicate(predicate: Predicate, schema: Schema) -> Test:
 
     The block holds at least one column, and every column of the predicate, as arrays of the declared dtypes.
     """
-    return _compiled(predicate, schema)
+    return compiled(predicate, schema)
 
 
-@lru_cache(maxsize=1024)
-def read_columns(predicate: Predicate, schema: Schema) -> tuple[str, ...]:
-    """The columns that it reads, in the schema's order."""
-    return schema.ordered(columns(predicate))
-
-
-def _compiled(predicate: Predicate, schema: Schema) -> Test:
+def compiled(predicate: Predicate, schema: Schema) -> Test:
+    """The same, made anew, for whoever keeps it."""
     match predicate:
         case In():
             return _in(predicate, schema)
@@ -87,9 +81,9 @@ def _compiled(predicate: Predicate, schema: Schema) -> Test:
             missing = _missing(value, schema)
             return missing if negated else lambda block: ~missing(block)
         case And(parts):
-            return _joined([_compiled(part, schema) for part in parts], np.logical_and)
+            return _joined([compiled(part, schema) for part in parts], np.logical_and)
         case Or(parts):
-            return _joined([_compiled(part, schema) for part in parts], np.logical_or)
+            return _joined([compiled(part, schema) for part in parts], np.logical_or)
 
 
 @lru_cache(maxsize=1024)
@@ -117,7 +111,7 @@ def _computed(expression: Expression, schema: Schema) -> Callable[[Block], Any]:
 
 def _case(case: Case, schema: Schema) -> Callable[[Block], NDArray[Any]]:
     """From the last branch to the first; every one of them is computed on every row."""
-    branches = [(_compiled(when, schema), _computed(value, schema)) for when, value in case.branches]
+    branches = [(compiled(when, schema), _computed(value, schema)) for when, value in case.branches]
     default = None if case.default is None else _computed(case.default, schema)
     kind = np.int64 if arithmetic.is_integer(case, schema) else np.float64
 
@@ -151,7 +145,7 @@ def _unsettled(part: Case | Divide, schema: Schema) -> Test:
     if isinstance(part, Divide):
         divisor = _computed(part.right, schema)
         return lambda block: _long(divisor(block) == 0, block)
-    branches = [(_compiled(when, schema), _missing(value, schema)) for when, value in part.branches]
+    branches = [(compiled(when, schema), _missing(value, schema)) for when, value in part.branches]
     default = None if part.default is None else _missing(part.default, schema)
 
     def missing(block: Block) -> Mask:

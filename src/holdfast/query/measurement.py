@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.query import expression, predicate
-from holdfast.query.evaluate import compile_expression, compile_predicate, read_columns
+from holdfast.query.evaluate import compile_expression, compile_predicate, compiled
 from holdfast.query.expression import Expression
 from holdfast.query.grid import Grid
 from holdfast.query.grouping import Cross, Groups
@@ -58,7 +58,7 @@ class Measurement:
     def columns(self) -> tuple[str, ...]:
         """The columns that are needed, in the schema's order."""
         if self.value is None and self.without is None and not self._grouped and self.over is None:
-            return read_columns(self.where, self.schema)
+            return self.schema.ordered(predicate.columns(self.where))
         needed = set(predicate.columns(self.where))
         if self.value is not None:
             needed |= expression.columns(self.value)
@@ -74,7 +74,7 @@ class Measurement:
     @cached_property
     def _test(self) -> Callable[[Block], NDArray[np.bool_]]:
         """Which rows satisfy the condition."""
-        return compile_predicate(self.where, self.schema)
+        return compiled(self.where, self.schema)  # a measurement is kept with its question
 
     @property
     def _grouped(self) -> tuple[Any, ...]:

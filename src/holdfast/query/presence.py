@@ -48,7 +48,7 @@ def absent(value: Expression, schema: Schema) -> Predicate:
 
 def tabulated(condition: Compare | Present, schema: Schema) -> Predicate:
     """The same condition; on one column of few values the set of codes, if it has few pieces."""
-    from holdfast.query.evaluate import compile_predicate  # which compares as is done here
+    from holdfast.query.evaluate import compiled  # which compares as is done here
 
     names = tree.columns(condition)
     name = next(iter(names))
@@ -56,7 +56,7 @@ def tabulated(condition: Compare | Present, schema: Schema) -> Predicate:
     few = _MOMENTS if isinstance(kind, Temporal) else TABULATED
     if len(names) == 1 and not isinstance(kind, Real | Text) and kind.codes <= few:
         codes = np.arange(kind.codes + 1).astype(kind.dtype)
-        true = compile_predicate.__wrapped__(condition, schema)({name: codes})
+        true = compiled(condition, schema)({name: codes})
         pieces = union((int(code), int(code)) for code in np.flatnonzero(true[:-1]))
         if len(pieces) <= _MAX_PIECES:
             return among(name, pieces, kind, bool(true[-1]))

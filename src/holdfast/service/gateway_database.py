@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import time
@@ -257,19 +258,22 @@ def at_once(work: Callable[[], Result]) -> Result:
 class Remembered:
     """A database whose queries are remembered until somebody changes it, in whichever process.
 
-    Guarantee: what is told was in the database when it was asked for, or later. Where changes cannot be noticed
-    without waiting (PostgreSQL), nothing is remembered.
+    Guarantee: what is told was in the database when it was asked for, or later; in an event loop, when what is ready
+    in this turn of it became so, or later. Where changes cannot be noticed without waiting (PostgreSQL), nothing is
+    remembered.
     """
 
     def __init__(self, database: Database) -> None:
         self._database, self._lock = database, Lock()
         self._version: object = None
+        self._this_turn: tuple[asyncio.AbstractEventLoop, object] | None = None
+        """The event loop that has asked for the version in this turn of it, and what it was told."""
         self._rows: dict[tuple[object, ...], list[Any]] = {}
         self.write, self.close = database.write, database.close
 
     def rows(self, sql: str, *values: object) -> list[Any]:
         """See `Database`."""
-        asked, version = (sql, *values), self._database.version() if sql.startswith(_SELECT) else None
+        asked, version = (sql, *values), self._version_now() if sql.startswith(_SELECT) else None
         with self._lock:
             if version is not None and version == self._version and asked in self._rows:
                 return self._rows[asked]
@@ -282,6 +286,23 @@ class Remembered:
                     self._version, self._rows = version, {}
                 self._rows[asked] = found
         return found
+
+    def _version_now(self) -> object:
+        """The database's version: in an event loop that of its first request in this turn. All others that are looked
+        at before the next turn had arrived by then, for a loop reads what arrives between its turns."""
+        try:
+            loop = asyncio.get_running_loop() if _at_once.get() else None
+        except RuntimeError:  # nobody's turn
+            loop = None
+        if loop is None:
+            return self._database.version()
+        if self._this_turn is None or self._this_turn[0] is not loop:
+            self._this_turn = loop, self._database.version()
+            loop.call_soon(self._end_turn)
+        return self._this_turn[1]
+
+    def _end_turn(self) -> None:
+        self._this_turn = None
 
 
 def _fetched(cursor: Any) -> list[Any]:

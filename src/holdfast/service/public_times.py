@@ -22,6 +22,8 @@ class PublicTimesLedger:
 
     def __init__(self, ledger: Ledger, most_entries: int | None = None) -> None:
         self._ledger, self._most = ledger, most_entries
+        self._last = ALWAYS, replace(ALWAYS, most_entries=most_entries)
+        """What was asked to hold last, and with the number of entries: questions of one kind have the same."""
 
     def reserve(
         self, session: str, key: str, plan: str, event: str, charge: Charge, holds: Precondition = ALWAYS
@@ -49,7 +51,11 @@ class PublicTimesLedger:
         return self._ledger.record(entry, answer, secret=secret, after=after, told=told)
 
     def _capped(self, holds: Precondition) -> Precondition:
-        return replace(holds, most_entries=self._most)
+        last, capped = self._last
+        if holds is not last:
+            capped = replace(holds, most_entries=self._most)
+            self._last = holds, capped
+        return capped
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._ledger, name)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from holdfast.mechanisms.gaussian import add_gaussian
 from holdfast.mechanisms.laplace import add_laplace
 from holdfast.mechanisms.logistic import add_logistic
+from holdfast.mechanisms.values import Integers
 from holdfast.mechanisms.votes import FLIP, unbiased, votes
 from holdfast.noise.subset import without_replacement
 from holdfast.planning.plan import DISAGREEMENT_NOISE, SELECTED, Plan, Recipe
@@ -119,7 +121,14 @@ def with_noise(totals: Workload, recipe: Recipe, secrets: Sequence[NDArray[Any]]
     if totals.sums is not None:
         secrets = [totals.sums.encoded(secret) for secret in secrets]
     each = zip(secrets, spans(totals), of_each(totals, recipe), strict=True)
-    return tuple(np.asarray(add(secret, own.of_span(span))) for secret, span, own in each)
+    return tuple(_added(add, secret, own.of_span(span)) for secret, span, own in each)
+
+
+def _added(add: Callable[[Any, Fraction], Integers], secret: NDArray[Any], noise: Fraction) -> NDArray[Any]:
+    """A total with noise; a single one without arrays on the way."""
+    if secret.size != 1:
+        return np.asarray(add(secret, noise))
+    return np.array([add(secret.item(), noise)]).reshape(secret.shape)
 
 
 def _by_votes(measurement: Measured, count: int, flip: Any, paid: Paid, rows: int) -> NDArray[Any]:
