@@ -146,7 +146,7 @@ HARMLESS = {
     "data.SparkSource": "a connection", "data.StoreSource": "mapped columns", "data.DeferredSource": "the rows",
     "data.PartSource": "which places are in a part", "data.Division": "a permutation by a key",
     "data.LookedUp": "a public table", "ledger.Timed": "a connection",
-    "weights.Factored": "a function of what was told", "weights._Steps": "a function of what was told",
+    "weights.Factored": "a function of what was told",
     "planning.Amount": "a number", "weights.Weights": "a function of what was told",
     "weights.FactoredWeights": "a function of what was told", "weights._Held": "rows that are drawn from what was told",
     "ledger.SeenKeys": "what one walk has seen",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from itertools import combinations
 from typing import Any
 
@@ -140,3 +141,39 @@ def test_more_columns_than_there_are_letters() -> None:
     found = model.marginals([(0, 60), (0, 69), (0, 60, 69)])
     for axes, truth in (((0, 60), ways[0] * after), ((0, 69), first_last), ((0, 60, 69), three)):
         assert np.allclose(found[axes], truth / truth.sum(), atol=1e-12)
+
+
+def far_apart(size: int, memory: int) -> tuple[JunctionTree, Factored]:
+    """Ten columns in as many pairs as a model of so many bytes carries; most of the others have no clique."""
+    pairs = list(combinations(range(10), 2))
+    np.random.default_rng(4).shuffle(pairs)
+    sets: list[tuple[int, ...]] = [(axis, axis + 1) for axis in range(9)]
+    for axes in map(tuple, pairs):
+        if axes not in sets and junction_tree([size] * 10, [*sets, axes]).memory() <= memory:
+            sets.append(axes)
+    tree = junction_tree([size] * 10, sets)
+    draw = np.random.default_rng(5)
+    return tree, Factored(tree, {axes: draw.normal(0, 1, (size, size)) for axes in sets})
+
+
+@pytest.mark.parametrize(("size", "memory"), [(12, 2**21), (33, 2**25)])
+def test_pairs_that_no_clique_has_keep_within_the_stated_memory(
+    size: int, memory: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(factored, "_AT_ONCE", size**2)
+    tracemalloc.start()
+    tree, model = far_apart(size, memory)
+    held, stated = tracemalloc.get_traced_memory()[0], tree.memory()
+    assert 7.9 * tree.cells < held < 0.9 * stated
+    wanted = [axes for axes in combinations(range(10), 2) if tree.holder(axes) is None]
+
+    def peak() -> int:
+        tracemalloc.reset_peak()
+        model.marginals(wanted)
+        return tracemalloc.get_traced_memory()[1]
+
+    assert len(wanted) > 20 and peak() < 1.1 * stated
+    kept, plain = [], factored._carried  # a twin that keeps what was on its way, for other columns to come
+    monkeypatch.setattr(factored, "_carried", lambda *way: kept.append(plain(*way)) or kept[-1])  # type: ignore[func-returns-value]
+    assert peak() > 1.15 * stated
+    tracemalloc.stop()

@@ -59,15 +59,16 @@ def _counted(rows: RowAccess, universe: Universe) -> NDArray[np.int64]:
     return histogram
 
 
-def groups_of_columns(block: Mapping[str, NDArray[Any]], universe: Universe) -> list[NDArray[np.int64]]:
+def groups_of_columns(block: Mapping[str, NDArray[Any]], universe: Universe) -> list[NDArray[Any]]:
     """The group of each row in each column by itself; NULL, and a value outside of the edges, is in the last one.
 
-    Requires: a group for NULL in every column.
+    Requires: a group for NULL in every column. Cost: a byte or two for each value, as many columns are held at once.
     """
     found = []
     for axis in universe.axes:
         groups = axis.groups(block)
-        found.append(np.where((groups < 0) | (groups >= axis.size), axis.size, groups))
+        inside = (groups >= 0) & (groups < axis.size)
+        found.append(np.where(inside, groups, axis.size).astype(np.min_scalar_type(axis.size)))
     return found
 
 
@@ -84,12 +85,13 @@ def marginal_counts(
     shape = universe.shape if bins is None else tuple(own.size for own in bins)
     sizes = {axes: [shape[axis] for axis in axes] for axes in wanted}
     found = {axes: np.zeros(math.prod(lengths), dtype=np.int64) for axes, lengths in sizes.items()}
+    places = [own.places.astype(np.min_scalar_type(own.size)) for own in bins or ()]
     for block in rows.scan(universe.columns):
         groups = groups_of_columns(block, universe)
         if bins is not None:
-            groups = [own.places[group] for own, group in zip(bins, groups, strict=True)]
+            groups = [own[group] for own, group in zip(places, groups, strict=True)]
         for axes, counts in found.items():
-            place = groups[axes[0]]
+            place = groups[axes[0]].astype(np.int64)
             for axis in axes[1:]:
                 place = place * shape[axis] + groups[axis]
             counts += np.bincount(place, minlength=len(counts))

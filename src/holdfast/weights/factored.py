@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from holdfast.weights.junction_tree import JunctionTree
 from holdfast.weights.marginals import Axes, marginals
 
 Array = NDArray[np.float64]
+_AT_ONCE = 2**17
+"""So many cells of a clique are a slab: copied at once, on the way between columns that it parts."""
+_SOURCE = -1
 
 
 class Factored:
@@ -22,10 +26,10 @@ class Factored:
     Guarantee: every chance is that of the model, exactly up to rounding, by belief propagation in log space
     (Lauritzen and Spiegelhalter 1988); tests compare it with the sum over all cells. One clique is the dense case.
     The cliques live where `arrays` are; what is read of them comes back, but for `within`.
-    Cost: one exponential and a few passes for each cell of the cliques.
+    Cost: one exponential and a few passes for each cell of the cliques. Their chances are all that is kept.
     """
 
-    __slots__ = ("_arrays", "_chances", "_conditional", "log_total", "tree")
+    __slots__ = ("_arrays", "_chances", "log_total", "tree")
 
     def __init__(
         self,
@@ -49,7 +53,7 @@ class Factored:
     def _calibrate(self, inward: list[Any]) -> None:
         """Messages towards the root, each relative to its largest term; then chances from the root outwards."""
         tree, arrays, count = self.tree, self._arrays, len(self.tree.cliques)
-        self._conditional: list[Any] = inward
+        self._chances: list[Any] = inward
         self.log_total = 0.0
         for place in range(count - 1, -1, -1):
             clique, shared, parent = tree.cliques[place], tree.separators[place], tree.parents[place]
@@ -64,14 +68,10 @@ class Factored:
                 self.log_total = float(message)
             else:
                 inward[parent] += spread(message, shared, tree.cliques[parent])
-        self._chances: list[Any] = []
-        for place in range(count):
+        for place in range(1, count):
             parent, shared = tree.parents[place], tree.separators[place]
-            if parent < 0:
-                self._chances.append(inward[place])
-                continue
-            above = _summed(self._chances[parent], tree.cliques[parent], shared)
-            self._chances.append(inward[place] * spread(above, shared, tree.cliques[place]))
+            above = _summed(inward[parent], tree.cliques[parent], shared)
+            inward[place] *= spread(above, shared, tree.cliques[place])
 
     def marginals(self, wanted: Iterable[Axes]) -> dict[Axes, Array]:
         """The chances of all values of each sorted tuple of axes, whether or not a clique has them all.
@@ -107,7 +107,9 @@ class Factored:
             brought = carried.pop(place, [])
             if parent >= 0 and not brought and not (wanted & set(clique)) - set(shared):
                 continue
-            own = self._arrays.fetch(self._conditional[place])
+            own = self._arrays.fetch(self._chances[place])
+            if parent >= 0:
+                own = _over(own, spread(_summed(own, clique, shared), shared, clique))
             kept = tuple(sorted({*shared, *(wanted & {*clique, *(a for one, _ in brought for a in one)})}))
             operands: list[Any] = [own, list(clique)]
             for one, message in brought:
@@ -119,32 +121,50 @@ class Factored:
         raise AssertionError("a tree has a root")
 
     def _pairs(self, wanted: set[Axes]) -> dict[Axes, Array]:
-        """Pairs that no clique has: from each column outwards along the tree, all others on the way."""
-        found: dict[Axes, Array] = {}
-        if not wanted:
+        """Pairs that no clique has: from each column outwards along the tree, all others on the way.
+
+        Cost: so many of the column's values at once that what is on its way takes no more room than all cliques but the
+        first, or than a slab.
+        """
+        tree = self.tree
+        found = {axes: np.zeros([tree.shape[axis] for axis in axes]) for axes in wanted}
+        if not found:
             return found
-        tree, chances = self.tree, [self._arrays.fetch(own) for own in self._chances]
-        steps = _Steps(tree, chances)
+        chances = [self._arrays.fetch(own) for own in self._chances]
+        room = max(tree.cells - tree.size(tree.cliques[0]), _AT_ONCE)
+        most = max(1, room // sum(map(tree.size, tree.separators)))
         for source in sorted({pair[0] for pair in wanted}):
             ends = {pair[1] for pair in wanted if pair[0] == source}
-            at: list[tuple[int, int, Axes, Array]] = []
-            for place, clique in enumerate(tree.cliques):
-                if source in clique:
-                    for other, shared in tree.links[place]:
-                        if source not in shared:
-                            joint = tuple(sorted((source, *shared)))
-                            mass = _summed(chances[place], clique, joint)
-                            at.append((other, place, shared, np.moveaxis(mass, joint.index(source), 0)))
-            while at:
-                place, before, shared, mass = at.pop()
-                for end in [end for end in ends if end in tree.cliques[place] and end not in shared]:
-                    given = steps.between(place, shared, (end,))
-                    found[source, end] = mass.reshape(len(mass), -1) @ given.reshape(-1, tree.shape[end])
-                    ends.discard(end)
-                for other, onwards in tree.links[place]:
-                    if other != before and ends:
-                        at.append((other, place, onwards, steps.carry(place, shared, onwards, mass)))
+            for values in _slabs(tree.shape[source], most):
+                for end, mass in self._way(chances, source, values, set(ends)):
+                    found[source, end][values] = mass
         return found
+
+    def _way(
+        self, chances: list[Array], source: int, values: slice, ends: set[int]
+    ) -> Iterator[tuple[int, Array]]:
+        """From these values of one column to each end: the chances of both."""
+        tree = self.tree
+        at: list[tuple[int, int, Axes, Array]] = []
+        for place, clique in enumerate(tree.cliques):
+            if source not in clique:
+                continue
+            for other, shared, beyond in tree.links[place]:
+                if source not in shared and ends & beyond:
+                    joint = tuple(sorted((source, *shared)))
+                    mass = _summed(_cut(chances[place], clique, source, values), clique, joint)
+                    at.append((other, place, shared, np.moveaxis(mass, joint.index(source), 0).copy()))
+        while at:
+            place, before, shared, mass = at.pop()
+            own, clique = chances[place], tree.cliques[place]
+            above = _summed(own, clique, shared)
+            np.divide(mass, above, out=mass, where=above > 0)
+            for end in [end for end in ends if end in clique]:
+                yield end, _carried(mass, shared, own, clique, (end,))
+                ends.discard(end)
+            for other, onwards, beyond in tree.links[place]:
+                if other != before and ends & beyond:
+                    at.append((other, place, onwards, _carried(mass, shared, own, clique, onwards)))
 
     def sample(self, count: int, draw: Bits) -> NDArray[np.int64]:
         """The groups of `count` rows, one line a row: clique after clique, given what it shares with its parent.
@@ -160,7 +180,7 @@ class Factored:
             rest = tuple(axis for axis in clique if axis not in shared)
             sizes = [tree.shape[axis] for axis in rest]
             order = [clique.index(axis) for axis in (*shared, *rest)]
-            table = np.transpose(self._arrays.fetch(self._conditional[place]), order).reshape(
+            table = np.transpose(self._arrays.fetch(self._chances[place]), order).reshape(
                 tree.size(shared), -1
             )
             given = _flat(codes, shared, tree.shape)
@@ -170,32 +190,52 @@ class Factored:
         return codes[_shuffled(count, draw)]
 
 
-class _Steps:
-    """What pairs share on their way: the chances of a clique given one separator, summed to another."""
+def _carried(mass: Array, shared: Axes, chances: Array, clique: Axes, kept: Axes) -> Array:
+    """The sum of mass over (source, shared) times the chances of a clique, over (source, kept): slab by slab, as what
+    is copied on the way takes room."""
+    sizes = dict(zip(clique, chances.shape, strict=True))
+    both, gone = [axis for axis in shared if axis in kept], [axis for axis in shared if axis not in kept]
+    new, joint = [axis for axis in kept if axis not in shared], tuple(sorted({*shared, *kept}))
+    made = np.zeros([len(mass), *(sizes[axis] for axis in kept)])
+    along = max(both or clique, key=sizes.__getitem__)
+    for values in _slabs(sizes[along], _AT_ONCE * sizes[along] // chances.size):
+        slab = _summed(_cut(chances, clique, along, values), clique, joint)
+        lines, axes = _cut(mass, (_SOURCE, *shared), along, values), (_SOURCE, *shared)
+        if gone:
+            order = [*both, _SOURCE, *new]
+            part = _grouped(lines, axes, both, [_SOURCE], gone) @ _grouped(slab, joint, both, gone, new)
+        else:
+            order = [_SOURCE, *new, *both]
+            part = _grouped(lines, axes, [_SOURCE], [], both) * _grouped(slab, joint, new, both)
+        lengths = dict(zip(joint, slab.shape, strict=True)) | {_SOURCE: len(mass)}
+        part = part.reshape([lengths[axis] for axis in order])
+        into = _cut(made, (_SOURCE, *kept), along, values)
+        into += np.transpose(part, [order.index(axis) for axis in (_SOURCE, *kept)])
+    return made
 
-    def __init__(self, tree: JunctionTree, chances: list[Array]) -> None:
-        self._tree, self._chances = tree, chances
-        self._known: dict[tuple[int, Axes, Axes], Array] = {}
 
-    def between(self, place: int, shared: Axes, wanted: Axes) -> Array:
-        """The chances of `wanted` given `shared`: an array over `shared` and then what of `wanted` is not in it."""
-        key = place, shared, wanted
-        if key not in self._known:
-            new = tuple(axis for axis in wanted if axis not in shared)
-            joint = tuple(sorted((*shared, *new)))
-            mass = _summed(self._chances[place], self._tree.cliques[place], joint)
-            mass = np.transpose(mass, [joint.index(axis) for axis in (*shared, *new)])
-            base = mass.sum(axis=tuple(range(len(shared), mass.ndim)), keepdims=True)
-            self._known[key] = np.divide(mass, base, out=np.zeros_like(mass), where=base > 0)
-        return self._known[key]
+def _slabs(size: int, most: int) -> list[slice]:
+    """The values of an axis in parts of at most so many, and at least one, that are alike in size."""
+    step = -(-size // -(-size // max(1, most)))
+    return [slice(low, low + step) for low in range(0, size, step)]
 
-    def carry(self, place: int, shared: Axes, onwards: Axes, mass: Array) -> Array:
-        """Mass over (source, shared) as mass over (source, onwards)."""
-        new = [axis for axis in onwards if axis not in shared]
-        given = self.between(place, shared, onwards)
-        source = len(self._tree.shape)
-        operands: list[Any] = [mass, [source, *shared], given, [*shared, *new], [source, *onwards]]
-        return _sum_of_products(*operands)
+
+def _cut(array: Any, axes: Axes, axis: int, values: slice) -> Any:
+    """These values of an axis, if the array has it."""
+    return array[tuple(values if one == axis else slice(None) for one in axes)]
+
+
+def _grouped(array: Array, axes: Axes, *groups: list[int]) -> Array:
+    """The array with one axis for each group of its axes."""
+    lengths = dict(zip(axes, array.shape, strict=True))
+    order = [axes.index(axis) for group in groups for axis in group]
+    return np.transpose(array, order).reshape(
+        [math.prod(map(lengths.__getitem__, group)) for group in groups]
+    )
+
+
+def _over(part: Array, whole: Array) -> Array:
+    return np.divide(part, whole, out=np.zeros(part.shape), where=whole > 0)
 
 
 def _sum_of_products(*operands: Any) -> Array:

@@ -37,9 +37,10 @@ class JunctionTree:
         return max(self.size(clique) for clique in self.cliques)
 
     def memory(self, sets: Iterable[Axes] = ()) -> int:
-        """The bytes that a fit to marginals on these sets needs for its arrays: of a model the chances and (but for the
-        root, where they are the same) the conditionals; what is summed in one clique; and of each marginal the factors
-        with their slopes, as they are, as they were in the last steps, and as they are tried."""
+        """The bytes that a fit to marginals on these sets, and what is read of it, need for their arrays: the chances
+        of a model, and as much again (but for the root) for what is on its way between columns that no clique has; what
+        is summed in one clique; and of each marginal the factors with their slopes, as they are, as they were in the
+        last steps, and as they are tried."""
         of_sets = (2 * REMEMBERED + 8) * sum(self.size(axes) for axes in sets)
         return 8 * (2 * self.cells - self.size(self.cliques[0]) + of_sets) + 4 * self.largest
 
@@ -53,13 +54,16 @@ class JunctionTree:
         return min(holders, key=lambda place: self.size(self.cliques[place])) if holders else None
 
     @cached_property
-    def links(self) -> tuple[tuple[tuple[int, Axes], ...], ...]:
-        """For each clique its neighbours, each with what the two share."""
-        found: list[list[tuple[int, Axes]]] = [[] for _ in self.cliques]
-        for place, parent in enumerate(self.parents):
-            if parent >= 0:
-                found[place].append((parent, self.separators[place]))
-                found[parent].append((place, self.separators[place]))
+    def links(self) -> tuple[tuple[tuple[int, Axes, frozenset[int]], ...], ...]:
+        """For each clique its neighbours, each with what the two share, and with all columns on that side."""
+        found: list[list[tuple[int, Axes, frozenset[int]]]] = [[] for _ in self.cliques]
+        below = [set(clique) for clique in self.cliques]
+        for place in range(len(below) - 1, 0, -1):
+            parent, shared = self.parents[place], self.separators[place]
+            below[parent] |= below[place]
+            found[parent].append((place, shared, frozenset(below[place])))
+            above = set(range(len(self.shape))) - below[place]
+            found[place].append((parent, shared, frozenset(above.union(shared))))
         return tuple(map(tuple, found))
 
 
