@@ -121,3 +121,37 @@ def test_lists_without_turns_or_without_an_end_are_noticed(monkeypatch: pytest.M
         assert 10**6 not in lists_before_bob(5 * MOST)[1]
     monkeypatch.setattr(service_together, "MOST", 10**9)
     assert max(map(len, lists_before_bob(5 * MOST))) > MOST
+
+
+def lists_of_two_halves() -> list[int]:
+    """How long the lists are where half of eight people begin while the other half is worked for, and each asks again
+    as soon as they are told."""
+
+    async def all_of_them() -> list[int]:
+        lists, go = list[list[int]](), Event()
+
+        async def asking(person: int) -> None:
+            for _ in range(6):
+                await together.put(person, str(person))
+
+        with ThreadPoolExecutor(2) as threads:
+            together = started(lists, go, threads)
+            first = [asyncio.create_task(asking(person)) for person in range(4)]
+            while not lists:
+                await asyncio.sleep(0.001)
+            others = [asyncio.create_task(asking(person)) for person in range(4, 8)]
+            await asyncio.sleep(0)
+            go.set()
+            await asyncio.gather(*first, *others)
+        return [len(some) for some in lists]
+
+    return asyncio.run(all_of_them())
+
+
+def test_who_asks_again_as_soon_as_they_are_told_is_in_the_next_list() -> None:
+    assert lists_of_two_halves() == [4, 8, 8, 8, 8, 8, 4]
+
+
+def test_lists_that_take_turns_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_together, "QUIET", 0)
+    assert max(lists_of_two_halves()) < 8

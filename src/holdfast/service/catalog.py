@@ -7,6 +7,7 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +165,7 @@ class Catalog:
             " FROM tokens t JOIN people p ON p.id = t.person WHERE t.id = ?",
             key,
         )
-        return (Token(*rows[0][:7]), Person(*rows[0][7:])) if rows else None
+        return _with_person(tuple(rows[0])) if rows else None
 
     def tokens(self, person: str) -> list[Token]:
         """All tokens of a person, oldest first."""
@@ -390,6 +391,12 @@ class Catalog:
         self._db.close()
         self._replies.close()
         self.deeds.close()
+
+
+@lru_cache(maxsize=1024)
+def _with_person(row: tuple[Any, ...]) -> tuple[Token, Person]:
+    """A token with its person; the same row is looked at for every request."""
+    return Token(*row[:7]), Person(*row[7:])
 
 
 def _members(key: str) -> tuple[str, str]:

@@ -124,9 +124,13 @@ class Strangers:
 
 def _credential(scope: Scope) -> bytes | None:
     """A digest of the token that came along, or else of the cookies; None if there are none."""
-    sent = dict(scope["headers"])
-    shown = sent.get(b"authorization") or sent.get(b"cookie")
-    return hashlib.sha256(shown).digest() if shown else None
+    state = scope.setdefault("state", {})
+    if "credential" not in state:
+        sent = dict(scope["headers"])
+        shown = sent.get(b"authorization") or sent.get(b"cookie")
+        state["credential"] = hashlib.sha256(shown).digest() if shown else None
+    found: bytes | None = state["credential"]
+    return found
 
 
 def _origin(scope: Scope) -> str:
