@@ -97,6 +97,7 @@ def test_memory_and_time_are_said_beforehand() -> None:
         25e-9 * min(cells, 2**10) * (90 + 400)
     )  # no more cells than have room
     assert str(many).endswith("MiB for counts; at most about 1 s for the fits")
+    assert many.counts == 64 * sum(few.shape[one] * few.shape[other] for one, other in many.candidates)
     columns = {f"c{place}": np.zeros(ROWS, dtype=int) for place in range(10)}
     schema = hf.Schema.from_mapping(dict.fromkeys(columns, hf.Integer(0, 30)))
     wide = plan_marginals(hf.open(columns, schema, ledger=MemoryLedger()).session(rho=9.0), rho=9.0)

@@ -36,6 +36,8 @@ _COLUMNS, _CHOOSING, _REST = 0.35, 0.08, 0.1
 _MORE_ROUNDS, _WIDE = 20, 20
 STEPS, LAST_STEPS = 60, 400
 """The most steps of the fit before a choice, and of the last one."""
+_A_NUMBER = 64
+"""Bytes of a count: exact, as it was told, as text, and with its variance."""
 _A_CELL = 25e-9
 """Seconds of one processor that a step takes for a cell of the model, where docs/benchmarks.md was measured."""
 _NOISE_COUNTS = 0.2
@@ -46,7 +48,7 @@ _NOISE_COUNTS = 0.2
 class MarginalPlan:
     """The steps of a release, all fixed beforehand: every column, then so many marginals, chosen or all of them.
 
-    `str` says it in words. `memory` bounds the model and the counts, in bytes.
+    `str` says it in words. `memory` bounds the model, and `counts` what it is fitted to, in bytes.
     """
 
     universe: Universe
@@ -163,14 +165,15 @@ class MarginalPlan:
             words += (
                 f"; {how} {len(self.candidates):,} marginals with noise of {deviation(self.noise):.3g} rows a cell"
                 f"{others}; at most {self.memory / 2**20:,.0f} MiB for the model, and "
-                f"{self._counts / 2**20:,.0f} MiB for counts; at most about {_duration(self.seconds)} for the fits"
+                f"{self.counts / 2**20:,.0f} MiB for counts; at most about {_duration(self.seconds)} for the fits"
             )
         return words
 
     @property
-    def _counts(self) -> int:
+    def counts(self) -> int:
+        """The bytes that the counts of all candidates need at most, as they are measured and as they are recorded."""
         shape = self.shape
-        return 8 * sum(math.prod(shape[axis] for axis in axes) for axes in self.candidates)
+        return _A_NUMBER * sum(math.prod(shape[axis] for axis in axes) for axes in self.candidates)
 
 
 def _duration(seconds: float) -> str:
