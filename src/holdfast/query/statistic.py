@@ -327,12 +327,12 @@ def _workload(statistic: Statistic, schema: Schema, rows: int) -> Workload:
             statistic, (chosen, Measurement(schema, Always(), by=statistic.by, over=over)), 1.0, 0.0
         )
     if statistic.kind == "fraction":
-        return Workload(statistic, (count,), 1 / rows, 0.0)
+        return Workload(statistic, (count.ready(),), 1 / rows, 0.0)
     if statistic.bins is not None:
         by = statistic.bins if statistic.by is None else Cross(statistic.by, statistic.bins)
         return Workload(statistic, (Measurement(schema, statistic.where, by=by, over=over),), 1.0, 0.0)
     if statistic.kind in ("count", "histogram"):
-        return Workload(statistic, (count,), 1.0, 0.0)
+        return Workload(statistic, (count.ready(),), 1.0, 0.0)
     value = statistic.value
     assert value is not None
     present = conjunction(statistic.where, known(value, schema=schema))
