@@ -40,7 +40,9 @@ def by_condition(kind: Kind, where: str, schema: Schema) -> Statistic:
     It depends on them and on the columns alone, and on no rows and no ledger, so that one value serves all sessions.
     """
     schema = scope(schema, [where])
-    return Statistic(kind, parse_predicate(where, schema), over=events_of(schema))
+    asked = Statistic(kind, parse_predicate(where, schema), over=events_of(schema))
+    asked.key  # noqa: B018  # kept with it
+    return asked
 
 
 def number_or_condition(

@@ -76,6 +76,11 @@ class Measurement:
         """Which rows satisfy the condition."""
         return compiled(self.where, self.schema)  # a measurement is kept with its question
 
+    def ready(self) -> Measurement:
+        """The same, with all worked out that its first block would ask for."""
+        _ = self.columns, self._test
+        return self
+
     @property
     def _grouped(self) -> tuple[Any, ...]:
         """What tells rows apart."""

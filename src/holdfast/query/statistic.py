@@ -327,12 +327,12 @@ def _parts(statistic: Statistic, schema: Schema, rows: int) -> tuple[Any, ...]:
         chosen = Measurement(schema, statistic.where, grid=_TRUTHS, by=statistic.by, over=over)
         return (chosen, Measurement(schema, Always(), by=statistic.by, over=over)), 1.0, 0.0
     if statistic.kind == "fraction":
-        return (count,), 1 / rows, 0.0
+        return (count.ready(),), 1 / rows, 0.0
     if statistic.bins is not None:
         by = statistic.bins if statistic.by is None else Cross(statistic.by, statistic.bins)
         return (Measurement(schema, statistic.where, by=by, over=over),), 1.0, 0.0
     if statistic.kind in ("count", "histogram"):
-        return (count,), 1.0, 0.0
+        return (count.ready(),), 1.0, 0.0
     value = statistic.value
     assert value is not None
     present = conjunction(statistic.where, known(value, schema=schema))
