@@ -12,6 +12,8 @@ from typing import Any
 from holdfast.errors import LedgerError
 
 _BUSY_SECONDS = 60.0
+_KEPT = 4
+"""So many connections wait for the next reader. Those that a busy moment needs beside them are closed after it."""
 
 
 def connect(path: Path, seconds: float = _BUSY_SECONDS) -> sqlite3.Connection:
@@ -58,14 +60,17 @@ class Readers:
             return reader.execute(sql, values).fetchall()
         finally:
             self._idle.append(reader)
-            if self._closed:
-                self.close()
+            self._close_beyond(0 if self._closed else _KEPT)
 
     def close(self) -> None:
         """Close those that nobody uses; one in use is closed by its thread."""
         self._closed = True
-        while True:
+        self._close_beyond(0)
+
+    def _close_beyond(self, many: int) -> None:
+        while len(self._idle) > many:
             try:
-                self._idle.pop().close()
-            except IndexError:
+                idle = self._idle.popleft()
+            except IndexError:  # others were quicker
                 return
+            idle.close()
