@@ -10,6 +10,7 @@ import pytest
 from gateway import people, prepared, running
 
 import holdfast as hf
+from holdfast.planning.meaning import by_condition
 from holdfast.planning.question import Above, Fraction, Question, Select, Weigh
 from holdfast.privacy.filter import UNITS
 from holdfast.query import parse
@@ -73,6 +74,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> dict[Question, list[str]]:
     """What is parsed for each question on its way from the gateway's door to its answer."""
     found: dict[Question, list[str]] = {}
     parsing = parse._remembered
+    by_condition.cache_clear()  # questions that others have asked here are known
     with prepared({"people": people(5000)}) as started, monkeypatch.context() as patch:
         for asked in ONCE:
             texts: list[str] = []

@@ -158,9 +158,10 @@ def far_apart(size: int, memory: int) -> tuple[JunctionTree, Factored]:
 
 @pytest.mark.parametrize(("size", "memory"), [(12, 2**21), (33, 2**25)])
 def test_pairs_that_no_clique_has_keep_within_the_stated_memory(
-    size: int, memory: int, monkeypatch: pytest.MonkeyPatch
+    size: int, memory: int, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.setattr(factored, "_AT_ONCE", size**2)
+    request.addfinalizer(tracemalloc.stop)
     tracemalloc.start()
     tree, model = far_apart(size, memory)
     held, stated = tracemalloc.get_traced_memory()[0], tree.memory()
@@ -175,5 +176,4 @@ def test_pairs_that_no_clique_has_keep_within_the_stated_memory(
     assert len(wanted) > 20 and peak() < 1.1 * stated
     kept, plain = [], factored._carried  # a twin that keeps what was on its way, for other columns to come
     monkeypatch.setattr(factored, "_carried", lambda *way: kept.append(plain(*way)) or kept[-1])  # type: ignore[func-returns-value]
-    assert peak() > 1.15 * stated
-    tracemalloc.stop()
+    assert peak() > 1.1 * stated

@@ -110,21 +110,18 @@ class StoreSource:
     def _blocks(self, names: tuple[str, ...]) -> Iterator[Block]:
         chosen = [self._opened()[name] for name in names]
         codes = {name: column.codes for name, column in zip(names, chosen, strict=True)}
-        ahead, before = 0, disk_reads()
-        if self._in_memory and self.rows <= BLOCK_ROWS:
-            # What is all in memory needs no help of the disk, which a pass over a small table has seen; a large one may
-            # be, and its beginning be gone again.
+        ahead, before, small = 0, disk_reads(), self.rows <= BLOCK_ROWS
+        for block in blocks(codes, names):
+            # One block ahead, so that the disk works while the block before is added up. What is all in memory needs it
+            # not, which a pass over a small table has seen; a large one may be, and its beginning be gone again.
+            length = len(block[names[0]])
             for column in chosen:
-                column.check()
-            yield codes
-        else:
-            for block in blocks(codes, names):
-                # One block ahead, so that the disk works while the block before is added up.
-                length = len(block[names[0]])
-                for column in chosen:
+                if small and self._in_memory:
+                    column.check()
+                else:
                     column.expect(ahead, ahead + 2 * length)
-                ahead += length
-                yield block
+            ahead += length
+            yield block
         self._in_memory = disk_reads() == before
 
     def gather(self, columns: Sequence[str], ids: NDArray[np.int64]) -> Block:
