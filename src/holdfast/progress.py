@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TextIO
 
 Progress = Callable[[int, int], None]
 """Is told (done, of)."""
@@ -26,8 +27,13 @@ def watched(title: str, told: Progress | None) -> Iterator[Progress]:
     """`told` itself; without it a bar where somebody looks, and nothing elsewhere."""
     if told is not None:
         yield told
-    elif sys.stderr.isatty() or "ipykernel" in sys.modules:
+    elif "ipykernel" in sys.modules or _is_terminal(sys.stderr):
         with bar(title) as shown:
             yield shown
     else:
         yield lambda done, of: None
+
+
+def _is_terminal(place: TextIO | None) -> bool:
+    """Whether somebody reads it at once. A process without a terminal may have no such place, or a closed one."""
+    return place is not None and not place.closed and place.isatty()
